@@ -1,0 +1,76 @@
+"""Where arrays live: NumPy on the CPU, CuPy on a GPU, behind one seam. Nothing else in the engine imports CuPy.
+
+Forward functions get the array namespace `xp` and use what NumPy and CuPy share; what they do not share is here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from teletape_engine.errors import UnimplementedError
+
+Array: TypeAlias = Any  # numpy.ndarray, numpy.generic or cupy.ndarray
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """One kind of device: its namespace, and how bytes come and go."""
+
+    name: str
+    device: str
+    xp: Any
+
+    def put(self, array: np.ndarray[Any, Any]) -> Array:
+        """A device array with the same values; shares memory with `array` where it can."""
+
+    def get(self, array: Array) -> np.ndarray[Any, Any]:
+        """The values as a NumPy array that the engine still owns: read only."""
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Division by zero, overflow and invalid values give inf and nan without a warning, as in TensorFlow."""
+
+    def base(self, array: Array) -> tuple[int, int]:
+        """Identity and bytes of the buffer that the array keeps alive."""
+
+
+def namespace(args: Iterable[Any]) -> Any:
+    """The array namespace of the first device array among `args`; NumPy if there is none."""
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        for arg in args:
+            if isinstance(arg, cupy.ndarray):
+                return cupy
+    return np
+
+
+def backend(device: str = "cpu") -> Backend:
+    """The backend for a device name: `cpu`, `gpu` or `gpu:N`.
+
+    Raises:
+        UnimplementedError: No such device here; the message says what is missing.
+    """
+    kind, _, index = device.partition(":")
+    if kind == "cpu" and not index:
+        from teletape_engine.arrays.cpu import CPU
+
+        return CPU
+    if kind == "gpu" and (not index or index.isdigit()):
+        from teletape_engine.arrays.gpu import Gpu
+
+        return Gpu(int(index or 0))
+    raise UnimplementedError(f"unknown device {device!r}: it must be cpu, gpu or gpu:N")
+
+
+def devices() -> list[str]:
+    """The devices of this machine, the CPU first."""
+    from teletape_engine.arrays.gpu import count
+
+    return ["cpu", *(f"gpu:{n}" for n in range(count()))]
+
+
+BACKENDS: Final = frozenset(("cpu", "gpu"))

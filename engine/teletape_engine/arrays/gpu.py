@@ -1,0 +1,82 @@
+"""CuPy arrays on one GPU, from a memory pool of their own so that sessions do not share limits."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.errors import ResourceExhaustedError, UnimplementedError
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise UnimplementedError(
+            f"device gpu: CuPy is not installed here ({error}); install the extra teletape[gpu], or use device cpu"
+        ) from None
+    return cupy
+
+
+def count() -> int:
+    """The number of GPUs that CuPy can use; 0 without CuPy or without a driver."""
+    try:
+        return int(_cupy().cuda.runtime.getDeviceCount())
+    except Exception:  # CuPy's own error classes cannot be named where CuPy is missing
+        return 0
+
+
+class Gpu:
+    """One GPU; see `Backend`."""
+
+    name = "gpu"
+
+    def __init__(self, index: int) -> None:
+        self.xp = _cupy()
+        found = count()
+        if index >= found:
+            raise UnimplementedError(f"device gpu:{index}: this machine has {found} usable GPUs")
+        self.index = index
+        self.device = f"gpu:{index}"
+        self._pool = self.xp.cuda.MemoryPool()
+
+    def put(self, array: np.ndarray[Any, Any]) -> Any:
+        """Copies to the GPU."""
+        if array.dtype.name == "bfloat16":
+            raise UnimplementedError("bfloat16 is not available on device gpu; use float16 or float32")
+        with self.quiet():
+            try:
+                return self.xp.asarray(array)
+            except self.xp.cuda.memory.OutOfMemoryError as error:
+                raise ResourceExhaustedError(f"the GPU has no room for {array.nbytes} bytes: {error}") from None
+
+    def get(self, array: Any) -> np.ndarray[Any, Any]:
+        """Copies to the host."""
+        return np.asarray(self.xp.asnumpy(array))
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Selects the device and this session's pool; CuPy warns of nothing by itself."""
+        return _Selected(self.xp, self.index, self._pool)
+
+    def base(self, array: Any) -> tuple[int, int]:
+        """The pool's block that the array lies in."""
+        memory = array.data.mem
+        return int(memory.ptr), int(memory.size)
+
+
+class _Selected:
+    """Device and allocator of one session, for the length of a batch."""
+
+    def __init__(self, cupy: Any, index: int, pool: Any) -> None:
+        self._device: AbstractContextManager[Any] = cupy.cuda.Device(index)
+        self._allocator: AbstractContextManager[Any] = cupy.cuda.using_allocator(pool.malloc) if pool else nullcontext()
+
+    def __enter__(self) -> None:
+        self._device.__enter__()
+        self._allocator.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._allocator.__exit__(*exc)
+        self._device.__exit__(*exc)

@@ -1,0 +1,216 @@
+"""The backward pass: one driver over three kinds of cotangent.
+
+    Arrays      bare arrays, when nobody records: computes
+    Operands    recorded values, when an outer tape is active: computes, or follows specs only, and is itself recorded
+    Presence    dense, or slices of specs: predicts
+
+An explicit loop over the nodes from the last to the first; never recursion, and time linear in the tape's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
+from teletape_engine.graph import Literal, Tape, Uid
+from teletape_engine.op import Kind, Op, Operand, Plan, Rule, Runtime, Slices
+from teletape_engine.spec import DTYPES, Spec
+
+Ct: TypeAlias = Any  # an array, an Operand, Slices of either, or a Kind
+
+NO_DECLARATIONS: Final[frozenset[str]] = frozenset()
+
+
+class Algebra(Protocol):
+    """What the driver needs to know of one kind of cotangent."""
+
+    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
+        """The rules of a node for this kind."""
+
+    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+        """What a node kept, as the rules take it."""
+
+    def add(self, a: Ct, b: Ct) -> Ct:
+        """The sum of two cotangents of one value; slices are concatenated, dense and slices give dense."""
+
+    def dense(self, ct: Ct) -> Ct:
+        """The cotangent with slices summed into an array."""
+
+
+def _add(a: Ct, b: Ct) -> Ct:
+    from teletape_engine.ops.cast import cast
+    from teletape_engine.ops.shape import concat
+
+    if isinstance(a, Slices) and isinstance(b, Slices):
+        indices = [a.indices, b.indices]
+        if a.indices.dtype != b.indices.dtype:
+            indices = [cast(one, dtype="int64") for one in indices]
+        return Slices(concat(a.values, b.values, axis=0), concat(*indices, axis=0), a.dense)
+    return densify(a) + densify(b)
+
+
+def densify(ct: Ct) -> Ct:
+    """Slices as one array: rows of equal index add up."""
+    from teletape_engine.ops.index import unsorted_segment_sum
+
+    if isinstance(ct, Slices):
+        return unsorted_segment_sum(ct.values, ct.indices, num_segments=ct.dense.shape[0])
+    return ct
+
+
+class Arrays:
+    """Bare arrays: nothing is recorded."""
+
+    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
+        """The rules themselves."""
+        return plan.rules
+
+    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+        """The arrays (numbers of literals)."""
+        return [value.array for value in kept]
+
+    def add(self, a: Ct, b: Ct) -> Ct:
+        """Sums."""
+        return _add(a, b) if isinstance(a, Slices) or isinstance(b, Slices) else a + b
+
+    def dense(self, ct: Ct) -> Ct:
+        """Sums slices."""
+        return densify(ct)
+
+
+class Operands:
+    """Values of a recorder: every step of the pass is recorded on the tapes active there."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
+        """The rules themselves: they are written on operators and ops."""
+        return plan.rules
+
+    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+        """Operands; a literal is its number."""
+        runtime = self.runtime
+        return [v.array if isinstance(v, Literal) else Operand(runtime, v) for v in kept]
+
+    def add(self, a: Ct, b: Ct) -> Ct:
+        """Sums, recorded."""
+        return _add(a, b)
+
+    def dense(self, ct: Ct) -> Ct:
+        """Sums slices, recorded."""
+        return densify(ct)
+
+
+class Presence:
+    """Kinds alone: which gradients there will be."""
+
+    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
+        """Functions from kind to kind."""
+        return plan.shadow
+
+    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+        """Nothing is needed."""
+        return ()
+
+    def add(self, a: Ct, b: Ct) -> Ct:
+        """Dense as soon as one is; the rows of two slices count together."""
+        if not (isinstance(a, Slices) and isinstance(b, Slices)):
+            return Kind.DENSE
+        rows = a.values.shape[0] + b.values.shape[0]
+        index = a.indices.dtype if a.indices.dtype is b.indices.dtype else DTYPES["int64"]
+        values: Spec = a.values
+        return Slices(values.with_shape((rows, *values.shape[1:])), Spec.of((rows,), index), a.dense)
+
+    def dense(self, ct: Ct) -> Ct:
+        """Dense."""
+        return Kind.DENSE
+
+
+def backward(
+    tape: Tape,
+    seeds: Sequence[tuple[Uid, Ct]],
+    sources: Collection[Uid],
+    algebra: Algebra,
+    *,
+    no_gradient: Collection[str] = NO_DECLARATIONS,
+    release: bool = False,
+) -> dict[Uid, Ct]:
+    """Cotangents of `sources`, from those of the targets.
+
+    Args:
+        tape: What was recorded. Nodes appended meanwhile (a persistent tape recording its own gradient) are not walked.
+        seeds: (uid, ct) of each target; a uid twice adds up.
+        sources: Uids asked for. A target that is a source keeps its own seed.
+        algebra: The kind of cotangent.
+        no_gradient: Op types declared to have no gradient.
+        release: Frees each node as it is passed.
+
+    Returns:
+        The cts of those sources that the targets depend on.
+
+    Raises:
+        NoGradientRegisteredError: An op without a gradient lies between a target and anything that the tape watched,
+            on the way to the sources or not.
+    """
+    if tape.unregistered:
+        _check_registered(tape, [uid for uid, _ in seeds], no_gradient)
+    cts: dict[Uid | None, Ct] = {}
+    for uid, ct in seeds:
+        cts[uid] = algebra.add(cts[uid], ct) if uid in cts else ct
+    nodes = tape.nodes
+    wanted = set(sources)
+    needed: set[Uid | None] = set(wanted)
+    for _, inputs, output, _, _ in nodes:
+        if not needed.isdisjoint(inputs):
+            needed.add(output)
+    rules_of, open_kept = algebra.rules, algebra.open
+    for k in range(len(nodes) - 1, -1, -1):
+        plan, inputs, output, kept, _ = nodes.pop() if release else nodes[k]
+        ct = cts.get(output)
+        if ct is None:
+            continue
+        if output not in wanted:
+            del cts[output]
+        rules = rules_of(plan)
+        if not rules or needed.isdisjoint(inputs):
+            continue
+        if not plan.bound.op.passes:
+            if ct.__class__ is Slices:
+                ct = algebra.dense(ct)
+            if kept:
+                kept = open_kept(kept)  # type: ignore[assignment]  # the rules take any sequence
+        for i, rule in rules:
+            uid = inputs[i]
+            if uid in needed:
+                share = rule(ct, kept)
+                known = cts.get(uid)
+                cts[uid] = share if known is None else algebra.add(known, share)
+    return {uid: cts[uid] for uid in wanted if uid in cts}
+
+
+def _check_registered(tape: Tape, targets: Sequence[Uid], no_gradient: Collection[str]) -> None:
+    """Follows from the targets to everything watched, and stops at the first op that has no gradient at all."""
+    reached: set[Uid | None] = set(targets)
+    for plan, inputs, output, _, where in reversed(tape.nodes):
+        if output not in reached:
+            continue
+        op = plan.bound.op
+        if not op.registered and op.op_type not in no_gradient:
+            raise NoGradientRegisteredError(
+                f"gradient registry has no entry for: {op.op_type}", op=op.name, op_type=op.op_type, where=where
+            )
+        reached.update(inputs[i] for i, _ in plan.shadow)
+
+
+def declare_no_gradient(declared: set[str], op_type: str, catalogue: Mapping[str, Op]) -> None:
+    """Adds a session's declaration that `op_type` has no gradient.
+
+    Raises:
+        GradientRegisteredError: The type is registered, by the catalogue or by an earlier declaration.
+    """
+    if op_type in declared or any(op.op_type == op_type and op.registered for op in catalogue.values()):
+        raise GradientRegisteredError(f"Registering two gradient with name '{op_type}'!", op_type=op_type)
+    declared.add(op_type)
+

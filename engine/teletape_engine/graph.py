@@ -1,0 +1,239 @@
+"""Structure alone: which ops were recorded, who is watched, where tapes are active. No arrays.
+
+The engine, which has arrays, and an SDK that has only specs run this same code, so that "is this watched?", "will this
+gradient be None?" and "why?" have one answer. What passes through here has `uid` (which value it is) and `spec`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, Self, TypeAlias
+
+from teletape_engine.errors import TapeStateError
+from teletape_engine.op import CATALOGUE, Bound, Plan
+from teletape_engine.spec import WEAK, Number, Spec, Weak
+
+Uid: TypeAlias = int
+new_uid: Callable[[], Uid] = itertools.count(1).__next__
+
+#: One recorded call: plan, uids of the inputs (None: a number), uid of the result, what is kept, the caller's line.
+#: A plain tuple: it is made for every op of every tape, and a class costs four times as much.
+Node: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
+
+
+class Recorded(Protocol):
+    """Anything that a tape can follow: a value with arrays in the engine, a handle with none in the SDK."""
+
+    @property
+    def uid(self) -> Uid:
+        """Which value it is, unique in this process."""
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and dtype."""
+
+    def alias(self, uid: Uid) -> Self:
+        """The same contents as another value: what a variable's read gives."""
+
+
+class Literal:
+    """A Python number among an op's inputs. `array` is the number: forward functions take it as it is."""
+
+    __slots__ = ("array", "spec")
+    uid: Final = None
+
+    def __init__(self, number: Number) -> None:
+        self.array = number
+        self.spec: Weak = WEAK[number.__class__]
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and (self.spec, self.array) == (other.spec, other.array)
+
+    def __hash__(self) -> int:
+        return hash((self.spec, self.array))
+
+
+class Variable:
+    """A mutable slot: its uid stands for the variable as a source, its value changes with each version.
+
+    Attributes:
+        uid: Which variable.
+        value: What it holds now.
+        version: Raised by each assignment.
+        trainable: Whether tapes watch it when it is read.
+        name: A label for people.
+        owner: A weak reference to the object that stands for the variable in a program, if any.
+    """
+
+    __slots__ = ("name", "owner", "trainable", "uid", "value", "version")
+
+    def __init__(self, value: Any, *, trainable: bool, name: str | None = None, uid: Uid | None = None) -> None:
+        self.value = value
+        self.name = name
+        self.owner: Callable[[], Any] | None = None
+        self.trainable = trainable
+        self.version = 0
+        self.uid = new_uid() if uid is None else uid
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and dtype, fixed for life."""
+        return self.value.spec  # type: ignore[no-any-return]  # a Recorded
+
+    def assign(self, value: Any) -> None:
+        """Replaces the value and raises the version."""
+        self.value = value
+        self.version += 1
+
+
+class Tape:
+    """What was recorded while it was active.
+
+    Attributes:
+        persistent: Answers more than once.
+        watch_accessed: Watches trainable variables as they are read.
+        nodes: Recorded calls in order.
+        tracked: Uids that the tape follows: the watched ones and what was computed from them (a set with an order).
+        variables: Watched variables by uid, in the order of first access. The tape keeps them alive.
+        unregistered: Whether a node has an op with no gradient registered.
+        consumed: A non-persistent tape that has answered.
+        name: The id under which a remote session knows it, where there is one.
+    """
+
+    __slots__ = ("consumed", "name", "nodes", "persistent", "tracked", "unregistered", "variables", "watch_accessed")
+
+    def __init__(self, *, persistent: bool = False, watch_accessed: bool = True) -> None:
+        self.persistent = persistent
+        self.watch_accessed = watch_accessed
+        self.consumed = False
+        self.name: Any = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything recorded and watched."""
+        self.nodes: list[Node] = []
+        self.tracked: dict[Uid | None, None] = {}
+        self.variables: dict[Uid, Variable] = {}
+        self.unregistered = False
+
+    def watch(self, value: Recorded | Variable) -> None:
+        """Follows `value` from now on; without effect for dtypes that have no gradient."""
+        if isinstance(value, Variable):
+            self.variables.setdefault(value.uid, value)
+        if value.spec.differentiable:
+            self.tracked[value.uid] = None
+
+    def watches(self, variable: Variable) -> bool:
+        """Whether reading `variable` is recorded here; a first access that is, is remembered."""
+        if variable.uid in self.variables:
+            return True
+        if self.watch_accessed and variable.trainable:
+            self.watch(variable)
+            return True
+        return False
+
+
+_IDENTITY: Final = "identity"
+
+
+class Context:
+    """Where tapes are active: one per thread or async task of an SDK, one per REST request.
+
+    Attributes:
+        tapes: The active ones, in the order they became so. They may leave in any order.
+    """
+
+    def __init__(self) -> None:
+        self.tapes: list[Tape] = []
+        self._reads: dict[Uid, tuple[int, Any]] = {}
+
+    def open(self, tape: Tape) -> None:
+        """Makes `tape` active, the first time or again.
+
+        Raises:
+            TapeStateError: It is active here already.
+        """
+        if tape in self.tapes:
+            raise TapeStateError(
+                "Tape is still recording, This can happen if you try to re-enter an already-active tape."
+            )
+        self.tapes.append(tape)
+        self.turn()
+
+    def pause(self, tape: Tape) -> None:
+        """Ends the recording; what was recorded stays.
+
+        Raises:
+            TapeStateError: It is not active here.
+        """
+        if tape not in self.tapes:
+            raise TapeStateError("Tape is not recording.")
+        self.tapes.remove(tape)
+        self.turn()
+
+    def reset(self, tape: Tape) -> None:
+        """Forgets all that the active tape recorded and watched, and goes on.
+
+        Raises:
+            TapeStateError: It is not active here.
+        """
+        self.pause(tape)
+        tape.clear()
+        self.open(tape)
+
+    def watch(self, tape: Tape, values: Sequence[Recorded | Variable]) -> None:
+        """Has `tape` follow `values`; reads of a variable from now on are recorded anew."""
+        for value in values:
+            tape.watch(value)
+        self.turn()
+
+    def turn(self) -> None:
+        """Begins a new epoch: the next read of each variable is a node of its own."""
+        self._reads.clear()
+
+    def read(self, variable: Variable) -> Any:
+        """The variable's value as an op's input: inside tapes a node of its own, one per epoch and version."""
+        if not self.tapes:
+            return variable.value
+        known = self._reads.get(variable.uid)
+        if known is not None and known[0] == variable.version:
+            return known[1]
+        value = variable.value.alias(new_uid())
+        plan = None
+        for tape in self.tapes:
+            if tape.watches(variable) and value.spec.differentiable:
+                plan = plan or CATALOGUE[_IDENTITY].call((value.spec,)).plan(1)
+                tape.nodes.append((plan, (variable.uid,), value.uid, (), None))
+                tape.tracked[value.uid] = None
+        self._reads[variable.uid] = (variable.version, value)
+        return value
+
+
+def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: Any, where: Any = None) -> None:
+    """Notes one call on each tape that follows one of its inputs; the result is followed from then on."""
+    if not result.spec.differentiable:
+        return
+    uids = tuple([value.uid for value in inputs])
+    for tape in tapes:
+        tracked = tape.tracked
+        mask, bit = 0, 1
+        for uid in uids:
+            if uid in tracked:
+                mask |= bit
+            bit += bit
+        if mask:
+            plan = bound.plan(mask)
+            picks = plan.picks
+            if not picks:
+                kept: tuple[Any, ...] = ()
+            else:
+                n = len(uids)
+                kept = tuple([result if place == n else inputs[place] for place in picks])
+            tape.nodes.append((plan, uids, result.uid, kept, where))
+            tracked[result.uid] = None
+            if not bound.op.registered:
+                tape.unregistered = True

@@ -1,0 +1,46 @@
+"""Images: [..., height, width, channels]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import NOT_REGISTERED
+from teletape_engine.rules import batch_loop, check_dtypes, op, sample
+from teletape_engine.spec import FLOATING, Spec, shape_text, wide
+
+
+def _adjust_contrast_spec(images: Spec, contrast_factor: Spec) -> Spec:
+    check_dtypes("AdjustContrastv2", (images,), FLOATING)
+    if images.ndim < 3:
+        raise InvalidArgumentError(f"input must be at least 3-D, got shape{shape_text(images.shape)}")
+    if contrast_factor.shape != () or contrast_factor.dtype not in FLOATING:
+        raise InvalidArgumentError(
+            f"contrast_factor must be a floating scalar: found {contrast_factor.dtype.name} of shape "
+            f"{shape_text(contrast_factor.shape)}"
+        )
+    return images
+
+
+def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    return batch_loop(record, args, batched, attrs) if batched[1] else record(*args)
+
+
+@op(
+    infer=_adjust_contrast_spec,
+    vjp=NOT_REGISTERED,
+    batch=_batch,
+    samples=[sample((2, 3, 2), ()), sample((2, 2, 3, 1), (), seed=1)],
+    op_type="AdjustContrastv2",
+    tf=("image.adjust_contrast",),
+    like=(0, 0),
+    workspace=lambda images, contrast_factor: images.size * wide(images.dtype).itemsize,
+)
+def adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
+    """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.
+
+    TensorFlow registers no gradient for it: asking for one is a LookupError.
+    """
+    dtype = wide(images.dtype)
+    mean = xp.mean(images, axis=(-3, -2), keepdims=True, dtype=dtype)
+    return ((images - mean) * contrast_factor.astype(dtype) + mean).astype(images.dtype, copy=False)

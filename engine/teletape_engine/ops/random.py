@@ -1,0 +1,140 @@
+"""Random arrays without hidden state: seed and counter are inputs, and the same two give the same numbers.
+
+NumPy's Philox keyed by (seed, counter), on the host; a GPU gets the host's numbers, so that both devices agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine.attrs import DType, Shape
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.rules import batch_loop, op, sample
+from teletape_engine.spec import DTYPES, FLOATING, HALF, INDEX, INTEGER, KERNEL_NAMES, Spec, shape_text
+
+_F32 = DTYPES["float32"]
+_WORD: Final = 2**64 - 1
+_KEYS = (np.array(7), np.array(1))
+
+
+def _generator(seed: Any, counter: Any) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=[int(seed) & _WORD, int(counter) & _WORD]))
+
+
+def _check_keys(*keys: Spec) -> None:
+    for name, key in zip(("seed", "counter"), keys, strict=True):
+        if key.shape != () or key.dtype not in INTEGER:
+            raise InvalidArgumentError(
+                f"{name} must be an integer scalar, found {key.dtype.name} of shape {shape_text(key.shape)}"
+            )
+
+
+def _spec(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> Spec:
+    _check_keys(seed, counter)
+    if dtype not in FLOATING:
+        takes = ", ".join(name for one, name in KERNEL_NAMES.items() if one in FLOATING)
+        raise InvalidArgumentError(
+            f"Value for attr 'dtype' of {KERNEL_NAMES[dtype]} is not in the list of allowed values: {takes}"
+        )
+    return Spec.of(shape, dtype)
+
+
+def _bytes(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> int:
+    return 4 * Spec.of(shape, dtype).size if dtype in HALF else 0
+
+
+_SAMPLES = [
+    sample(*_KEYS, shape=(2, 3)),
+    sample(*_KEYS, shape=(), dtype=DTYPES["float64"]),
+    sample(*_KEYS, shape=(3,), dtype=DTYPES["float16"]),
+    sample(np.array(-7), np.array(2**40), shape=(0, 2)),
+]
+
+
+def _drawn(dtype: DType) -> DType:
+    return _F32 if dtype in HALF else dtype
+
+
+@op(
+    infer=_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_loop,
+    samples=_SAMPLES,
+    op_type="RandomStandardNormal",
+    workspace=_bytes,
+)
+def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+    """Normal numbers of mean 0 and deviation 1. seed, counter: integer scalars."""
+    drawn = _generator(seed, counter).standard_normal(shape, _drawn(dtype))
+    return xp.asarray(np.asarray(drawn).astype(dtype, copy=False))
+
+
+@op(
+    infer=_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_loop,
+    samples=_SAMPLES,
+    op_type="TruncatedNormal",
+    workspace=lambda seed, counter, *, shape, dtype: 9 * Spec.of(shape, dtype).size,
+)
+def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+    """Normal numbers of mean 0 and deviation 1, those beyond 2 drawn again. seed, counter: integer scalars."""
+    generator = _generator(seed, counter)
+    drawn = np.asarray(generator.standard_normal(shape, _drawn(dtype)))
+    flat = drawn.reshape(-1)
+    again = np.flatnonzero(np.abs(flat) > 2)
+    while again.size:
+        flat[again] = generator.standard_normal(again.size, _drawn(dtype))
+        again = again[np.abs(flat[again]) > 2]
+    return xp.asarray(drawn.astype(dtype, copy=False))
+
+
+@op(
+    infer=_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_loop,
+    samples=_SAMPLES,
+    op_type="RandomUniform",
+    workspace=_bytes,
+)
+def random_uniform(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+    """Numbers uniform in [0, 1). seed, counter: integer scalars."""
+    drawn = np.asarray(_generator(seed, counter).random(shape, _drawn(dtype)))
+    if dtype in HALF:  # rounding must not reach 1
+        drawn = np.minimum(drawn, np.nextafter(dtype.type(1), dtype.type(0)).astype(_F32))
+    return xp.asarray(drawn.astype(dtype, copy=False))
+
+
+def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> Spec:
+    _check_keys(seed, counter)
+    if minval.dtype is not maxval.dtype or minval.dtype not in INDEX or minval.shape or maxval.shape:
+        raise InvalidArgumentError(
+            f"minval and maxval must be two int32 or two int64 scalars, found {minval!r} and {maxval!r}"
+        )
+    return Spec.of(shape, minval.dtype)
+
+
+@op(
+    infer=_integers_spec,
+    vjp=NOT_REGISTERED,
+    batch=batch_loop,
+    samples=[
+        sample(*_KEYS, np.array(-2), np.array(5), shape=(2, 3)),
+        sample(*_KEYS, np.array(0, np.int32), np.array(1, np.int32), shape=()),
+    ],
+    op_type="RandomUniformInt",
+    like=(0, 1, 2, 2),
+)
+def random_uniform_int(xp: Any, seed: Any, counter: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:
+    """Integers uniform in [minval, maxval), of their dtype. seed, counter: integer scalars.
+
+    Raises:
+        InvalidArgumentError: minval is not below maxval.
+    """
+    low, high = int(minval), int(maxval)
+    if low >= high:
+        raise InvalidArgumentError(f"Need minval < maxval, got {low} >= {high}")
+    return xp.asarray(_generator(seed, counter).integers(low, high, shape, minval.dtype))

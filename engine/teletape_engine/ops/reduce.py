@@ -1,0 +1,345 @@
+"""Reductions over axes, arg-reductions and running sums. 16-bit floats are summed in float32 and rounded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.attrs import Axes, Axis, DType
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
+from teletape_engine.ops.cast import cast
+from teletape_engine.ops.create import ones_like
+from teletape_engine.ops.index import strided_slice
+from teletape_engine.ops.math import exp, sqrt, square
+from teletape_engine.ops.shape import broadcast_to, concat, reshape, transpose
+from teletape_engine.rules import batch_axes, check_dtypes, composite, linear, op, reduced, reduction, restore, sample
+from teletape_engine.spec import (
+    BOOL,
+    COMPLEX,
+    DTYPES,
+    FLOATING,
+    INDEX,
+    INTEGER,
+    NUMERIC,
+    Spec,
+    axes_in,
+    axis_in,
+    wide,
+)
+
+REAL = FLOATING | INTEGER
+_BOOL = frozenset((BOOL,))
+
+
+def _counted(shape: tuple[int, ...], axis: Axes) -> int:
+    """How many elements go into one of the result's."""
+    count = 1
+    for one in axes_in(axis, len(shape)):
+        count *= shape[one]
+    return count
+
+
+# -------------------------------------------------------------------------------------------------------------- sums
+@reduction(
+    vjp=lambda ct, x_spec, axis: broadcast_to(restore(ct, x_spec, axis), shape=x_spec.shape),
+    jvp=lambda t, axis, keepdims: reduce_sum(t, axis=axis, keepdims=keepdims),
+    op_type="Sum",
+    tf=("reduce_sum", "math.reduce_sum"),
+    extra=[sample((0, 2), axis=0)],
+)
+def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The sum over `axis` (an integer, several, or null for all); integers wrap around. Of nothing: 0."""
+    axes = axes_in(axis, len(x.shape))
+    return xp.sum(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
+
+
+@reduction(
+    vjp=lambda ct, x_spec, axis: broadcast_to(
+        restore(ct, x_spec, axis) / max(_counted(x_spec.shape, axis), 1), shape=x_spec.shape
+    ),
+    jvp=lambda t, axis, keepdims: reduce_mean(t, axis=axis, keepdims=keepdims),
+    op_type="Mean",
+    tf=("reduce_mean", "math.reduce_mean"),
+)
+def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
+    axes, count = axes_in(axis, len(x.shape)), _counted(x.shape, axis)
+    total = xp.sum(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype))
+    if x.dtype in INTEGER:
+        divisor = x.dtype.type(max(count, 1))
+        return xp.where(total < 0, -(-total // divisor), total // divisor).astype(x.dtype, copy=False)
+    return (total / total.dtype.type(count)).astype(x.dtype, copy=False)
+
+
+# ---------------------------------------------------------------------------------------------------------- extremes
+def _shares(x: Any, y: Any, x_spec: Spec, axis: Axes) -> Any:
+    """How much of each element the extreme is: equal shares on a tie."""
+    here = cast(x == restore(y, x_spec, axis), dtype=x_spec.dtype)
+    return here / reduce_sum(here, axis=axis, keepdims=True)
+
+
+def _extreme_vjp(ct: Any, x: Any, y: Any, x_spec: Spec, axis: Axes) -> Any:
+    return restore(ct, x_spec, axis) * _shares(x, y, x_spec, axis)
+
+
+def _extreme_jvp(t: Any, x: Any, y: Any, x_spec: Spec, axis: Axes, keepdims: bool) -> Any:
+    return reduce_sum(t * _shares(x, y, x_spec, axis), axis=axis, keepdims=keepdims)
+
+
+def _lowest(dtype: DType) -> Any:
+    return dtype.type(-np.inf) if dtype in FLOATING else np.iinfo(dtype).min
+
+
+def _highest(dtype: DType) -> Any:
+    return dtype.type(np.inf) if dtype in FLOATING else np.iinfo(dtype).max
+
+
+@reduction(
+    vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Max", tf=("reduce_max", "math.reduce_max"), dtypes=REAL
+)
+def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
+    if x.size == 0:
+        return xp.full(reduced(x.shape, axis, keepdims), _lowest(x.dtype), x.dtype)
+    return xp.max(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
+
+
+@reduction(
+    vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Min", tf=("reduce_min", "math.reduce_min"), dtypes=REAL
+)
+def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
+    if x.size == 0:
+        return xp.full(reduced(x.shape, axis, keepdims), _highest(x.dtype), x.dtype)
+    return xp.min(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
+
+
+# ----------------------------------------------------------------------------------------------------------- product
+def _others(x: Any) -> Any:
+    """For each element along the last axis the product of all the others.
+
+    By a tree of halves: multiplications alone, so that it is exact beside zeros, and so are its own derivatives.
+    """
+    n = x.shape[-1]
+    if n <= 1:
+        return ones_like(x)
+    half = n // 2
+    first, second, rest = _last(x, 0, half), _last(x, half, 2 * half), _last(x, 2 * half, n)
+    above = _others(concat(first * second, rest, axis=-1))
+    pair = _last(above, 0, half)
+    return concat(pair * second, pair * first, _last(above, half, n - half), axis=-1)
+
+
+def _last(x: Any, start: int, stop: int) -> Any:
+    return strided_slice(x, index=("...", (start, stop, None)))
+
+
+def _products_of_others(x: Any, x_spec: Spec, axis: Axes) -> Any:
+    axes = axes_in(axis, x_spec.ndim)
+    kept = tuple(i for i in range(x_spec.ndim) if i not in axes)
+    order = (*kept, *axes)
+    lengths = tuple(x_spec.shape[i] for i in order)
+    rows = reshape(transpose(x, perm=order), shape=(*lengths[: len(kept)], _counted(x_spec.shape, axis)))
+    back = tuple(order.index(i) for i in range(x_spec.ndim))
+    return transpose(reshape(_others(rows), shape=lengths), perm=back)
+
+
+def _conj_if(factor: Any, spec: Spec) -> Any:
+    from teletape_engine.ops.complex import conj
+
+    return conj(factor) if spec.dtype in COMPLEX else factor
+
+
+@reduction(
+    vjp=lambda ct, x, x_spec, axis: restore(ct, x_spec, axis)
+    * _conj_if(_products_of_others(x, x_spec, axis), x_spec),
+    jvp=lambda t, x, x_spec, axis, keepdims: reduce_sum(
+        t * _products_of_others(x, x_spec, axis), axis=axis, keepdims=keepdims
+    ),
+    op_type="Prod",
+    tf=("reduce_prod", "math.reduce_prod"),
+    extra=[
+        sample(np.array([0.0, 2.0, 3.0])),
+        sample(np.array([0.0, 2.0, 0.0])),
+        sample(np.array([[0.0, 2.0, -1.5, 0.5, 1.1], [1.0, 2.0, 0.0, 0.0, 3.0]]), axis=1),
+        sample((0, 2), axis=0),
+    ],
+)
+def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The product over `axis`; integers wrap around. The gradient is exact beside zeros, to every order. Of nothing: 1."""
+    axes = axes_in(axis, len(x.shape))
+    return xp.prod(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------------------- truth
+@reduction(vjp=NOT_REGISTERED, op_type="Any", tf=("reduce_any", "math.reduce_any"), dtypes=_BOOL)
+def reduce_any(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Whether any is true over `axis`. Of nothing: false."""
+    return xp.any(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
+
+
+@reduction(vjp=NOT_REGISTERED, op_type="All", tf=("reduce_all", "math.reduce_all"), dtypes=_BOOL)
+def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Whether all are true over `axis`. Of nothing: true."""
+    return xp.all(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
+
+
+# ------------------------------------------------------------------------------------------------------------- norms
+def _logsumexp_bytes(x: Spec, **_: Any) -> int:
+    return x.size * wide(x.dtype).itemsize
+
+
+@reduction(
+    vjp=lambda ct, x, y, x_spec, axis: restore(ct, x_spec, axis) * exp(x - restore(y, x_spec, axis)),
+    jvp=lambda t, x, y, x_spec, axis, keepdims: reduce_sum(
+        t * exp(x - restore(y, x_spec, axis)), axis=axis, keepdims=keepdims
+    ),
+    op_type="Logsumexp",
+    tf=("reduce_logsumexp", "math.reduce_logsumexp"),
+    dtypes=FLOATING,
+    workspace=_logsumexp_bytes,
+)
+def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
+    if x.size == 0:
+        return xp.full(reduced(x.shape, axis, keepdims), -np.inf, x.dtype)
+    axes = axes_in(axis, len(x.shape))
+    top = xp.max(x, axis=axes, keepdims=True).astype(wide(x.dtype), copy=False)
+    top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
+    found = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
+    return found.reshape(reduced(x.shape, axis, keepdims)).astype(x.dtype, copy=False)
+
+
+@reduction(
+    vjp=lambda ct, x, y, x_spec, axis: restore(ct, x_spec, axis) * (x / restore(y, x_spec, axis)),
+    jvp=lambda t, x, y, x_spec, axis, keepdims: reduce_sum(
+        t * (x / restore(y, x_spec, axis)), axis=axis, keepdims=keepdims
+    ),
+    op_type="EuclideanNorm",
+    tf=("math.reduce_euclidean_norm",),
+    dtypes=FLOATING,
+    workspace=_logsumexp_bytes,
+)
+def reduce_euclidean_norm(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
+    squares = xp.square(x.astype(wide(x.dtype), copy=False))
+    total = xp.sum(squares, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
+    return xp.sqrt(total).astype(x.dtype, copy=False)
+
+
+_STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True), sample((3, 2), axis=-1, seed=1)]
+
+
+@composite(
+    op_type="Variance",
+    tf=("math.reduce_variance",),
+    samples=_STATISTICS,
+    weak=False,
+)
+def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The mean squared distance from the mean over `axis` (divided by n)."""
+    return reduce_mean(square(x - reduce_mean(x, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
+
+
+@composite(op_type="Std", tf=("math.reduce_std",), samples=_STATISTICS, weak=False)
+def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The square root of the variance over `axis`. The gradient is nan where that is zero, as in TensorFlow."""
+    return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))
+
+
+# ------------------------------------------------------------------------------------------------------ where, not what
+def _arg_spec(op_type: str) -> Any:
+    def infer(x: Spec, *, axis: int, output_type: DType) -> Spec:
+        check_dtypes(op_type, (x,), REAL | _BOOL)
+        if output_type not in INDEX:
+            raise InvalidArgumentError(f"output_type must be int32 or int64, found {output_type.name}")
+        if not -x.ndim <= axis < x.ndim:
+            raise InvalidArgumentError(f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {axis}")
+        if x.shape[axis] == 0:
+            shape = "[" + ",".join(map(str, x.shape)) + "]"
+            raise InvalidArgumentError(f"Reduction axis {axis % x.ndim} is empty in shape {shape}")
+        return Spec.of(reduced(x.shape, axis, keepdims=False), output_type)
+
+    return infer
+
+
+_ARG_SAMPLES = [
+    sample((2, 3)),
+    sample((2, 3), axis=-1, output_type=DTYPES["int32"]),
+    Sample((np.array([1.0, 3.0, 3.0, -2.0, -2.0]),), {}),
+    Sample((np.array([1.0, np.nan, 3.0, -1.0]),), {}),
+]
+
+
+def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> Any:
+    if x.dtype in FLOATING:  # nan counts as the worst
+        x = xp.where(xp.isnan(x), _lowest(x.dtype) if largest else _highest(x.dtype), x)
+    return (xp.argmax if largest else xp.argmin)(x, axis=axis).astype(output_type, copy=False)
+
+
+@op(
+    infer=_arg_spec("ArgMax"),
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_axes,
+    samples=_ARG_SAMPLES,
+    op_type="ArgMax", args="input axis output_type",
+    tf=("argmax", "math.argmax"),
+    workspace=lambda x, **_: x.nbytes + x.size,
+)
+def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
+    """The index of the largest along `axis`, the first of equals; nan is passed over."""
+    return _arg(xp, x, axis, output_type, largest=True)
+
+
+@op(
+    infer=_arg_spec("ArgMin"),
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_axes,
+    samples=_ARG_SAMPLES,
+    op_type="ArgMin", args="input axis output_type",
+    tf=("argmin", "math.argmin"),
+    workspace=lambda x, **_: x.nbytes + x.size,
+)
+def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
+    """The index of the smallest along `axis`, the first of equals; nan is passed over."""
+    return _arg(xp, x, axis, output_type, largest=False)
+
+
+# ------------------------------------------------------------------------------------------------------- running sum
+def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
+    check_dtypes("Cumsum", (x,), NUMERIC)
+    axis_in(axis, x.ndim)
+    return x
+
+
+@linear(
+    infer=_cumsum_spec,
+    vjp=lambda ct, axis, exclusive, reverse: cumsum(ct, axis=axis, exclusive=exclusive, reverse=not reverse),
+    batch=batch_axes,
+    samples=[
+        sample((3, 4)),
+        sample((3, 4), axis=-1, exclusive=True),
+        sample((3, 4), axis=1, reverse=True),
+        sample((3,), exclusive=True, reverse=True),
+        sample((0, 2)),
+    ],
+    op_type="Cumsum",
+    tf=("cumsum", "math.cumsum"),
+    workspace=lambda x, **_: x.size * wide(x.dtype).itemsize,
+)
+def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
+    if reverse:
+        x = xp.flip(x, axis)
+    total = xp.cumsum(x, axis=axis, dtype=wide(x.dtype))
+    if exclusive:
+        shifted = xp.zeros_like(total)
+        end, start = [slice(None)] * x.ndim, [slice(None)] * x.ndim
+        start[axis], end[axis] = slice(1, None), slice(None, -1)
+        shifted[tuple(start)] = total[tuple(end)]
+        total = shifted
+    total = total.astype(x.dtype, copy=False)
+    return xp.flip(total, axis) if reverse else total
+

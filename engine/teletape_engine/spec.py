@@ -1,0 +1,227 @@
+"""What is known of an array without its values: shape, dtype, bytes; and the rules of dtypes and broadcasting.
+
+Specs are interned: two arrays of the same shape and dtype share one `Spec`, so equality is identity and a spec is a
+cheap dictionary key.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from teletape_engine.errors import InvalidArgumentError
+
+Shape: TypeAlias = tuple[int, ...]
+DType: TypeAlias = np.dtype[Any]
+Number: TypeAlias = bool | int | float | complex
+
+
+def _bfloat16() -> DType | None:
+    try:
+        import ml_dtypes
+    except ImportError:  # the engine runs with numpy alone; bfloat16 then does not exist
+        return None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+_NAMES: Final = (
+    "float16 float32 float64 complex64 complex128 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split()
+)
+DTYPES: Final[dict[str, DType]] = {name: np.dtype(name) for name in _NAMES}
+BFLOAT16: Final = _bfloat16()
+if BFLOAT16 is not None:
+    DTYPES["bfloat16"] = BFLOAT16
+
+FLOATING: Final = frozenset(DTYPES[n] for n in ("float16", "bfloat16", "float32", "float64") if n in DTYPES)
+COMPLEX: Final = frozenset((DTYPES["complex64"], DTYPES["complex128"]))
+INTEGER: Final = frozenset(d for n, d in DTYPES.items() if "int" in n)
+SIGNED: Final = frozenset(d for n, d in DTYPES.items() if n.startswith("int"))
+BOOL: Final = DTYPES["bool"]
+DIFFERENTIABLE: Final = FLOATING | COMPLEX
+NUMERIC: Final = DIFFERENTIABLE | INTEGER
+INDEX: Final = frozenset((DTYPES["int32"], DTYPES["int64"]))
+
+#: What TensorFlow's kernels call a dtype, in the order in which its messages list them.
+KERNEL_NAMES: Final = {
+    DTYPES[name]: {"float16": "half", "float32": "float", "float64": "double"}.get(name, name)
+    for name in "bfloat16 float16 float32 float64 uint8 uint16 uint32 uint64 int8 int16 int32 int64 complex64 complex128 "
+    "bool".split()
+    if name in DTYPES
+}
+HALF: Final = frozenset(DTYPES[n] for n in ("float16", "bfloat16") if n in DTYPES)
+
+REAL_OF: Final = {DTYPES["complex64"]: DTYPES["float32"], DTYPES["complex128"]: DTYPES["float64"]}
+COMPLEX_OF: Final = {real: cplx for cplx, real in REAL_OF.items()}
+
+
+def dtype_of(name: Any) -> DType:
+    """The interned dtype of that name or of that NumPy dtype; InvalidArgumentError lists the names there are."""
+    found = DTYPES.get(name) if isinstance(name, str) else None
+    if found is None and not isinstance(name, str):
+        try:
+            found = DTYPES.get(np.dtype(name).name)
+        except TypeError:
+            found = None
+    if found is None:
+        raise InvalidArgumentError(f"unknown dtype {name!r}: the dtypes are {', '.join(sorted(DTYPES))}")
+    return found
+
+
+class Spec:
+    """Shape and dtype of an array.
+
+    Attributes:
+        shape: Length of each axis.
+        dtype: The NumPy dtype, one of `DTYPES`.
+        size: Number of elements.
+        nbytes: Bytes of the elements, without overhead.
+        differentiable: Whether a gradient with respect to such an array exists (floating or complex).
+    """
+
+    __slots__ = ("__weakref__", "differentiable", "dtype", "nbytes", "shape", "size")
+
+    shape: Shape
+    dtype: DType
+    size: int
+    nbytes: int
+    differentiable: bool
+
+    _known: weakref.WeakValueDictionary[tuple[Shape, DType], Spec] = weakref.WeakValueDictionary()
+    _lock = threading.Lock()
+
+    @staticmethod
+    def of(shape: Shape, dtype: DType) -> Spec:
+        """The one spec of this shape and dtype."""
+        key = (shape, dtype)
+        found = Spec._known.get(key)
+        if found is None:
+            with Spec._lock:
+                found = Spec._known.get(key)
+                if found is None:
+                    found = Spec._known[key] = Spec()
+                    found.shape, found.dtype = shape, dtype
+                    found.size = math.prod(shape)
+                    found.nbytes = found.size * dtype.itemsize
+                    found.differentiable = dtype in DIFFERENTIABLE
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Spec.of, (self.shape, self.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def with_shape(self, shape: Shape) -> Spec:
+        """The spec of the same dtype with another shape."""
+        return Spec.of(shape, self.dtype)
+
+    def with_dtype(self, dtype: DType) -> Spec:
+        """The spec of the same shape with another dtype."""
+        return Spec.of(self.shape, dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
+
+class Weak:
+    """Stands for a Python number among specs: no shape, and the dtype of the arrays that it meets."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return self.kind.__name__
+
+
+WEAK: Final[dict[type, Weak]] = {kind: Weak(kind) for kind in (bool, int, float, complex)}
+_ALONE: Final = {bool: DTYPES["bool"], int: DTYPES["int32"], float: DTYPES["float32"], complex: DTYPES["complex128"]}
+
+
+def weak_dtype(weak: Weak, beside: DType | None) -> DType:
+    """The dtype that a Python number takes beside an array of dtype `beside` (None: alone).
+
+    Raises:
+        InvalidArgumentError: A fraction beside integers, a complex number beside reals, a number beside booleans.
+    """
+    if beside is None:
+        return _ALONE[weak.kind]
+    kind = weak.kind
+    if kind is bool:
+        fits = beside is BOOL
+    elif kind is int:
+        fits = beside in NUMERIC
+    elif kind is float:
+        fits = beside in DIFFERENTIABLE
+    else:
+        fits = beside in COMPLEX
+    if not fits:
+        raise InvalidArgumentError(
+            f"a Python {kind.__name__} cannot take the dtype {beside.name} of the array beside it; cast one of the two"
+        )
+    return beside
+
+
+def wide(dtype: DType) -> DType:
+    """The dtype that sums and exponentials of `dtype` are computed in: float32 for the 16-bit floats."""
+    return DTYPES["float32"] if dtype in HALF else dtype
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The shape that `a` and `b` broadcast to (NumPy's rule).
+
+    Raises:
+        InvalidArgumentError: Two axes differ and neither is 1.
+    """
+    if a == b:
+        return a
+    rank = max(len(a), len(b))
+    out = []
+    for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if m != n and m != 1 and n != 1:
+            raise InvalidArgumentError(f"Incompatible shapes: {shape_text(a)} vs. {shape_text(b)}")
+        out.append(n if m == 1 else m)
+    return tuple(out)
+
+
+def shape_text(shape: Shape) -> str:
+    """The shape as error messages write it: `[2,3]`."""
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def axis_in(axis: int, ndim: int, *, what: str = "axis") -> int:
+    """`axis` counted from the front, for an array of `ndim` axes.
+
+    Raises:
+        InvalidArgumentError: The axis is outside [-ndim, ndim).
+    """
+    if not -ndim <= axis < ndim:
+        raise InvalidArgumentError(f"{what} {axis} is out of range for {ndim} axes: it must be in [{-ndim}, {ndim})")
+    return axis % ndim
+
+
+def axes_in(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The axes that a reduction goes over, counted from the front, sorted; None means all.
+
+    Raises:
+        InvalidArgumentError: An axis is out of range or named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    found: list[int] = []
+    for one in (axis,) if isinstance(axis, int) else axis:
+        if not -ndim <= one < ndim:
+            raise InvalidArgumentError(f"Invalid reduction dimension ({one} for input with {ndim} dimension(s)")
+        if one % ndim in found:
+            raise InvalidArgumentError(
+                f"Invalid reduction arguments: Axes contains duplicate dimension: {one % ndim}"
+            )
+        found.append(one % ndim)
+    return tuple(sorted(found))
