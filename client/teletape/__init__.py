@@ -1,0 +1,123 @@
+"""Teletape: gradients as a service. `import teletape as tf`, and a program written for tf.GradientTape runs on it.
+
+    tf.connect("https://gpu-box:8470", api_key="…")   # leave it out: the same engine, inside this process
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+from types import ModuleType as _Module
+from typing import Any as _Any
+
+from teletape import data, dtypes, errors, keras, nest, random
+from teletape import nn as _nn
+from teletape import operators as _operators
+from teletape import shapes as _shapes
+from teletape.calling import constant, convert_to_tensor
+from teletape.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from teletape.functions import derived as _derived
+from teletape.logs import get_logger
+from teletape.module import Module
+from teletape.names import name_scope
+from teletape.session import connect, current
+from teletape.shape import TensorShape
+from teletape.slices import IndexedSlices
+from teletape.tape import GradientTape, UnconnectedGradients
+from teletape.tensor import Tensor
+from teletape.tracing import function
+from teletape.variable import Variable
+
+__version__ = "0.1.0"
+
+newaxis = None
+
+
+def no_gradient(op_type: str) -> None:
+    """Declares that ops of this TensorFlow type have no gradient, from now on, for every tape asked from now on.
+
+    Raises:
+        TypeError: Not a string.
+        KeyError: The type is registered, or has been declared before.
+    """
+    if not isinstance(op_type, str):
+        raise TypeError("op_type must be a string")
+    try:
+        current().declare_no_gradient(op_type)
+    except errors.TeletapeError as error:
+        raise error.surfaced() from None
+
+
+NotDifferentiable = no_gradient
+
+
+def sync() -> None:
+    """Returns when everything recorded so far has happened on the server; raises what failed meanwhile."""
+    current().sync()
+
+
+def session() -> _Any:
+    """The program's session: its id, `summary()` of what it asked of the server, `close()`."""
+    return current()
+
+
+def executing_eagerly() -> bool:  # noqa: F811  # the builtin's annotation, not tf.bool
+    """True: every op means what TensorFlow's eager one does."""
+    return True
+
+
+def _namespace(path: str) -> _Module:
+    """The module `teletape.<path>`, made when TensorFlow's names need one that has no file."""
+    name = f"{__name__}.{path}"
+    found = _sys.modules.get(name)
+    if found is None:
+        found = _sys.modules[name] = _Module(name, f"TensorFlow's `tf.{path}`.")
+        parent, _, last = path.rpartition(".")
+        setattr(_sys.modules[f"{__name__}.{parent}" if parent else __name__], last, found)
+    return found
+
+
+def _place(path: str, thing: _Any) -> None:
+    parent, _, last = path.rpartition(".")
+    setattr(_namespace(parent) if parent else _sys.modules[__name__], last, thing)
+
+
+_BY_HAND: dict[str, _Any] = {
+    **{name: getattr(_shapes, name) for name in _shapes.PUBLIC},
+    "slice": _shapes.slice_,
+    "linalg.eye": _shapes.eye,
+    "math.zeros_like": _shapes.zeros_like,
+    "raw_ops.no_gradient": lambda input, T=None, name=None: _operators.call(_operators.CATALOGUE["no_gradient"], (input,)),
+    "autodiff.GradientTape": GradientTape,
+    "nn.softmax": _nn.softmax,
+    "math.softmax": _nn.softmax,
+    "nn.log_softmax": _nn.log_softmax,
+    "math.log_softmax": _nn.log_softmax,
+    "nn.softmax_cross_entropy_with_logits": _nn.softmax_cross_entropy_with_logits,
+    "nn.sparse_softmax_cross_entropy_with_logits": _nn.sparse_softmax_cross_entropy_with_logits,
+    "nn.sigmoid_cross_entropy_with_logits": _nn.sigmoid_cross_entropy_with_logits,
+    "nn.embedding_lookup": _nn.embedding_lookup,
+}
+for _path, _thing in {**_derived(), **_BY_HAND}.items():
+    if _thing is not None:
+        _place(_path, _thing)

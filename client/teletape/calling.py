@@ -1,0 +1,183 @@
+"""From Python values to an op's inputs, and the call: the one way in which the SDK runs an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from teletape import dtypes, session
+from teletape.convert import host_array
+from teletape.dtypes import DType
+from teletape.shape import TensorShape
+from teletape.slices import IndexedSlices
+from teletape.tensor import EagerTensor, Tensor
+from teletape_engine.attrs import NO_ATTRS
+from teletape_engine.graph import Literal
+from teletape_engine.op import CATALOGUE, Op
+from teletape_engine.spec import DIFFERENTIABLE, INTEGER
+
+_NUMBERS: Final = (float, int)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> EagerTensor:
+    """A tensor with the values of `value`, a copy.
+
+    Args:
+        value: Numbers, strings, nested lists of them, or arrays.
+        dtype: Its dtype; by default int32, float32, bool, complex128 or string for Python values, an array's own.
+        shape: The shape to give it; one value fills it.
+        name: Accepted, without effect.
+
+    Raises:
+        TypeError: A value that the dtype cannot hold; a shape of another size.
+        ValueError: No tensor can be made of it.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        tensor = as_tensor(value)
+        if wanted is not None and tensor.dtype is not wanted:
+            raise TypeError(
+                f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}."
+            )
+        return tensor
+    array = host_array(value, wanted)
+    if shape is not None:
+        dims = tuple(TensorShape(shape).as_list())
+        size = int(np.prod(dims, dtype=np.int64))
+        if array.size == size:
+            array = array.reshape(dims)
+        elif array.size == 1:
+            array = np.full(dims, array.reshape(-1)[0], array.dtype)
+        else:
+            raise TypeError(
+                f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from {value}) has "
+                f"{array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
+            )
+    owner = session.current()
+    return EagerTensor(owner.constant(array), owner)
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> EagerTensor:
+    """A tensor of `value`; tensors stay, variables are read, lists that hold tensors are stacked.
+
+    Args:
+        value: Anything that `constant` takes, tensors, variables, IndexedSlices (made dense), or lists with them.
+        dtype: Required dtype.
+        dtype_hint: Used where it fits, else ignored.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: A tensor of another dtype than `dtype`; no tensor can be made of it.
+        TypeError: A Python value that the dtype cannot hold.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor | IndexedSlices):
+        tensor = as_tensor(value)
+        if wanted is not None and tensor.dtype is not wanted:
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {tensor.dtype.name}: {tensor!r}"
+            )
+        return tensor
+    if isinstance(value, list | tuple) and _holds_tensors(value):
+        return _stacked(value, wanted)
+    if isinstance(value, TensorShape):
+        value = np.array(value.as_list(), np.int32)
+    if wanted is None and dtype_hint is not None:
+        try:
+            return constant(value, dtype_hint)
+        except (TypeError, ValueError):
+            pass
+    return constant(value, wanted)
+
+
+def as_tensor(value: Any) -> EagerTensor:
+    """A tensor, variable or IndexedSlices as a tensor; a variable's reading is a value of its own."""
+    if isinstance(value, EagerTensor):
+        return value
+    if isinstance(value, IndexedSlices):
+        if value.dense_shape is None:
+            raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
+        rows = value.shape.as_list()[0]
+        return call(CATALOGUE["unsorted_segment_sum"], (value.values, value.indices), num_segments=rows)
+    return call(CATALOGUE["identity"], (value,))
+
+
+def _holds_tensors(value: Any) -> bool:
+    return any(
+        isinstance(one, Tensor) or (isinstance(one, list | tuple) and _holds_tensors(one)) for one in value
+    )
+
+
+def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
+    leaf = dtype or _first_dtype(value)
+    rows = [convert_to_tensor(one, None if isinstance(one, Tensor) else leaf) for one in value]
+    return call(CATALOGUE["stack"], rows, axis=0)
+
+
+def _first_dtype(value: Any) -> DType | None:
+    for one in value:
+        found = one.dtype if isinstance(one, Tensor) else _first_dtype(one) if isinstance(one, list | tuple) else None
+        if found is not None:
+            return found  # type: ignore[no-any-return]  # a tensor's dtype
+    return None
+
+
+def call(op: Op, args: Sequence[Any], **attrs: Any) -> EagerTensor:
+    """Runs `op` on tensors, variables, numbers, arrays and lists; the others take the dtype of the first tensor.
+
+    Raises:
+        InvalidArgumentError: The op does not take such inputs.
+        TypeError: A number that the tensor's dtype cannot hold.
+    """
+    owner = session.current()
+    canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
+    inputs = [arg._v if arg.__class__ is EagerTensor and arg._session is owner else None for arg in args]
+    if None in inputs:
+        inputs = operands(op, args)
+    return EagerTensor(owner.recorder().apply(op, inputs, canonical), owner)
+
+
+def operands(op: Op, args: Sequence[Any]) -> list[Any]:
+    """The inputs of a call: what is no tensor is converted beside those that are."""
+    found: list[Any] = [None] * len(args)
+    for i, arg in enumerate(args):
+        if isinstance(arg, IndexedSlices):
+            arg = as_tensor(arg)
+        if isinstance(arg, Tensor):
+            found[i] = arg._operand()
+    for i, arg in enumerate(args):
+        if found[i] is None:
+            group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
+            beside = next((found[j].spec.dtype for j in group if found[j] is not None), None)
+            found[i] = operand(op, arg, beside)
+    return found
+
+
+def _alike(op: Op, i: int, j: int) -> bool:
+    return max(i, j) < len(op.like) and op.like[i] == op.like[j]
+
+
+def operand(op: Op, arg: Any, beside: Any) -> Any:
+    """Anything but a tensor as an op's input, with the dtype of the tensor beside it (None: its own)."""
+    kind = arg.__class__
+    if beside is not None:
+        if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
+            return Literal(arg)
+        like = dtypes.as_dtype(beside)
+        if isinstance(arg, bool) and not like.is_bool:
+            arg = int(arg)
+        if isinstance(arg, list | tuple) and _holds_tensors(arg):
+            return _stacked(arg, None)._operand()
+        try:
+            return constant(arg, like)._operand()
+        except TypeError:
+            if op.name != "add":
+                raise
+            return constant(arg)._operand()  # TensorFlow converts it alone here, and the op refuses the pair
+    if isinstance(arg, list | tuple) and _holds_tensors(arg):
+        return _stacked(arg, None)._operand()
+    return constant(arg)._operand()

@@ -1,0 +1,93 @@
+"""`tf.errors`: the engine's exceptions under TensorFlow's names, and what else can go wrong with a server.
+
+    TeletapeError                  (the engine's tree, teletape_engine.errors)
+    ├─ ConnectionFailed            no answer from the server
+    ├─ AuthenticationError         unauthenticated
+    ├─ SessionEndedError           session_ended: it is gone, with the reason; connect again
+    └─ RequestError                any other refusal; `code` and `status` say which
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from teletape_engine.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    PoisonedError,
+    ResourceExhaustedError,
+    TeletapeError,
+    UnimplementedError,
+    tree,
+)
+
+OpError = TeletapeError
+
+
+class ConnectionFailed(TeletapeError, OSError):
+    """No answer from the server."""
+
+    code = "connection_failed"
+
+
+class AuthenticationError(TeletapeError):
+    """The API key is missing or wrong."""
+
+    code = "unauthenticated"
+
+
+class SessionEndedError(TeletapeError):
+    """The session is gone, and its values with it; the message says why and when."""
+
+    code = "session_ended"
+
+
+class RequestError(TeletapeError):
+    """The server refused the request.
+
+    Attributes:
+        code: Which problem it is (docs/protocol.md lists them).
+        status: The HTTP status.
+    """
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.code = details.get("code", "internal")  # type: ignore[misc]  # of this refusal, not of the class
+        self.status = details.get("status", 0)
+
+
+def error_of(status: int, body: bytes) -> TeletapeError:
+    """A problem+json answer as an exception. What is no problem (a proxy's page) becomes a RequestError."""
+    try:
+        problem = json.loads(body)
+        code, text = problem["code"], problem.get("detail") or problem["title"]
+    except (ValueError, KeyError, TypeError):
+        return RequestError(f"HTTP {status}: {body[:200].decode(errors='replace')}", status=status)
+    request = problem.get("request_id") or problem.get("instance")
+    return error_for(code, f"{text} (request {request})" if request else text, status=status)
+
+
+def error_for(code: str, message: str, **details: Any) -> TeletapeError:
+    """The exception for a code; RequestError for one that a program can do nothing particular about."""
+    found = tree().get(code)
+    if found is None or found is RequestError:
+        return RequestError(message, code=code, **details)
+    return found(message, **details)
+
+
+__all__ = [
+    "AuthenticationError",
+    "CancelledError",
+    "ConnectionFailed",
+    "InvalidArgumentError",
+    "OpError",
+    "PoisonedError",
+    "RequestError",
+    "ResourceExhaustedError",
+    "SessionEndedError",
+    "TeletapeError",
+    "UnimplementedError",
+    "error_for",
+    "error_of",
+]

@@ -1,0 +1,56 @@
+"""The logger behind `tf.get_logger()`, and messages that are worth saying only the first few times."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import Final
+
+_lock: Final = threading.Lock()
+_said: Final[dict[str, int]] = {}
+_configured = False
+
+
+def get_logger() -> logging.Logger:
+    """The logger named "teletape", through which every warning of the SDK goes.
+
+    The first call gives it a handler, so that warnings are seen: stderr, `LEVEL:name:text`. It does not where the
+    root logger has handlers already, which would say everything twice. In an interactive interpreter it writes to
+    stdout, from level INFO.
+    """
+    global _configured
+    logger = logging.getLogger("teletape")
+    if not _configured:
+        with _lock:
+            if not _configured:
+                if not logging.getLogger().handlers:
+                    _show(logger)
+                _configured = True
+    return logger
+
+
+def log_first_n(level: int, message: str, n: int, key: str) -> None:
+    """Log `message` unless `n` messages of the same `key` have been logged by this process before.
+
+    Args:
+        level: As in `logging`.
+        message: The text, complete.
+        n: How often this process says it.
+        key: What is counted; different messages may share one.
+    """
+    with _lock:
+        times = _said.get(key, 0)
+        if times >= n:
+            return
+        _said[key] = times + 1
+    get_logger().log(level, "%s", message)
+
+
+def _show(logger: logging.Logger) -> None:
+    interactive = hasattr(sys, "ps1") or bool(sys.flags.interactive)
+    if interactive:
+        logger.setLevel(logging.INFO)
+    handler = logging.StreamHandler(sys.stdout if interactive else sys.stderr)
+    handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+    logger.addHandler(handler)

@@ -1,0 +1,45 @@
+"""`tf.name_scope`: the prefix that variables and modules made inside it take. One scope a thread or async task."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Final
+
+_scope: Final[ContextVar[str]] = ContextVar("teletape.name_scope", default="")
+
+
+class name_scope:
+    """A context manager that puts `name/` before the names of variables made inside it, after the outer scopes'.
+
+    Entering gives the whole prefix. A name that ends in "/" replaces the outer scopes; "" leaves them all.
+    One object may be entered again, also inside itself.
+
+    Attributes:
+        name: As given.
+
+    Raises:
+        ValueError: The name is not a string.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self.name = name
+        self._entered: list[Token[str]] = []
+
+    def __enter__(self) -> str:
+        absolute = not self.name or self.name.endswith("/")
+        prefix = self.name if absolute else scoped(self.name) + "/"
+        self._entered.append(_scope.set(prefix))
+        return prefix
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _scope.reset(self._entered.pop())
+
+
+def scoped(name: str) -> str:
+    """`name` behind the prefix of the scopes that are open here."""
+    return _scope.get() + name

@@ -1,0 +1,261 @@
+"""`tf.nest`: structures of lists, tuples, named tuples and dicts, taken apart into leaves and put together again.
+
+Everything else is a leaf: tensors, arrays, strings, None, sets, dataclasses. Dicts are walked by sorted key.
+`expand_composites` is accepted everywhere and changes nothing: an IndexedSlices always stays one leaf.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, MutableMapping, Sequence
+from typing import Any, Final
+
+from teletape.logs import log_first_n
+
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+# Asking the abstract base classes takes ten times longer than this look-up, and flatten asks once per leaf. Bounded,
+# because it keeps classes alive that a program may make by the thousand.
+_nested: Final[dict[type, bool]] = {}
+_NESTED_BOUND: Final = 4096
+_END: Final = object()
+
+
+class _Dot:
+    """A leaf, in the outline of a structure that an error shows."""
+
+    def __repr__(self) -> str:
+        return "."
+
+
+_DOT: Final = _Dot()
+
+
+def is_nested(structure: object) -> bool:
+    """Whether `structure` is a list, tuple, dict or the like, and not a leaf."""
+    kind = type(structure)
+    known = _nested.get(kind)
+    if known is None:
+        known = issubclass(kind, Sequence | Mapping | MappingView) and not issubclass(kind, str | bytes)
+        if len(_nested) >= _NESTED_BOUND:
+            _nested.clear()
+        _nested[kind] = known
+    return known
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The leaves of `structure`, from left to right, those of dicts by sorted key; a leaf gives `[leaf]`.
+
+    Raises:
+        TypeError: The keys of a dict cannot be sorted.
+    """
+    if not is_nested(structure):
+        return [structure]
+    leaves: list[Any] = []
+    _gather(structure, leaves)
+    return leaves
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+    """`flat_sequence` in the shape of `structure`: what `flatten` took apart, with other leaves.
+
+    Containers keep their type, dicts the order of their keys; views and ranges become lists.
+
+    Args:
+        structure: The pattern; its leaves are not looked at.
+        flat_sequence: As many leaves as it has, in the order of `flatten`; they may be structures themselves.
+        expand_composites: See the module.
+
+    Raises:
+        TypeError: `flat_sequence` is not a sequence, or the keys of a dict cannot be sorted.
+        ValueError: The numbers of leaves differ.
+    """
+    if not is_nested(flat_sequence) or isinstance(flat_sequence, Mapping):
+        raise TypeError(
+            f"Attempted to pack value:\n  {_cut(flat_sequence)}\ninto a structure, but found "
+            f"incompatible type `{type(flat_sequence)}` instead."
+        )
+    if not is_nested(structure):
+        if len(flat_sequence) != 1:
+            raise ValueError(
+                f"The target structure is of type `{type(structure)}`\n  {_cut(structure)}\nHowever the input is a "
+                f"sequence ({type(flat_sequence)}) of length {len(flat_sequence)}.\n  {_cut(flat_sequence)}\n"
+                "nest cannot guarantee that it is safe to map one to the other."
+            )
+        return next(iter(flat_sequence))
+    leaves = iter(flat_sequence)
+    try:
+        packed = _pack(structure, leaves)
+        complete = next(leaves, _END) is _END
+    except StopIteration:
+        complete = False
+    if not complete:
+        raise ValueError(
+            f"Could not pack sequence. Structure had {len(flatten(structure))} atoms, but flat_sequence had "
+            f"{len(flat_sequence)} items.  Structure: {structure}, flat_sequence: {flat_sequence}."
+        )
+    return packed
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: bool) -> Any:
+    """The structure of `func(a, b, …)` over the leaves a, b, … that stand in the same place of each structure.
+
+    Args:
+        func: Called with as many arguments as there are structures, leaves in the order of `flatten`.
+        structure: One or more structures that are nested alike; the result has the first one's types.
+        kwargs: `check_types` (True) as in `assert_same_structure`; `expand_composites`.
+
+    Raises:
+        TypeError: `func` is not callable; container types differ.
+        ValueError: No structure, another keyword, or structures nested in different ways.
+    """
+    if not callable(func):
+        raise TypeError(f"func must be callable, got: {func}")
+    if not structure:
+        raise ValueError("Must provide at least one structure")
+    check_types = kwargs.pop("check_types", True)
+    kwargs.pop("expand_composites", False)
+    if kwargs:
+        raise ValueError(
+            f"Only valid keyword arguments are `check_types` and `expand_composites`, not: `{'`, `'.join(kwargs)}`"
+        )
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types=check_types)
+    columns = zip(*(flatten(each) for each in structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*column) for column in columns])
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+    """Raise unless both are nested in the same way. Leaves are not compared.
+
+    Args:
+        nest1: A structure or a leaf.
+        nest2: Another.
+        check_types: Whether container types and the keys of dicts must agree too. All lists count as one type, and
+            so do all mappings, and named tuples of the same name and fields.
+        expand_composites: See the module.
+
+    Raises:
+        ValueError: Lengths, keys or nesting differ.
+        TypeError: Container types differ.
+    """
+    difference = _difference(nest1, nest2, check_types)
+    if difference is None:
+        return
+    error, specifically = difference
+    first, second = (map_structure(lambda _: _DOT, each) for each in (nest1, nest2))
+    raise error(
+        "The two structures don't have the same nested structure.\n\n"
+        f"First structure: {_told(nest1)}\n\nSecond structure: {_told(nest2)}\n\nMore specifically: {specifically}\n"
+        f"Entire first structure:\n{first}\nEntire second structure:\n{second}"
+    )
+
+
+def _children(structure: Any) -> Iterable[Any]:
+    return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
+
+
+def _gather(structure: Any, leaves: list[Any]) -> None:
+    for child in structure if type(structure) is list else _children(structure):
+        if is_nested(child):
+            _gather(child, leaves)
+        else:
+            leaves.append(child)
+
+
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    kind = type(structure)
+    if isinstance(structure, Mapping):
+        try:
+            keys = sorted(structure)
+        except TypeError:
+            raise TypeError("nest only supports dicts with sortable keys.") from None
+        return _mapping_like(structure, {key: _pack_child(structure[key], leaves) for key in keys})
+    children = [_pack_child(child, leaves) for child in structure]
+    if kind is list or isinstance(structure, MappingView | range):
+        return children
+    return kind(*children) if _is_namedtuple(structure) else kind(children)
+
+
+def _pack_child(child: Any, leaves: Iterator[Any]) -> Any:
+    return _pack(child, leaves) if is_nested(child) else next(leaves)
+
+
+def _mapping_like(pattern: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    kind: Any = type(pattern)
+    if isinstance(pattern, MutableMapping):
+        made = defaultdict(pattern.default_factory) if isinstance(pattern, defaultdict) else kind()
+        for key in pattern:
+            made[key] = values[key]
+        return made
+    log_first_n(
+        logging.WARNING,
+        f"Mapping types may not work well with tf.nest. Prefer using MutableMapping for {kind}",
+        1,
+        "nest.mapping",
+    )
+    try:
+        return kind((key, values[key]) for key in pattern)
+    except TypeError as error:
+        raise TypeError(
+            f"Error creating an object of type {kind} like {pattern}. Note that it must accept a single positional "
+            f"argument representing an iterable of key-value pairs, in addition to self. Cause: {error}"
+        ) from error
+
+
+def _is_namedtuple(structure: Any) -> bool:
+    return isinstance(structure, tuple) and hasattr(structure, "_fields")
+
+
+def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str] | None:
+    """Where `a` and `b` are first nested differently: the exception to raise and what to say."""
+    nested = is_nested(a)
+    if nested is not is_nested(b):
+        sequence, leaf = (a, b) if nested else (b, a)
+        return ValueError, (
+            f'Substructure "{_told(sequence)}" is a sequence, while substructure "{_told(leaf)}" is not'
+        )
+    if not nested:
+        return None
+    if check_types and not _same_type(a, b):
+        return TypeError, (  # the words of TensorFlow, which calls every container a named tuple here
+            "The two namedtuples don't have the same sequence type. "
+            f"First structure {_told(a)} has type {type(a).__name__}, "
+            f"while second structure {_told(b)} has type {type(b).__name__}"
+        )
+    if check_types and isinstance(a, Mapping) and a.keys() != b.keys():
+        return ValueError, (
+            "The two dictionaries don't have the same set of keys. "
+            f"First structure has keys {_told(list(a))}, while second structure has keys {_told(list(b))}"
+        )
+    left, right = iter(_children(a)), iter(_children(b))
+    while True:
+        one, other = next(left, _END), next(right, _END)
+        if one is _END and other is _END:
+            return None
+        if one is _END or other is _END:
+            return ValueError, (
+                "The two structures don't have the same number of elements. "
+                f"First structure: {_told(a)}. Second structure: {_told(b)}"
+            )
+        found = _difference(one, other, check_types)
+        if found:
+            return found
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    if type(a) is type(b):
+        return True
+    if _is_namedtuple(a) and _is_namedtuple(b):
+        return type(a).__name__ == type(b).__name__ and a._fields == b._fields
+    return any(isinstance(a, kind) and isinstance(b, kind) for kind in (list, Mapping))
+
+
+def _told(structure: Any) -> str:
+    return f"type={type(structure).__name__} str={structure!s}"
+
+
+def _cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else text[:100] + "..."

@@ -1,0 +1,77 @@
+"""`tf.nn` functions whose arguments TensorFlow checks or orders in a way of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.calling import call, convert_to_tensor
+from teletape.shapes import cast, gather
+from teletape.tensor import EagerTensor, Tensor
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import CATALOGUE
+
+
+def _axis(name: str, logits: EagerTensor, axis: Any) -> int:
+    rank, at = logits.ndim, -1 if axis is None else int(axis)
+    if rank and not -rank <= at < rank:
+        raise InvalidArgumentError(
+            f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the input. "
+            f"Received: dim={at}"
+        )
+    if not rank:
+        raise InvalidArgumentError(f"logits must have >= 1 dimension, got [] [Op:{name}]")
+    return at
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> EagerTensor:
+    """exp(logits) over its sum along `axis` (default: the last)."""
+    tensor = convert_to_tensor(logits)
+    return call(CATALOGUE["softmax"], (tensor,), axis=_axis("Softmax", tensor, axis))
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> EagerTensor:
+    """logits minus the logarithm of the sum of their exponentials along `axis` (default: the last)."""
+    tensor = convert_to_tensor(logits)
+    return call(CATALOGUE["log_softmax"], (tensor,), axis=_axis("LogSoftmax", tensor, axis))
+
+
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, name: str | None = None) -> EagerTensor:
+    """-sum(labels * log_softmax(logits)) along `axis`, which the result has no more."""
+    scores = convert_to_tensor(logits)
+    if not isinstance(labels, Tensor):
+        labels = convert_to_tensor(labels, scores.dtype)
+    return call(CATALOGUE["softmax_cross_entropy"], (cast(labels, scores.dtype), scores), axis=int(axis))
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> EagerTensor:
+    """-log_softmax(logits) at the class that `labels` (int32 or int64, one axis less) names."""
+    scores, classes = convert_to_tensor(logits), convert_to_tensor(labels)
+    if scores.ndim != classes.ndim + 1:
+        raise ValueError(
+            "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: labels.shape="
+            f"{classes.shape} of rank {classes.ndim} and logits.shape={scores.shape} of rank {scores.ndim}"
+        )
+    if classes.shape.as_list() != scores.shape.as_list()[:-1]:
+        raise ValueError(
+            "`labels.shape` must equal `logits.shape` except for the last dimension. Received: labels.shape="
+            f"{classes.shape} and logits.shape={scores.shape}"
+        )
+    return call(CATALOGUE["sparse_softmax_cross_entropy"], (classes, scores))
+
+
+def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> EagerTensor:
+    """-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits)), elementwise, in a stable form."""
+    scores = convert_to_tensor(logits)
+    wanted = labels if isinstance(labels, Tensor) else convert_to_tensor(labels, scores.dtype)
+    if wanted.shape.as_list() != scores.shape.as_list():  # type: ignore[attr-defined]  # both kinds of tensor have it
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({scores.shape} vs {wanted.shape})."  # type: ignore[attr-defined]
+        )
+    return call(CATALOGUE["sigmoid_cross_entropy"], (wanted, scores))
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> EagerTensor:
+    """Rows of `params` at `ids`; the gradient of a variable is IndexedSlices."""
+    if max_norm is not None:
+        raise InvalidArgumentError("embedding_lookup: max_norm is not offered; clip the looked-up rows instead")
+    return gather(params, ids)

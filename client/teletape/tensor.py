@@ -1,0 +1,183 @@
+"""Tensors: handles on a session's values, with TensorFlow's conversions and texts. Their operators: operators.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from teletape import dtypes, printing, session
+from teletape.convert import HostArray
+from teletape.dtypes import DType
+from teletape.shape import TensorShape
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import INTEGER
+
+
+class Tensor:
+    """What tensors and variables share: TensorFlow's operators. `isinstance(x, tf.Tensor)` means a tensor."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
+    __hash__: Any
+
+    def _operand(self) -> Any:
+        """The recorded value behind, as an op's input."""
+        raise NotImplementedError  # pragma: no cover - both kinds define it
+
+
+class EagerTensor(Tensor):
+    """An immutable array in a session.
+
+    Attributes:
+        shape: The lengths of its axes, a TensorShape.
+        dtype: Its DType.
+    """
+
+    __slots__ = ("__weakref__", "_kept", "_session", "_v")
+
+    def __init__(self, value: Any, owner: session.Session) -> None:
+        self._v = value
+        self._session = owner
+        self._kept = None if owner.local else owner.keep(value)
+
+    def _operand(self) -> Any:
+        if self._session is not session.current():
+            _foreign(self)
+        return self._v
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape."""
+        return TensorShape(self._v.spec.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return dtypes.as_dtype(self._v.spec.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._v.spec.shape)
+
+    @property
+    def device(self) -> str:
+        """A device name as TensorFlow writes it."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with `shape`; ValueError if not."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this object, for sets and dictionary keys."""
+        return Reference(self)
+
+    def numpy(self) -> Any:
+        """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        array = self._session.fetch(self._v)
+        if array.ndim == 0:
+            return array[()]
+        return array.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        array = np.array(self._session.fetch(self._v))
+        return array if dtype is None else array.astype(dtype)
+
+    def _scalar(self, what: str) -> Any:
+        if self._v.spec.size != 1:
+            raise TypeError(f"only length-1 arrays can be converted to Python scalars; {what} of shape {self.shape}")
+        return self._session.fetch(self._v).reshape(-1)[0]
+
+    def __float__(self) -> float:
+        return float(self._scalar("float()"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex()"))
+
+    def __index__(self) -> int:
+        if self._v.spec.dtype not in INTEGER or self._v.spec.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._session.fetch(self._v))
+
+    def __bool__(self) -> bool:
+        if self._v.spec.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        return bool(self._session.fetch(self._v).reshape(-1)[0])
+
+    def __len__(self) -> int:
+        if not self._v.spec.shape:
+            raise TypeError("Scalar tensor has no `len()`")
+        return int(self._v.spec.shape[0])
+
+    def __iter__(self) -> Iterator[EagerTensor]:
+        if not self._v.spec.shape:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(self._v.spec.shape[0]))
+
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
+    def __copy__(self) -> EagerTensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if not self._v.spec.shape else format(str(self), spec)
+
+    def __repr__(self) -> str:
+        return printing.tensor_repr(self.numpy(), self.shape, self.dtype)
+
+    def __str__(self) -> str:
+        return printing.tensor_str(self.numpy(), self.shape, self.dtype)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("astype", "ravel", "transpose", "reshape", "clip", "size", "tolist", "data", "T"):
+            raise AttributeError(
+                f"{type(self).__name__} object has no attribute '{name}'.\n        If you are looking for numpy-related "
+                "methods, please run the following:\n        tf.experimental.numpy.experimental_enable_numpy_behavior()"
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+class Reference:
+    """What `tensor.ref()` gives: equal and of one hash for the same object; `deref()` gives it back."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, referred: Any) -> None:
+        self._object = referred
+
+    def deref(self) -> Any:
+        """The object."""
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
+def _foreign(tensor: EagerTensor) -> NoReturn:
+    raise InvalidArgumentError(
+        f"a tensor of shape {tensor.shape} belongs to another session than the current one (tf.connect was called since "
+        "it was made): take its values with .numpy() before connecting, and make a tensor of them with tf.constant"
+    )

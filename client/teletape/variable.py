@@ -1,0 +1,261 @@
+"""`tf.Variable`: a named, mutable slot of a session. Tapes watch it when it is read."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from teletape import calling, dtypes, names, printing, session
+from teletape.convert import HostArray
+from teletape.dtypes import DType
+from teletape.shape import TensorShape
+from teletape.tensor import EagerTensor, Reference, Tensor
+from teletape_engine import graph
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import shape_text
+
+
+def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any], NoReturn]:
+    """An in-place operator, which TensorFlow does not have: `v += 1` would rebind the name to a tensor."""
+
+    def refuse(self: Any, value: Any) -> NoReturn:
+        raise RuntimeError(
+            f"`{name} {sign}= value` with `tf.Variable`s is not supported. Use `{name}.{method}` to modify the variable, "
+            f"or `out = {out}` if you need to get a new output Tensor."
+        )
+
+    return refuse
+
+
+class Variable(Tensor):
+    """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
+
+    Args:
+        initial_value: Anything that `tf.convert_to_tensor` takes, or a function that gives it.
+        trainable: Whether tapes watch it when it is read. None: True.
+        name: Its name, without the ":0". Not made unique.
+        dtype: The dtype to convert to.
+        shape: Checked against the initial value's.
+
+    Raises:
+        ValueError: No initial value; a shape or dtype that does not fit.
+    """
+
+    __slots__ = ("__weakref__", "_kept", "_name", "_session", "_slot")
+
+    _slot: graph.Variable
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
+        return object.__new__(ResourceVariable if cls is Variable else cls)
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+    ) -> None:
+        if callable(initial_value) and not isinstance(initial_value, Tensor):
+            initial_value = initial_value()
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
+        if name is not None and not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = names.scoped("Variable" if name is None else name)
+        try:
+            value = calling.convert_to_tensor(initial_value, dtype)
+        except ValueError as error:
+            if isinstance(initial_value, Tensor):
+                raise ValueError(f"initial_value: {error}") from None
+            raise
+        if shape is not None and not TensorShape(shape).is_compatible_with(value.shape):
+            raise ValueError(
+                f"In this `tf.Variable` creation, the initial value's shape ({value.shape}) is not compatible with the "
+                f"explicitly supplied `shape` argument ({shape})."
+            )
+        self._session = session.current()
+        self._slot = self._session.variable(value._operand(), trainable=trainable is not False, name=self.name)
+        self._kept = None if self._session.local else self._session.keep(self._slot)
+        self._slot.owner = weakref.ref(self)
+
+    @staticmethod
+    def of(slot: graph.Variable) -> Variable:
+        """The Variable of a slot: the program's own object while it lives, else a new one with the same value."""
+        found: Variable | None = slot.owner() if slot.owner is not None else None
+        if found is None:
+            found = object.__new__(ResourceVariable)
+            found._name = (slot.name or "Variable:0").removesuffix(":0")
+            found._session, found._slot, found._kept = session.current(), slot, None
+            slot.owner = weakref.ref(found)
+        return found
+
+    def _operand(self) -> Any:
+        if self._session is not session.current():
+            raise InvalidArgumentError(
+                f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
+                "it was made): make it again from .numpy()"
+            )
+        return self._session.recorder().read(self._slot)
+
+    @property
+    def name(self) -> str:
+        """The name with TensorFlow's ":0"."""
+        return self._name + ":0"
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape."""
+        return TensorShape(self._slot.spec.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return dtypes.as_dtype(self._slot.spec.dtype)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it when it is read."""
+        return self._slot.trainable
+
+    @property
+    def device(self) -> str:
+        """A device name as TensorFlow writes it."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this variable, for sets and dictionary keys."""
+        return Reference(self)
+
+    def read_value(self) -> EagerTensor:
+        """The value now, as a tensor; a tape that is recording watches the variable."""
+        return calling.as_tensor(self)
+
+    value = read_value
+
+    def numpy(self) -> Any:
+        """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
+        array = self._session.fetch(self._slot.value)
+        return array[()] if array.ndim == 0 else array.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        array = np.array(self._session.fetch(self._slot.value))
+        return array if dtype is None else array.astype(dtype)
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Replaces the value.
+
+        Args:
+            value: Of the variable's shape; Python values and arrays take its dtype.
+            use_locking: Accepted, without effect.
+            name: Accepted, without effect.
+            read_value: Whether to return the variable.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: Another shape, or a tensor of another dtype.
+        """
+        given = self._given(value)
+        if given.spec.shape != self._slot.spec.shape:
+            raise ValueError(
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and the "
+                f"assigned value shape {TensorShape(given.spec.shape)} are incompatible."
+            )
+        return self._assign(given, "set", read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds `delta`, of the variable's shape; see `assign`."""
+        return self._assign(self._same_shape(delta), "add", read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts `delta`, of the variable's shape; see `assign`."""
+        return self._assign(self._same_shape(delta), "sub", read_value)
+
+    def _given(self, value: Any) -> Any:
+        if self._session is not session.current():
+            self._operand()
+        return calling.convert_to_tensor(value, self.dtype)._operand()
+
+    def _same_shape(self, delta: Any) -> Any:
+        given = self._given(delta)
+        if given.spec.shape != self._slot.spec.shape:
+            raise InvalidArgumentError(
+                f"Cannot update variable with shape {shape_text(self._slot.spec.shape)} using a Tensor with shape "
+                f"{shape_text(given.spec.shape)}, shapes must be equal."
+            )
+        return given
+
+    def _assign(self, given: Any, mode: str, read_value: bool) -> Any:
+        self._session.assign(self._slot, given, mode)
+        return self if read_value else None
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __float__(self) -> float:
+        return float(self.read_value())
+
+    def __int__(self) -> int:
+        return int(self.read_value())
+
+    def __complex__(self) -> complex:
+        return complex(self.read_value())
+
+    def __index__(self) -> int:
+        return self.read_value().__index__()
+
+    def __iter__(self) -> Any:
+        return iter(self.read_value())
+
+    def __len__(self) -> NoReturn:
+        raise TypeError("object of type 'ResourceVariable' has no len()")
+
+    def __repr__(self) -> str:
+        return printing.variable_repr(self.numpy(), self.shape, self.dtype, self.name)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if not self._slot.spec.shape else format(str(self), spec)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        copied = type(self)(self.read_value(), trainable=self.trainable, name=self._name)
+        memo[id(self)] = copied
+        return copied
+
+    __iadd__ = _refuse("variable", "+", "assign_add(value)", "variable + value")
+    __isub__ = _refuse("variable", "-", "assign_sub(value)", "variable - value")
+    __imul__ = _refuse("var", "*", "assign(var * value)", "var * value")
+    __itruediv__ = _refuse("var", "/", "assign(var / value)", "var / value")
+    __ipow__ = _refuse("var", "**", "assign(var ** value)", "var ** value")
+
+
+class ResourceVariable(Variable):
+    """What `tf.Variable(…)` makes."""
+
+    __slots__ = ()
+
