@@ -1,0 +1,38 @@
+# The server's image. On a GPU: --build-arg EXTRAS=server,gpu (CUDA's libraries come with CuPy, the driver from the host).
+# Any Debian or Ubuntu base does, with Python 3.11 or newer or without Python.
+ARG BASE=python:3.12-slim-bookworm
+
+FROM ${BASE} AS build
+# The distribution's own security updates are wanted, so its packages are not pinned.
+# hadolint ignore=DL3008
+RUN command -v python3 >/dev/null \
+    || { apt-get update && apt-get install -y --no-install-recommends python3 python3-venv && rm -rf /var/lib/apt/lists/*; }
+RUN python3 -m venv /opt/teletape
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY engine/ engine/
+COPY client/ client/
+COPY server/ server/
+ARG EXTRAS=server
+RUN /opt/teletape/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[${EXTRAS}]"
+
+FROM ${BASE}
+# hadolint ignore=DL3008
+RUN command -v python3 >/dev/null \
+    || { apt-get update && apt-get install -y --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*; }
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin teletape \
+    && install -d -o teletape /data
+COPY --from=build /opt/teletape /opt/teletape
+ENV PATH=/opt/teletape/bin:${PATH} \
+    PYTHONUNBUFFERED=1 \
+    CUPY_CACHE_DIR=/tmp/cupy \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    TELETAPE_HOST=0.0.0.0 \
+    TELETAPE_PORT=8470 \
+    TELETAPE_DATA_DIR=/data
+USER 10001
+EXPOSE 8470
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:' + os.environ['TELETAPE_PORT'] + '/v1/health', timeout=4)"]
+ENTRYPOINT ["teletape"]
+CMD ["serve"]

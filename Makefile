@@ -1,0 +1,72 @@
+# Everything a person or CI runs here; `make help` lists it. Recipes need bash, make and Python 3.11 or newer with venv.
+# ARGS goes to the command behind a target: make test ARGS='-k tape', make serve ARGS='--port 9000'.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+ARGS ?=
+IMAGE ?= teletape
+EXTRAS ?= server
+BIN := .venv/bin
+# Without -P, -m puts the working folder on sys.path, and engine/, client/ and server/ become importable.
+MODULE := $(BIN)/python -P -m
+INSTALLED := .venv/.installed
+PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: help install demo serve test bench openapi browser lint format constraints image clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
+
+install: $(INSTALLED) ## make .venv with all that `make test` needs
+
+# The stamp makes a second call free; a .venv whose Python has gone is made anew.
+$(INSTALLED): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found: install python3 (Debian: apt-get install python3 python3-venv), or name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Teletape needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): name another with make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot make virtual environments: apt-get install python3-venv, then make again" >&2; exit 1; }
+	@$(MODULE) pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## train on handwritten digits through a server on loopback
+	$(BIN)/python scripts/with_server.py $(BIN)/python examples/digits.py $(ARGS)
+
+serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _DATA_DIR, _API_KEYS)
+	$(BIN)/teletape serve $(ARGS)
+
+test: $(INSTALLED) ## run every test
+	$(MODULE) pytest $(ARGS)
+
+bench: $(INSTALLED) ## measure the cost of an op and of a round trip
+	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)
+
+openapi: $(INSTALLED) ## export openapi/openapi.json
+	$(MODULE) teletape_server.export $(ARGS)
+
+browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser tests
+	$(PIP) --editable '.[browser]'
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || { echo "make: no chromium, and it could not be installed: apt-get install chromium as root, then make browser" >&2; exit 1; }
+	$(MODULE) pytest -m browser --require=browser $(ARGS)
+
+lint: $(INSTALLED) ## check style, types and who imports whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## lay out the code, and mend what ruff can mend
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+constraints: $(INSTALLED) ## resolve all extras anew into constraints.txt
+	$(BIN)/python scripts/constraints.py
+
+image: ## build the server's image (GPU: make image IMAGE=teletape:gpu EXTRAS=server,gpu)
+	docker build --build-arg EXTRAS=$(EXTRAS) --tag $(IMAGE) $(ARGS) .
+
+clean: ## remove what the other targets made
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

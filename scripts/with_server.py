@@ -1,0 +1,110 @@
+"""Runs a command against a server of its own: `python scripts/with_server.py COMMAND [ARGUMENT ...]`.
+
+Starts `teletape serve` on a free loopback port, waits until it answers, runs the command with TELETAPE_URL set, and
+ends the server whatever happens. Exits with the command's status.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+START_SECONDS = 60.0
+STOP_SECONDS = 10.0
+LOG_TAIL_LINES = 40
+
+# The machine's proxy settings must not catch a request to loopback.
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def main() -> int:
+    """Runs the command given on the command line; returns its exit status."""
+    command = sys.argv[1:]
+    if not command:
+        raise SystemExit(__doc__)
+    signal.signal(signal.SIGTERM, _leave)
+    with tempfile.TemporaryDirectory(prefix="teletape-") as folder, _server(Path(folder)) as url:
+        return subprocess.call(command, env={**_clean_environment(), "TELETAPE_URL": url})
+
+
+@contextlib.contextmanager
+def _server(folder: Path) -> Iterator[str]:
+    """A running server with its data and log in `folder`; yields its address."""
+    port = _free_port()
+    url, log = f"http://127.0.0.1:{port}", folder / "server.log"
+    teletape = Path(sys.executable).with_name("teletape")
+    if not teletape.exists():
+        raise SystemExit(f"with_server: no {teletape}: run `make install`, then this script with .venv/bin/python.")
+    with log.open("wb") as output:
+        # A session of its own, so that Ctrl-C reaches the command first and the server outlives its last request.
+        process = subprocess.Popen(
+            [teletape, "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", folder / "data"],
+            env=_clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_healthy(process, url, log)
+        yield url
+    finally:
+        _stop(process)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _clean_environment() -> dict[str, str]:
+    """The environment without the caller's server settings: their keys and hosts are not this server's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
+
+
+def _wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            _fail(f"the server ended with status {process.returncode} before it answered", log)
+        try:
+            with _direct.open(f"{url}/v1/health", timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    _fail(f"{url}/v1/health did not answer within {START_SECONDS:g} s", log)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _fail(what: str, log: Path) -> NoReturn:
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+    raise SystemExit(f"with_server: {what}. Its log ends:\n{tail or '(nothing)'}")
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -1,0 +1,1 @@
+"""The conformance programs, one file a subject: functions of (tf, np) that use public TensorFlow API alone."""

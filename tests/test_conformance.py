@@ -1,0 +1,271 @@
+"""Every program of tests/conformance gives what it gave under TensorFlow, inside the process and over HTTP."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from conformance import compare
+from conformance.program import Program, load
+from conformance.record import RESULTS, VERSION
+from conformance.worker import TESTS, ProgramFailed, Worker
+
+PROGRAMS = load()
+RECORDED = {
+    f"{path.stem}.{name}": result
+    for path in sorted(RESULTS.glob("*.json"))
+    if path.stem != "about"
+    for name, result in json.loads(path.read_text(encoding="utf-8")).items()
+}
+each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
+
+
+class Workers:
+    """One process for all programs but the fresh ones; it is started when first used, and again where one killed it."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self.url = url
+        self.shared: Worker | None = None
+
+    def run(self, program: Program) -> Any:
+        if program.fresh:
+            with Worker("teletape", self.url) as own:
+                return own.run(program.id)
+        if self.shared is None or not self.shared.alive:
+            self.close()
+            self.shared = Worker("teletape", self.url)
+        return self.shared.run(program.id)
+
+    def close(self) -> None:
+        if self.shared:
+            self.shared.close()
+
+
+@pytest.fixture(scope="module")
+def in_process() -> Iterator[Workers]:
+    workers = Workers()
+    yield workers
+    workers.close()
+
+
+@pytest.fixture(scope="module")
+def over_http(server_url: str) -> Iterator[Workers]:
+    workers = Workers(server_url)
+    yield workers
+    workers.close()
+
+
+def judge(program: Program, result: Any) -> None:
+    difference = compare.difference(RECORDED[program.id], result, program.rtol, program.atol)
+    assert not difference, f"{program.id}: {difference}"
+
+
+@each_program
+def test_in_the_process(program: Program, in_process: Workers) -> None:
+    judge(program, in_process.run(program))
+
+
+@each_program
+def test_over_http(program: Program, over_http: Workers) -> None:
+    judge(program, over_http.run(program))
+
+
+# ------------------------------------------------------------------------------------------------- the recorded results
+
+
+def test_results_cover_exactly_the_programs() -> None:
+    assert sorted(RECORDED) == sorted(PROGRAMS), "run tests/conformance/record.py under TensorFlow again"
+
+
+def test_results_say_which_tensorflow_gave_them() -> None:
+    about = json.loads((RESULTS / "about.json").read_text(encoding="utf-8"))
+    assert about["tensorflow"].startswith(f"{VERSION}.")
+    assert set(about) == {"keras", "ml_dtypes", "numpy", "python", "tensorflow"}
+
+
+def test_results_are_small_and_say_nothing_of_the_machine() -> None:
+    for path in RESULTS.glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text) < 100_000, f"{path.name}: make its programs smaller"
+        assert not re.search("site-packages| at 0x", text), f"{path.name} holds a path or an address"
+
+
+@pytest.mark.parametrize("path", sorted((TESTS / "conformance" / "programs").glob("*.py")), ids=lambda path: path.stem)
+def test_programs_import_nothing_but_their_probes(path: Any) -> None:
+    modules: set[str | None] = set()
+    functions = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module)
+        elif isinstance(node, ast.FunctionDef) and node.decorator_list:
+            functions.append(node.name)
+    assert modules <= {"conformance.probes", "conformance.program"}
+    assert len(functions) == len(set(functions)), "a later program hides an earlier one of the same name"
+
+
+# ---------------------------------------------------------------------------------------- the comparison and the worker
+
+
+class Fake:
+    """Stands for a module under test: enough of a namespace for `compare.encode` of plain data."""
+
+    class IndexedSlices: ...
+
+    class Variable: ...
+
+    class Tensor: ...
+
+
+def tensor(dtype: str, shape: list[int], data: list[Any]) -> dict[str, Any]:
+    return {"tensor": f"{dtype}{shape}", "data": data}
+
+
+ONE = tensor("float32", [2], [1.0, -2.0])
+SLICES = {
+    "slices": {
+        "values": tensor("float32", [1, 2], [1.0, 2.0]),
+        "indices": tensor("int32", [1], [0]),
+        "dense_shape": tensor("int32", [2], [3, 2]),
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "says"),
+    [
+        (
+            ONE,
+            tensor("float32", [2], [1.0, -2.001]),
+            "1 of 2 elements differ, the first at 1: expected -2.0, got -2.001",
+        ),
+        (ONE, tensor("float32", [2], [1.0, "nan"]), "expected -2.0, got nan"),
+        (ONE, tensor("float32", [2], [1.0, "-inf"]), "expected -2.0, got -inf"),
+        (ONE, tensor("float64", [2], [1.0, -2.0]), "expected tensor float32[2], got tensor float64[2]"),
+        (ONE, tensor("float32", [2, 1], [1.0, -2.0]), "expected tensor float32[2], got tensor float32[2, 1]"),
+        (ONE, {"array": "float32[2]", "data": [1.0, -2.0]}, "'array'"),
+        (ONE, {"variable": "float32[2]", "data": [1.0, -2.0]}, "'variable'"),
+        (None, tensor("float32", [2], [0.0, 0.0]), "result: expected None"),
+        (tensor("float32", [2], [0.0, 0.0]), None, "got None"),
+        (SLICES, tensor("float32", [3, 2], [1.0, 2.0, 0.0, 0.0, 0.0, 0.0]), "expected {'slices'"),
+        (SLICES, {"slices": SLICES["slices"] | {"dense_shape": None}}, "result['dense_shape']"),
+        ([ONE, None], [ONE], "expected 2 items, got 1"),
+        ([ONE], {"tuple": [ONE]}, "expected [{'tensor'"),
+        ({"tuple": [1, ONE]}, {"tuple": [1, None]}, "result[1]: expected"),
+        ({"dict": {"a": 1}}, {"dict": {"b": 1}}, "expected keys ['a'], got ['b']"),
+        ({"dict": {"a": [1, [2]]}}, {"dict": {"a": [1, [3]]}}, "result['a'][1][0]: expected 2, got 3"),
+        (1, True, "expected 1, got True"),
+        (1, 1.0, "expected 1, got 1.0"),
+        (True, False, "expected True, got False"),
+        ("ValueError", "TypeError", "expected 'ValueError', got 'TypeError'"),
+        ({"dict": {"error": "E", "text": "a"}}, {"dict": {"error": "E", "text": "b"}}, "result['text']: expected 'a'"),
+        ({"shape": [1, 2]}, {"shape": [2, 1]}, "result[0]: expected 1, got 2"),
+        ({"dtype": "int32"}, {"dtype": "int64"}, "expected 'int32', got 'int64'"),
+        ({"float": "nan"}, 1.0, "got 1.0"),
+        (1.0, 1.0001, "expected 1.0, got 1.0001"),
+        (tensor("int32", [1], [10**6]), tensor("int32", [1], [10**6 + 1]), "expected 1000000, got 1000001"),
+        (tensor("bool", [], [True]), tensor("bool", [], [False]), "expected True, got False"),
+        (tensor("string", [1], ["a"]), tensor("string", [1], ["b"]), "expected a, got b"),
+        (tensor("float64", [1], [1.0]), tensor("float64", [1], [1.0 + 1e-7]), "1 of 1 elements differ"),
+        (tensor("float16", [1], [1.0]), tensor("float16", [1], [1.02]), "1 of 1 elements differ"),
+        (
+            tensor("complex64", [2], [[1.0, 0.0], [0.0, 1.0]]),
+            tensor("complex64", [2], [[1.0, 0.0], [0.0, -1.0]]),
+            "at 1",
+        ),
+        (tensor("float32", [1], ["inf"]), tensor("float32", [1], ["-inf"]), "expected inf, got -inf"),
+        (tensor("float32", [1], ["inf"]), tensor("float32", [1], [3e38]), "expected inf, got 3e+38"),
+    ],
+)
+def test_a_difference_is_found_and_named(expected: Any, got: Any, says: str) -> None:
+    found = compare.difference(expected, got)
+    assert found
+    assert says in found
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        (ONE, tensor("float32", [2], [1.000001, -2.000001])),
+        (tensor("float32", [2], [1000.0, 0.0]), tensor("float32", [2], [1000.0, 0.0005])),
+        (tensor("float32", [3], ["nan", "inf", "-inf"]), tensor("float32", [3], ["nan", "inf", "-inf"])),
+        (tensor("float32", [1], [0.0]), tensor("float32", [1], [-0.0])),
+        (tensor("float64", [1], [1.0]), tensor("float64", [1], [1.0 + 1e-10])),
+        (tensor("bfloat16", [1], [1.0]), tensor("bfloat16", [1], [1.0078125])),
+        (tensor("float32", [0, 2], []), tensor("float32", [0, 2], [])),
+        (tensor("complex64", [1], [[1.0, "nan"]]), tensor("complex64", [1], [[1.0000001, "nan"]])),
+        ({"float": "nan"}, {"float": "nan"}),
+        (2.5, 2.5000001),
+        (SLICES, copy.deepcopy(SLICES)),
+    ],
+)
+def test_what_agrees_within_tolerance_passes(expected: Any, got: Any) -> None:
+    assert compare.difference(expected, got) == ""
+
+
+def test_tolerances_can_be_given() -> None:
+    loose = tensor("float32", [1], [1.1])
+    assert compare.difference(tensor("float32", [1], [1.0]), loose, rtol=0.2) == ""
+    assert compare.difference(tensor("float32", [1], [1.0]), loose, atol=0.2) == ""
+    assert compare.difference(tensor("float32", [1], [1.0]), tensor("float32", [1], [1.000001]), rtol=0.0, atol=0.0)
+
+
+def test_every_kind_of_value_keeps_its_kind() -> None:
+    values = [
+        None,
+        True,
+        2,
+        0.1,
+        float("inf"),
+        "text",
+        [1],
+        (1,),
+        {"b": 1, "a": None},
+        np.float32(0.1),
+        np.arange(2),
+        np.bool_(True),
+    ]
+    assert compare.encode(values, Fake) == [
+        None,
+        True,
+        2,
+        0.1,
+        {"float": "inf"},
+        "text",
+        [1],
+        {"tuple": [1]},
+        {"dict": {"a": None, "b": 1}},
+        {"scalar": "float32[]", "data": [0.1]},
+        {"array": "int64[2]", "data": [0, 1]},
+        {"scalar": "bool[]", "data": [True]},
+    ]
+    with pytest.raises(TypeError, match="a program returned a object"):
+        compare.encode([object()], Fake)
+
+
+def test_floats_are_written_exactly() -> None:
+    for dtype in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16):
+        values = np.random.default_rng(5).normal(size=400).astype(dtype) * dtype(np.pi)
+        read = json.loads(json.dumps(compare.encode(values, Fake)))
+        assert np.array_equal(np.array(read["data"]).astype(dtype), values)
+
+
+def test_a_worker_tells_a_failure_from_a_death() -> None:
+    with Worker("conformance.probes") as worker:  # a module that has nothing of TensorFlow's
+        with pytest.raises(ProgramFailed, match=r"basics\.cube_of_a_scalar:\nTraceback"):
+            worker.run("basics.cube_of_a_scalar")
+        with pytest.raises(ProgramFailed, match="KeyError"):
+            worker.run("no.such_program")
+        assert worker.alive
+    with Worker("no_such_module") as worker, pytest.raises(ProgramFailed, match="the process ended, exit status 1"):
+        worker.run("basics.cube_of_a_scalar")
+    assert not worker.alive
