@@ -19,6 +19,7 @@ from teletape_engine.spec import DIFFERENTIABLE, INTEGER
 
 def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     op = CATALOGUE[name]
+    attrs = op.attrs({})
     floats = name == "div"
 
     def operate(self: Any, other: Any) -> Any:
@@ -29,13 +30,13 @@ def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
             if kind is EagerTensor:
                 if other._session is owner:
                     pair = (other._v, mine) if reflected else (mine, other._v)
-                    return EagerTensor(owner.recorder().apply(op, pair), owner)
+                    return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
             elif kind is float or kind is int:
                 dtype = mine.spec.dtype
                 if dtype in DIFFERENTIABLE or (kind is int and not floats and dtype in INTEGER):
                     number = Literal(other)
                     pair = (number, mine) if reflected else (mine, number)
-                    return EagerTensor(owner.recorder().apply(op, pair), owner)
+                    return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
         return _slowly(op, self, other, reflected)
 
     return operate
@@ -49,7 +50,7 @@ def _slowly(op: Op, self: Any, other: Any, reflected: bool) -> Any:
         mine = self._operand()
         pair = [operand(op_strict, other, mine.spec.dtype), mine]
         owner = session.current()
-        return EagerTensor(owner.recorder().apply(op, pair), owner)
+        return EagerTensor(owner.recorder().apply(op, pair, op.attrs({})), owner)
     return call(op, (other, self) if reflected else (self, other))
 
 

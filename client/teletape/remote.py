@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 from teletape import wire
 from teletape.connection import Connection
 from teletape.convert import HostArray
-from teletape.errors import SessionEndedError, TeletapeError, error_for
+from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
 from teletape.session import Session
 from teletape_engine import commands
 from teletape_engine.attrs import NO_ATTRS, Attrs
@@ -132,6 +132,9 @@ class Follower(Recorder):
         zeros: bool = False,
         no_gradient: Any = (),
     ) -> list[Any]:
+        numeric = [i for i, one in enumerate(targets) if one.spec.dtype != object]  # strings are not on the server
+        targets = [targets[i] for i in numeric]
+        seeds = None if seeds is None else [seeds[i] for i in numeric]
         self._inside = True
         try:
             found = super().gradient(tape, targets, sources, seeds=seeds, zeros=zeros, no_gradient=no_gradient)
@@ -175,6 +178,7 @@ class _Sealed:
     batch: Batch
     wheres: list[Where]
     future: Future[Answer] = field(default_factory=Future)
+    lost: bool = False  # the server could not be reached: the same bytes are to be sent again
 
 
 class _Sender:
@@ -379,7 +383,7 @@ class RemoteSession(Session):
             return value.host  # type: ignore[no-any-return]  # a host array
         with self._lock:
             self._check_open()
-            where = _place(_caller())
+            where = place(_caller())
             self._reads[where] += 1
             self._land()
             self._raise_failure()
@@ -436,7 +440,11 @@ class RemoteSession(Session):
         self._buffer, self._wheres, self._nbytes, self._context = [], [], 0, None
         self._seq += 1
         self.batches += 1
-        self._flight.future = self._sender.submit(lambda: self._send(batch))
+        self._fly(self._flight)
+
+    def _fly(self, sealed: _Sealed) -> None:
+        sealed.lost = False
+        sealed.future = self._sender.submit(lambda: self._send(sealed.batch))
 
     def _send(self, batch: Batch) -> Answer:
         frame = wire.encode_batch(batch)
@@ -445,31 +453,52 @@ class RemoteSession(Session):
         return answer
 
     def _land(self) -> Answer | None:
-        """Waits for the batch in flight, and takes in what it says. An interrupt leaves it in flight."""
+        """Waits for the batch in flight, and takes in what it says.
+
+        An interrupt, or a server that does not answer, leaves the batch in flight: the next call asks again for it.
+        """
         sealed = self._flight
         if sealed is None:
             return None
+        if sealed.lost:
+            self._fly(sealed)
         try:
             answer = sealed.future.result()
+        except ConnectionFailed:
+            sealed.lost = True
+            raise
         except TeletapeError as error:
             self._flight = None
-            if isinstance(error, SessionEndedError):
-                self.closed = error.message
-            self._fail(error, sealed, 0)
+            self._refused(error, sealed)
             return None
         self._flight = None
         if answer.failure is not None:
             failure = answer.failure
             at = sealed.wheres[failure.index]
-            text = failure.message + (f"\n  recorded at {_place(at)}" if at else "")
+            text = failure.message + (f"\n  recorded at {place(at)}" if at else "")
             cause = error_for(failure.code, text, op=failure.op, **failure.details)
             self._fail(cause, sealed, failure.index)
         return answer
 
+    def _refused(self, error: TeletapeError, sealed: _Sealed) -> None:
+        """The server took nothing of the batch: its number is free again, and what opens and closes is sent anew."""
+        if isinstance(error, SessionEndedError):
+            self.closed = error.message
+        self._fail(error, sealed, 0)
+        self._seq = sealed.batch.seq
+        structural = [
+            (command, where)
+            for command, where in zip(sealed.batch.commands, sealed.wheres, strict=True)
+            if command.structural
+        ]
+        self._buffer[:0] = [command for command, _ in structural]
+        self._wheres[:0] = [where for _, where in structural]
+        self._released.extend(one for one in sealed.batch.releases if isinstance(one, int))
+
     def _fail(self, cause: TeletapeError, sealed: _Sealed, index: int) -> None:
         """Poisons what was made from the failed command on, and drops what was to make more."""
         surfaced = cause.surfaced()
-        error = cause if not isinstance(surfaced, TeletapeError) else surfaced
+        error = surfaced if isinstance(surfaced, TeletapeError) else cause
         for command in sealed.batch.commands[index:]:
             if not command.structural:
                 self._poison(command, error)
@@ -530,7 +559,8 @@ def _caller() -> Where:
     return frame.f_code, frame.f_lasti
 
 
-def _place(where: Where) -> str:
+def place(where: Where) -> str:
+    """The file and line of recorded code; relative where it lies below the working directory."""
     if where is None:
         return "an unknown line (TELETAPE_WHERE=0)"
     code, offset = where

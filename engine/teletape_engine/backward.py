@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
 from teletape_engine.graph import Literal, Tape, Uid
-from teletape_engine.op import Kind, Op, Operand, Plan, Rule, Runtime, Slices
+from teletape_engine.op import Kind, Op, Operand, Runtime, Slices
 from teletape_engine.spec import DTYPES, Spec
 
 Ct: TypeAlias = Any  # an array, an Operand, Slices of either, or a Kind
@@ -25,10 +25,9 @@ NO_DECLARATIONS: Final[frozenset[str]] = frozenset()
 class Algebra(Protocol):
     """What the driver needs to know of one kind of cotangent."""
 
-    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
-        """The rules of a node for this kind."""
+    shadowed: bool  #: Whether the plans' shadow rules are its own: they know structure alone.
 
-    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """What a node kept, as the rules take it."""
 
     def add(self, a: Ct, b: Ct) -> Ct:
@@ -62,13 +61,13 @@ def densify(ct: Ct) -> Ct:
 class Arrays:
     """Bare arrays: nothing is recorded."""
 
-    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
-        """The rules themselves."""
-        return plan.rules
+    shadowed = False
 
-    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arrays (numbers of literals)."""
-        return [value.array for value in kept]
+        if len(kept) == 1:
+            return (kept[0].array,)
+        return tuple([value.array for value in kept])
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Sums."""
@@ -82,17 +81,15 @@ class Arrays:
 class Operands:
     """Values of a recorder: every step of the pass is recorded on the tapes active there."""
 
+    shadowed = False
+
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
-        """The rules themselves: they are written on operators and ops."""
-        return plan.rules
-
-    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands; a literal is its number."""
         runtime = self.runtime
-        return [v.array if isinstance(v, Literal) else Operand(runtime, v) for v in kept]
+        return tuple([v.array if isinstance(v, Literal) else Operand(runtime, v) for v in kept])
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Sums, recorded."""
@@ -106,11 +103,9 @@ class Operands:
 class Presence:
     """Kinds alone: which gradients there will be."""
 
-    def rules(self, plan: Plan) -> tuple[tuple[int, Rule], ...]:
-        """Functions from kind to kind."""
-        return plan.shadow
+    shadowed = True
 
-    def open(self, kept: tuple[Any, ...]) -> Sequence[Any]:
+    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """Nothing is needed."""
         return ()
 
@@ -161,33 +156,41 @@ def backward(
         cts[uid] = algebra.add(cts[uid], ct) if uid in cts else ct
     nodes = tape.nodes
     wanted = set(sources)
-    needed: set[Uid | None] = set(wanted)
-    for _, inputs, output, _, _ in nodes:
-        if not needed.isdisjoint(inputs):
-            needed.add(output)
-    rules_of, open_kept = algebra.rules, algebra.open
-    for k in range(len(nodes) - 1, -1, -1):
-        plan, inputs, output, kept, _ = nodes.pop() if release else nodes[k]
-        ct = cts.get(output)
+    needed = _needed(tape, wanted)
+    shadowed, open_kept, add = algebra.shadowed, algebra.open, algebra.add
+    take, forget = nodes.pop if release else reversed(nodes[:]).__next__, cts.pop
+    for _ in range(len(nodes)):
+        plan, inputs, output, kept, _ = take()
+        ct = forget(output, None)
         if ct is None:
             continue
-        if output not in wanted:
-            del cts[output]
-        rules = rules_of(plan)
-        if not rules or needed.isdisjoint(inputs):
+        if output in wanted:
+            cts[output] = ct
+        rules = plan.shadow if shadowed else plan.rules
+        if not rules:
             continue
-        if not plan.bound.op.passes:
-            if ct.__class__ is Slices:
-                ct = algebra.dense(ct)
-            if kept:
-                kept = open_kept(kept)  # type: ignore[assignment]  # the rules take any sequence
+        if ct.__class__ is Slices and not plan.bound.op.passes:
+            ct = algebra.dense(ct)
+        if kept:
+            kept = open_kept(kept)
         for i, rule in rules:
             uid = inputs[i]
-            if uid in needed:
+            if needed is None or uid in needed:
                 share = rule(ct, kept)
                 known = cts.get(uid)
-                cts[uid] = share if known is None else algebra.add(known, share)
+                cts[uid] = share if known is None else add(known, share)
     return {uid: cts[uid] for uid in wanted if uid in cts}
+
+
+def _needed(tape: Tape, sources: set[Uid]) -> set[Uid | None] | None:
+    """The uids through which the sources can be reached; None: everything on the tape leads to them."""
+    if tape.leaves <= sources:
+        return None
+    needed: set[Uid | None] = set(sources)
+    for _, inputs, output, _, _ in tape.nodes:
+        if not needed.isdisjoint(inputs):
+            needed.add(output)
+    return needed
 
 
 def _check_registered(tape: Tape, targets: Sequence[Uid], no_gradient: Collection[str]) -> None:

@@ -98,13 +98,14 @@ class Tape:
         watch_accessed: Watches trainable variables as they are read.
         nodes: Recorded calls in order.
         tracked: Uids that the tape follows: the watched ones and what was computed from them (a set with an order).
+        leaves: The watched ones alone.
         variables: Watched variables by uid, in the order of first access. The tape keeps them alive.
         unregistered: Whether a node has an op with no gradient registered.
         consumed: A non-persistent tape that has answered.
         name: The id under which a remote session knows it, where there is one.
     """
 
-    __slots__ = ("consumed", "name", "nodes", "persistent", "tracked", "unregistered", "variables", "watch_accessed")
+    __slots__ = ("consumed", "leaves", "name", "nodes", "persistent", "tracked", "unregistered", "variables", "watch_accessed")
 
     def __init__(self, *, persistent: bool = False, watch_accessed: bool = True) -> None:
         self.persistent = persistent
@@ -117,6 +118,7 @@ class Tape:
         """Forgets everything recorded and watched."""
         self.nodes: list[Node] = []
         self.tracked: dict[Uid | None, None] = {}
+        self.leaves: set[Uid] = set()
         self.variables: dict[Uid, Variable] = {}
         self.unregistered = False
 
@@ -126,6 +128,7 @@ class Tape:
             self.variables.setdefault(value.uid, value)
         if value.spec.differentiable:
             self.tracked[value.uid] = None
+            self.leaves.add(value.uid)
 
     def watches(self, variable: Variable) -> bool:
         """Whether reading `variable` is recorded here; a first access that is, is remembered."""
@@ -226,14 +229,8 @@ def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: A
                 mask |= bit
             bit += bit
         if mask:
-            plan = bound.plan(mask)
-            picks = plan.picks
-            if not picks:
-                kept: tuple[Any, ...] = ()
-            else:
-                n = len(uids)
-                kept = tuple([result if place == n else inputs[place] for place in picks])
-            tape.nodes.append((plan, uids, result.uid, kept, where))
+            plan = bound.plans.get(mask) or bound.plan(mask)
+            tape.nodes.append((plan, uids, result.uid, plan.keep((*inputs, result)), where))
             tracked[result.uid] = None
-            if not bound.op.registered:
+            if plan.unregistered:
                 tape.unregistered = True

@@ -20,12 +20,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from teletape_engine import arrays
 from teletape_engine.attrs import NO_ATTRS, Attrs, Schema
 from teletape_engine.errors import InvalidArgumentError, TeletapeError, UnknownOpError
-from teletape_engine.spec import BFLOAT16, WEAK, DType, Spec, Weak, weak_dtype
+from teletape_engine.spec import DTYPES, WEAK, DType, Spec, Weak, weak_dtype
 
 Array: TypeAlias = Any  # an array of the backend, a Python number, or an Operand
 Rule: TypeAlias = Callable[..., Any]
@@ -225,14 +226,27 @@ class Plan(NamedTuple):
     Attributes:
         bound: The call.
         picks: Which of (*inputs, result) are kept, as positions.
+        keep: From (*inputs, result) to what is kept.
+        unregistered: Whether the op has no gradient registered.
         rules: (input, `rule(ct, kept) -> ct of the input`) for each tracked differentiable input.
         shadow: The same without arrays: from Kind.DENSE or Slices of specs to one of those.
     """
 
     bound: Bound
     picks: tuple[int, ...]
+    keep: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    unregistered: bool
     rules: tuple[tuple[int, Rule], ...]
     shadow: tuple[tuple[int, Rule], ...]
+
+
+def _keeper(picks: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    if not picks:
+        return lambda values: ()
+    if len(picks) == 1:
+        (only,) = picks
+        return lambda values: (values[only],)
+    return itemgetter(*picks)
 
 
 class Bound:
@@ -243,9 +257,11 @@ class Bound:
         spec: The result's.
         price: Bytes that running it may allocate: the result and the workspace.
         forward: `forward(xp, *arrays)`, the attributes bound.
+        plain: Nothing stands between the forward and a new value: no expansion, no view, a shape known beforehand.
+        plans: Plans by mask, made as they are asked for.
     """
 
-    __slots__ = ("_plans", "attrs", "forward", "op", "price", "spec", "specs")
+    __slots__ = ( "attrs", "forward", "op", "plain", "plans", "price", "spec", "specs")
 
     def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
         self.op, self.specs, self.attrs = op, specs, attrs
@@ -256,15 +272,16 @@ class Bound:
             error.details.setdefault("op", op.name)
             raise
         self.forward = partial(op.forward, **attrs) if attrs else op.forward
-        if self.spec.dtype is BFLOAT16 and BFLOAT16 is not None:
+        if self.spec.dtype.name == "bfloat16":
             self.forward = _rounded(self.forward)
-        self._plans: dict[int, Plan] = {}
+        self.plain = not (op.views or op.dynamic or op.expand)
+        self.plans: dict[int, Plan] = {}
 
     def plan(self, mask: int) -> Plan:
         """The plan for the tracked inputs in `mask` (bit i: input i)."""
-        plan = self._plans.get(mask)
+        plan = self.plans.get(mask)
         if plan is None:
-            plan = self._plans[mask] = self._make(mask)
+            plan = self.plans[mask] = self._make(mask)
         return plan
 
     def _make(self, mask: int) -> Plan:
@@ -277,13 +294,12 @@ class Bound:
         kept = sorted({place for _, rule in chosen for place in self._kept(rule)})
         where = {place: at for at, place in enumerate(kept)}
         rules = tuple((i, self._rule(rule, i, where)) for i, rule in chosen)
-        return Plan(self, tuple(kept), rules, tuple((i, self._shadow(i, rule)) for i, rule in chosen))
+        keep, unregistered = _keeper(tuple(kept)), NOT_REGISTERED in op.vjp
+        return Plan(self, tuple(kept), keep, unregistered, rules, tuple((i, self._shadow(i, rule)) for i, rule in chosen))
 
     def _rule(self, rule: Rule, i: int, where: Mapping[int, int]) -> Rule:
         run = self.reader(rule, i, where, "ct")
-        if self.specs[i].dtype is BFLOAT16 and BFLOAT16 is not None and not self.op.passes:
-            return _rounded(run)
-        return run
+        return _rounded(run) if self.specs[i].dtype.name == "bfloat16" and not self.op.passes else run
 
     def _shadow(self, i: int, rule: Rule) -> Rule:
         if self.op.passes:
@@ -362,12 +378,13 @@ class Bound:
 
 def _rounded(run: Rule) -> Rule:
     """`run`, its result as bfloat16: NumPy gives float32 where a bfloat16 array meets a Python float."""
+    dtype = DTYPES["bfloat16"]
 
     def rounded(*args: Any) -> Any:
         found = run(*args)
         if isinstance(found, Slices):
-            return found._replace(values=CATALOGUE["cast"](found.values, dtype=BFLOAT16))
-        return found if found.dtype is BFLOAT16 else CATALOGUE["cast"](found, dtype=BFLOAT16)
+            return found._replace(values=CATALOGUE["cast"](found.values, dtype=dtype))
+        return found if found.dtype is dtype else CATALOGUE["cast"](found, dtype=dtype)
 
     return rounded
 

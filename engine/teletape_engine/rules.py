@@ -1,6 +1,5 @@
 """Families of ops: decorators that build an Op record and give its rules together.
 
-    @op            everything said by hand
     @elementwise   one formula an input gives vjp, jvp, batch and spec; the formula's arguments say what is kept
     @comparison    elementwise to bool, declared non-differentiable
     @reduction     over axes, with keepdims
@@ -18,11 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from teletape_engine.arrays import BACKENDS
 from teletape_engine.attrs import Schema
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.define import Forward, Samples, array_parameters, check_dtypes, listed, op, sample
 from teletape_engine.op import (
     CATALOGUE,
     NON_DIFFERENTIABLE,
@@ -37,7 +33,6 @@ from teletape_engine.op import (
 from teletape_engine.spec import (
     BOOL,
     COMPLEX,
-    KERNEL_NAMES,
     NUMERIC,
     DType,
     Shape,
@@ -47,134 +42,7 @@ from teletape_engine.spec import (
     broadcast,
 )
 
-Forward: TypeAlias = Callable[..., Any]
 Formula: TypeAlias = Callable[..., Any] | str | int | Gradient
-Samples: TypeAlias = Callable[[], Sequence[Sample]] | Sequence[Sample]
-
-
-# ------------------------------------------------------------------------------------------------- what the ops take
-def check_dtypes(op_type: str, specs: Sequence[Spec], dtypes: frozenset[DType]) -> None:
-    """One dtype for all inputs, and one that the op takes.
-
-    Raises:
-        InvalidArgumentError: In TensorFlow's words.
-    """
-    first = specs[0].dtype
-    if first not in dtypes:
-        if len(dtypes) == 1:
-            check_dtype(op_type, 0, specs[0], *dtypes)
-        takes = ", ".join(name for dtype, name in KERNEL_NAMES.items() if dtype in dtypes)
-        raise InvalidArgumentError(
-            f"Value for attr 'T' of {KERNEL_NAMES[first]} is not in the list of allowed values: {takes}"
-        )
-    for i, spec in enumerate(specs):
-        check_dtype(op_type, i, spec, first)
-
-
-def check_dtype(op_type: str, i: int, spec: Spec, dtype: DType) -> None:
-    """InvalidArgumentError unless input `i` has that dtype."""
-    if spec.dtype is not dtype:
-        raise InvalidArgumentError(
-            f"cannot compute {op_type} as input #{i}(zero-based) was expected to be a {KERNEL_NAMES[dtype]} tensor but "
-            f"is a {KERNEL_NAMES[spec.dtype]} tensor"
-        )
-
-
-# ------------------------------------------------------------------------------------------------------------ samples
-def sample(*inputs: Any, seed: int = 0, low: float = -1.5, high: float = 1.5, **attrs: Any) -> Sample:
-    """Inputs for the laws: a tuple is a shape, filled from [low, high) as float64; arrays and numbers stay."""
-    random = np.random.default_rng(seed)
-    made = tuple(random.uniform(low, high, one) if isinstance(one, tuple) else one for one in inputs)
-    return Sample(made, attrs)
-
-
-def _fixed(samples: Samples) -> Callable[[], Sequence[Sample]]:
-    return samples if callable(samples) else lambda: samples
-
-
-# ----------------------------------------------------------------------------------------------------------------- op
-def op(
-    *,
-    infer: Callable[..., Spec],
-    vjp: Sequence[Rule | Gradient] | Rule | Gradient,
-    jvp: Sequence[Rule | Gradient] | Rule | Gradient | None = None,
-    batch: Callable[..., Any] | None,
-    samples: Samples,
-    op_type: str,
-    tf: Sequence[str] = (),
-    sparse: Sequence[int] = (),
-    passes: bool = False,
-    weak: bool = False,
-    like: Sequence[int] | None = None,
-    views: bool = False,
-    dynamic: bool = False,
-    expand: Callable[..., Any] | None = None,
-    workspace: Callable[..., int] | None = None,
-    backends: frozenset[str] = BACKENDS,
-    name: str | None = None,
-    args: str = "",
-) -> Callable[[Forward], Op]:
-    """Registers the decorated forward as an op; see `Op` for each field.
-
-    `vjp` and `jvp`: one rule an input, or one Gradient for all. A jvp that is not given is NOT_REGISTERED where the vjp
-    is, and NON_DIFFERENTIABLE where the vjp says so. `args`: TensorFlow's argument names, where they are not ours.
-    """
-
-    def decorate(forward: Forward) -> Op:
-        inputs, variadic = _array_parameters(forward)
-        vjps = _spread(vjp, inputs)
-        if jvp is None and not all(isinstance(rule, Gradient) for rule in vjps):
-            raise TypeError(f"op {forward.__name__}: a vjp without a jvp")
-        jvps = vjps if jvp is None else _spread(jvp, inputs)
-        if (len(vjps), len(jvps)) != (len(inputs), len(inputs)):
-            raise TypeError(f"op {forward.__name__}: {len(inputs)} inputs, {len(vjps)} vjp and {len(jvps)} jvp rules")
-        called = name or forward.__name__.rstrip("_")
-        record = Op(
-            name=called,
-            op_type=op_type,
-            tf=tuple(tf),
-            arguments=tuple(args.split()),
-            inputs=inputs,
-            variadic=variadic,
-            forward=forward,
-            infer=infer,
-            workspace=workspace,
-            vjp=vjps,
-            jvp=jvps,
-            batch=batch,
-            sparse=frozenset(sparse),
-            passes=passes,
-            weak=weak,
-            like=tuple(like) if like is not None else tuple(range(len(inputs))),
-            views=views,
-            dynamic=dynamic,
-            expand=expand,
-            backends=backends,
-            samples=_fixed(samples),
-            doc=inspect.getdoc(forward) or "",
-            schema=Schema.of(called, forward),
-        )
-        if not record.doc:
-            raise TypeError(f"op {called}: no docstring")
-        return CATALOGUE.add(record)
-
-    return decorate
-
-
-def _array_parameters(forward: Forward) -> tuple[tuple[str, ...], bool]:
-    parameters = list(inspect.signature(forward).parameters.values())[1:]
-    variadic = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
-    if variadic:
-        return (variadic[0],), True
-    return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD), False
-
-
-def _spread(
-    rules: Sequence[Rule | Gradient] | Rule | Gradient, inputs: tuple[str, ...]
-) -> tuple[Rule | Gradient, ...]:
-    if isinstance(rules, Gradient):
-        return (rules,) * len(inputs)
-    return tuple(rules) if isinstance(rules, Sequence) else (rules,)
 
 
 # -------------------------------------------------------------------------------------------------------- elementwise
@@ -245,8 +113,11 @@ class Factor:
         places = [where[arrays[name]] for name in asked if name in arrays]
         static = {name: bound.static(name, i) for name in asked if name not in arrays}
         if whole and conjugate:
-            complexes = {place for place, at in ((where[arrays[n]], arrays[n]) for n in asked if n in arrays)
-                         if (*bound.specs, bound.spec)[at].dtype in COMPLEX}
+            complexes = {
+                place
+                for place, at in ((where[arrays[n]], arrays[n]) for n in asked if n in arrays)
+                if (*bound.specs, bound.spec)[at].dtype in COMPLEX
+            }
             return lambda ct, kept: formula(
                 ct, *[_conj(kept[p]) if p in complexes else kept[p] for p in places], **static
             )
@@ -271,6 +142,7 @@ def elementwise_spec(op_type: str, *specs: Spec, dtypes: frozenset[DType] = NUME
 
 def align(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
     """Makes axis 0 of the batched inputs the leading axis of the broadcast: pads each behind it to one rank."""
+
     def rank(arg: Any, has_batch: bool) -> int:
         return len(arg.shape) - has_batch if hasattr(arg, "shape") else 0
 
@@ -316,7 +188,7 @@ def elementwise(
     infer: Callable[..., Spec] | None = None,
     domain: tuple[float, float] = (-1.5, 1.5),
     samples: Samples | None = None,
-    workspace: Callable[..., int] | None = None,
+    temporaries: int = 0,
     like: Sequence[int] | None = None,
     name: str | None = None,
     args: str = "",
@@ -332,18 +204,21 @@ def elementwise(
         infer: Spec rule, where the default (one dtype in, the same out) does not hold.
         domain: Where random samples are drawn from.
         samples: Instead of random ones.
-        workspace: Bytes the forward needs beside its result.
+        temporaries: How many arrays of the result's size the forward needs beside it at its peak.
         like: See `Op.like`; by default Python numbers take the dtype of any array input.
         name: Where the function's name is not the op's.
         args: TensorFlow's argument names; `x y` for two inputs.
     """
 
     def decorate(forward: Forward) -> Op:
-        inputs, _ = _array_parameters(forward)
+        inputs, _ = array_parameters(forward)
         n = len(inputs)
 
         def default_infer(*specs: Spec, **_: Any) -> Spec:
             return elementwise_spec(op_type, *specs, dtypes=dtypes)
+
+        def workspace(*specs: Spec, **attrs: Any) -> int:
+            return temporaries * (infer or default_infer)(*specs, **attrs).nbytes
 
         def drawn() -> list[Sample]:
             low, high = domain
@@ -364,7 +239,7 @@ def elementwise(
             tf=tf,
             weak=n > 1,
             like=like if like is not None else (0,) * n,
-            workspace=workspace,
+            workspace=workspace if temporaries else None,
             name=name,
             args=args or ("x y" if n == 2 else ""),
         )(forward)
@@ -433,7 +308,7 @@ def reduction(
         drawn.append(sample((), seed=9, low=low, high=high))
         if dtypes == frozenset((BOOL,)):
             return [Sample((one.inputs[0] > 0,), one.attrs) for one in drawn]
-        return [*drawn, *_fixed(extra)()]
+        return [*drawn, *listed(extra)()]
 
     return op(
         infer=infer,
@@ -492,10 +367,11 @@ def linear(
 
 
 # ---------------------------------------------------------------------------------------------------------- composite
-def composite(
-    *, op_type: str, tf: Sequence[str] = (), samples: Samples, weak: bool = True, args: str = ""
-) -> Callable[[Forward], Op]:
-    """An op written on other ops: `(x, …, *, attributes)`, without `xp`. It needs no rule of its own."""
+def composite(*, op_type: str, tf: Sequence[str] = (), samples: Samples, args: str = "") -> Callable[[Forward], Op]:
+    """An op written on other ops: `(x, …, *, attributes)`, without `xp`. It needs no rule of its own.
+
+    Python numbers come to it as arrays: two of them meeting inside would lose the dtype that they are meant to take.
+    """
 
     def decorate(written: Forward) -> Op:
         def forward(xp: Any, *args: Any, **attrs: Any) -> Any:
@@ -516,8 +392,7 @@ def composite(
             op_type=op_type,
             tf=tf,
             expand=written,
-            weak=weak,
-            like=(0,) * len(_array_parameters(forward)[0]),
+            like=(0,) * len(array_parameters(forward)[0]),
             args=args,
         )(forward)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine import arrays, commands
+from teletape_engine.attrs import NO_ATTRS
 from teletape_engine.backward import declare_no_gradient
 from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.errors import (
@@ -35,6 +36,8 @@ from teletape_engine.tape import Executor, Memory, SlicesValue, Value
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
 _MAIN: Final = 0  #: The context in which every batch begins.
+
+_IDS: Final = frozenset((int, str))
 
 T = TypeVar("T")
 
@@ -149,6 +152,7 @@ class Session:
         self._names: dict[Id, Any] = {}
         self._released: set[Id] = set()
         self._highest: dict[int, int] = defaultdict(int)
+        self._latest = 0  # the highest integer id of this batch so far
         self._clients: dict[int, _Client] = {}
         self._contexts: dict[Id, Executor] = {}
         self._context = self.context(_MAIN)
@@ -271,6 +275,7 @@ class Session:
                     self.release(name)
         for name in due.get(-1, ()):
             self.release(name)
+        self._note_highest()
         return Answer(tuple(self._results), failure, self.memory.estimate())
 
     def _failed(self, index: int, command: Command, error: TeletapeError) -> Failure:
@@ -302,9 +307,15 @@ class Session:
         if isinstance(name, str):
             if name in self._released:
                 raise IdInUseError(f"the id {name!r} was used before and released; choose another", id=name)
-        elif name > self._highest[name >> CLIENT_BITS]:
-            self._highest[name >> CLIENT_BITS] = name
+        elif name > self._latest:
+            self._latest = name
         self._names[name] = thing
+
+    def _note_highest(self) -> None:
+        """An integer id up to the highest that its client has used, and that names nothing, was released."""
+        client = self._latest >> CLIENT_BITS
+        self._highest[client] = max(self._highest[client], self._latest)
+        self._latest = 0
 
     @staticmethod
     def _kind(thing: Any) -> str:
@@ -323,6 +334,7 @@ class Session:
         if isinstance(thing, kind):
             return thing
         if thing is None:
+            self._note_highest()
             seen = name in self._released if isinstance(name, str) else name <= self._highest[name >> CLIENT_BITS]
             if seen:
                 raise ReleasedIdError(f"the id {name!r} was released: its value is gone", id=name)
@@ -387,11 +399,22 @@ class Session:
 
     def _call(self, command: commands.Call) -> None:
         op = CATALOGUE.get(command.op) or CATALOGUE.named(command.op)
-        inputs = [self._input(one) for one in command.inputs]
-        result = self._context.apply(op, inputs, op.attrs(command.attrs), command.where)
+        names = self._names
+        inputs = []
+        for one in command.inputs:
+            thing = one if one.__class__ is Literal else names.get(one) if one.__class__ in _IDS else None  # type: ignore[call-overload]
+            known = thing.__class__ is Value or thing.__class__ is Literal
+            inputs.append(thing if known else self._input(one))
         if len(command.outputs) != 1:
             raise InvalidArgumentError(f"op {op.name!r} has 1 output, found {len(command.outputs)} ids")
-        self._name(command.outputs[0], result)
+        attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS
+        result = self._context.apply(op, inputs, attrs, command.where)
+        (name,) = command.outputs
+        if name.__class__ is int and name not in names:
+            names[name] = result
+            self._latest = name  # type: ignore[assignment]  # an int, as just asked
+        else:
+            self._name(name, result)
         if op.dynamic:
             self._results.append(Made(self._index, (result.spec,)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,8 @@ def _bfloat16() -> DType | None:
         import ml_dtypes
     except ImportError:  # the engine runs with numpy alone; bfloat16 then does not exist
         return None
-    return np.dtype(ml_dtypes.bfloat16)
+    found: DType = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 _NAMES: Final = (
@@ -46,10 +47,13 @@ NUMERIC: Final = DIFFERENTIABLE | INTEGER
 INDEX: Final = frozenset((DTYPES["int32"], DTYPES["int64"]))
 
 #: What TensorFlow's kernels call a dtype, in the order in which its messages list them.
+_LISTED: Final = (
+    *("bfloat16", "float16", "float32", "float64", "uint8", "uint16", "uint32", "uint64"),
+    *("int8", "int16", "int32", "int64", "complex64", "complex128", "bool"),
+)
 KERNEL_NAMES: Final = {
     DTYPES[name]: {"float16": "half", "float32": "float", "float64": "double"}.get(name, name)
-    for name in "bfloat16 float16 float32 float64 uint8 uint16 uint32 uint64 int8 int16 int32 int64 complex64 complex128 "
-    "bool".split()
+    for name in _LISTED
     if name in DTYPES
 }
 HALF: Final = frozenset(DTYPES[n] for n in ("float16", "bfloat16") if n in DTYPES)
@@ -90,7 +94,7 @@ class Spec:
     nbytes: int
     differentiable: bool
 
-    _known: weakref.WeakValueDictionary[tuple[Shape, DType], Spec] = weakref.WeakValueDictionary()
+    _known: ClassVar[weakref.WeakValueDictionary[tuple[Shape, DType], Spec]] = weakref.WeakValueDictionary()
     _lock = threading.Lock()
 
     @staticmethod
@@ -174,6 +178,16 @@ def wide(dtype: DType) -> DType:
     return DTYPES["float32"] if dtype in HALF else dtype
 
 
+def wide_bytes(spec: Spec, arrays: int = 1) -> int:
+    """Bytes of so many arrays of that shape in the dtype that sums are computed in."""
+    return arrays * spec.size * wide(spec.dtype).itemsize
+
+
+def half_bytes(spec: Spec, arrays: int = 1) -> int:
+    """The same where that is another dtype, and so a copy; else 0."""
+    return wide_bytes(spec, arrays) if spec.dtype in HALF else 0
+
+
 def broadcast(a: Shape, b: Shape) -> Shape:
     """The shape that `a` and `b` broadcast to (NumPy's rule).
 
@@ -220,8 +234,6 @@ def axes_in(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
         if not -ndim <= one < ndim:
             raise InvalidArgumentError(f"Invalid reduction dimension ({one} for input with {ndim} dimension(s)")
         if one % ndim in found:
-            raise InvalidArgumentError(
-                f"Invalid reduction arguments: Axes contains duplicate dimension: {one % ndim}"
-            )
+            raise InvalidArgumentError(f"Invalid reduction arguments: Axes contains duplicate dimension: {one % ndim}")
         found.append(one % ndim)
     return tuple(sorted(found))

@@ -229,15 +229,16 @@ class Memory:
 
     Attributes:
         limit: Bytes, or None for no limit.
-        spent: At least the bytes in use.
+        spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
+        ceiling: The limit as a number.
     """
 
     def __init__(self, limit: int | None, count: Callable[[], int]) -> None:
         self.limit = limit
+        self.ceiling = float("inf") if limit is None else limit
         self.spent = 0
         self._exact = 0
         self._count = count
-        self._ceiling = float("inf") if limit is None else limit
 
     def spend(self, nbytes: int, what: str) -> None:
         """Admits an allocation, before it is made.
@@ -246,18 +247,27 @@ class Memory:
             ResourceExhaustedError: It would pass the limit.
         """
         self.spent += nbytes
-        if self.spent > self._ceiling:
-            used = self._count()
-            if used + nbytes > self._ceiling:
-                self.spent = self._exact = used
-                raise ResourceExhaustedError(
-                    f"{what} needs {nbytes:,} bytes, {used:,} of the session's {self.limit:,} are in use: release "
-                    f"values or tapes, or ask for less",
-                    needed=nbytes,
-                    used=used,
-                    limit=self.limit,
-                )
-            self.spent = self._exact = used + nbytes
+        if self.spent > self.ceiling:
+            self.recount(nbytes, what)
+
+    def recount(self, nbytes: int, what: Op | str) -> None:
+        """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the limit.
+
+        Raises:
+            ResourceExhaustedError: With the numbers.
+        """
+        used = self._count()
+        self.spent = self._exact = used
+        if used + nbytes > self.ceiling:
+            name = what if isinstance(what, str) else f"op {what.name!r}"
+            raise ResourceExhaustedError(
+                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values or "
+                "tapes, or ask for less",
+                needed=nbytes,
+                used=used,
+                limit=self.limit,
+            )
+        self.spent += nbytes
 
     def estimate(self) -> int:
         """Bytes in use, at most about twice too high: an exact count walks everything, so it is made seldom."""
@@ -275,13 +285,48 @@ class Executor(Recorder):
         super().__init__()
         self.backend, self.memory, self.xp = backend, memory, backend.xp
 
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+        """As `Recorder.apply`. Calls of one and two inputs that were bound before are written out: the hot path."""
+        n = len(inputs)
+        if n == 2:
+            a, b = inputs
+            bound = op.bound.get((a.spec, b.spec, attrs))
+        elif n == 1:
+            (a,) = inputs
+            bound = op.bound.get((a.spec, attrs))
+        else:
+            return super().apply(op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+        if bound is None or not bound.plain:
+            return super().apply(op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+        memory = self.memory
+        memory.spent += bound.price
+        if memory.spent > memory.ceiling:
+            memory.recount(bound.price, op)
+        try:
+            array = bound.forward(self.xp, a.array, b.array) if n == 2 else bound.forward(self.xp, a.array)
+        except Exception as error:
+            raise translated(error, bound) from error
+        spec = bound.spec
+        result = Value(array, spec, new_uid())
+        if self.tapes and spec.differentiable:
+            uids, values = ((a.uid, b.uid), (a, b, result)) if n == 2 else ((a.uid,), (a, result))
+            for tape in self.tapes:
+                tracked = tape.tracked
+                mask = (uids[0] in tracked) + 2 * (uids[-1] in tracked) if n == 2 else uids[0] in tracked
+                if mask:
+                    plan = bound.plans.get(mask) or bound.plan(mask)
+                    tape.nodes.append((plan, uids, result.uid, plan.keep(values), where))
+                    tracked[result.uid] = None
+                    if plan.unregistered:
+                        tape.unregistered = True
+        return result
+
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
         """Prices the call, then computes it."""
         memory = self.memory
         memory.spent += bound.price
-        if memory.spent > memory._ceiling:
-            memory.spent -= bound.price
-            memory.spend(bound.price, f"op {bound.op.name!r}")
+        if memory.spent > memory.ceiling:
+            memory.recount(bound.price, bound.op)
         try:
             array = bound.forward(self.xp, *[value.array for value in inputs])
         except Exception as error:

@@ -1,14 +1,14 @@
 """The laws that every op obeys, checked on the op's own samples: `check_op(op)`, a plain function.
 
-    spec            inferred spec = real spec, for every dtype that the op takes
-    vjp, jvp        = central differences, in float64, and in complex128 where the op takes it
-    transpose       ⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩
-    second_order    the gradient of the gradient = central differences of the gradient
-    structure       predicted structure = real structure, to third order
-    batch           the batch rule = the op row by row, for every choice of batched inputs
-    numbers         a Python number among the inputs = the same number as an array
-    views           inputs stay as they are, and results share their memory only where the op says so
-    record          attributes survive JSON, rules ask for what exists, the documentation says something
+spec            inferred spec = real spec, for every dtype that the op takes
+vjp, jvp        = central differences, in float64, and in complex128 where the op takes it
+transpose       ⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩
+second_order    the gradient of the gradient = central differences of the gradient
+structure       predicted structure = real structure, to third order
+batch           the batch rule = the op row by row, for every choice of batched inputs
+numbers         a Python number among the inputs = the same number as an array
+views           inputs stay as they are, and results share their memory only where the op says so
+record          attributes survive JSON, rules ask for what exists, the documentation says something
 """
 
 from __future__ import annotations
@@ -16,133 +16,22 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NoReturn
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays import backend
-from teletape_engine.attrs import Attrs, plain
-from teletape_engine.backward import Presence, densify
+from teletape_engine.attrs import plain
+from teletape_engine.cases import Case, Context, Shapes, dense, drawn, replaced, spec_of
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
-from teletape_engine.graph import Literal, Tape, new_uid
-from teletape_engine.op import Bound, Gradient, Kind, Op, Sample, Slices, needs, trace_spec
-from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Number, Spec
-from teletape_engine.tape import Executor, Memory, Recorder, SlicesValue
+from teletape_engine.graph import Tape
+from teletape_engine.op import Gradient, Kind, Op, Sample, needs, trace_spec
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Number, Spec
+from teletape_engine.tape import SlicesValue
 
 _STEP: Final = 1e-5  # of central differences: truncation and rounding errors are about 1e-10 each
 _CLOSE: Final = {"rtol": 1e-6, "atol": 1e-7}
 _EXACT: Final = {"rtol": 1e-12, "atol": 1e-13}
-
-
-class LawError(AssertionError):
-    """An op broke a law; the message names op, law, sample, input and the worst entry."""
-
-
-class Case:
-    """One op on one sample: its inputs as arrays of a dtype, frozen, and how to run it."""
-
-    def __init__(self, op: Op, sample: Sample, dtype: DType = DTYPES["float64"]) -> None:
-        self.op, self.sample, self.dtype = op, sample, dtype
-        self.attrs: Attrs = op.attrs(sample.attrs)
-        self.inputs = tuple(_typed(one, dtype) for one in sample.inputs)
-        self.cpu = backend("cpu")
-
-    def free(self) -> list[int]:
-        """The inputs that have gradients."""
-        return [i for i, one in enumerate(self.inputs) if isinstance(one, np.ndarray) and one.dtype in DIFFERENTIABLE]
-
-    def bound(self) -> Bound:
-        """The op bound to the inputs' specs."""
-        return self.op.call(tuple(_spec(one) for one in self.inputs), self.attrs)
-
-    def run(self, inputs: Sequence[Any] | None = None) -> Any:
-        """The result, as a session computes it."""
-        context = Context()
-        with self.cpu.quiet():
-            given = [context.value(one) for one in (self.inputs if inputs is None else inputs)]
-            return context.apply(self.op, given, self.attrs).array
-
-    def vjp(self, ct: Any, inputs: Sequence[Any] | None = None) -> list[Any]:
-        """For each input its cotangent, dense, or None; computed on bare arrays."""
-        context, tape = Context(), Tape()
-        with self.cpu.quiet():
-            context.open(tape)
-            given = [context.value(one) for one in (self.inputs if inputs is None else inputs)]
-            context.watch(tape, [one for one in given if one.uid is not None])
-            result = context.apply(self.op, given, self.attrs)
-            found = context.gradient(tape, [result], [given[i] for i in self.free()], seeds=[context.value(ct)])
-        out: list[Any] = [None] * len(given)
-        for i, one in zip(self.free(), found, strict=True):
-            out[i] = _dense(one)
-        return out
-
-    def fail(self, law: str, text: str) -> NoReturn:
-        """Raises LawError with everything that one needs to see it again."""
-        shapes = ", ".join(repr(_spec(one)) for one in self.inputs)
-        raise LawError(f"op {self.op.name!r} breaks the law {law!r} on ({shapes}) with {dict(self.attrs)}: {text}")
-
-    def same(self, law: str, what: str, found: Any, expected: Any, *, rtol: float, atol: float) -> None:
-        """Fails unless two arrays agree; names the entry that is worst."""
-        found, expected = np.asarray(found), np.asarray(expected)
-        if found.shape != expected.shape:
-            self.fail(law, f"{what} has shape {found.shape}, expected {expected.shape}")
-        if found.dtype == bool or found.size == 0:
-            found, expected = found.astype(int), expected.astype(int)
-        wide = np.complex128 if np.iscomplexobj(found) or np.iscomplexobj(expected) else np.float64
-        found, expected = found.astype(wide), expected.astype(wide)
-        with np.errstate(all="ignore"):
-            excess = np.abs(found - expected) - rtol * np.abs(expected) - atol
-        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-        excess = np.where(same, -1.0, np.where(np.isnan(excess), np.inf, excess))
-        if found.size and excess.max() > 0:
-            worst = np.unravel_index(int(excess.argmax()), found.shape)
-            at = [int(one) for one in worst]
-            self.fail(law, f"{what}, worst at {at}: found {found[worst]}, expected {expected[worst]}")
-
-
-# --------------------------------------------------------------------------------------------------------- recorders
-class Context(Executor):
-    """An executor on the CPU without a limit."""
-
-    def __init__(self) -> None:
-        super().__init__(backend("cpu"), Memory(None, lambda: 0))
-
-    def value(self, one: Any) -> Any:
-        """An input as this context has it."""
-        return self.constant(one) if isinstance(one, np.ndarray) else Literal(one)
-
-
-class _Shape:
-    """A recorded value of which only the spec is known."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec, self.uid = spec, new_uid()
-
-
-class _Shapes(Recorder):
-    """Records specs alone: what a client without arrays knows."""
-
-    bare = Presence()
-
-    def value(self, one: Any) -> Any:
-        return _Shape(_spec(one)) if isinstance(one, np.ndarray) else Literal(one)
-
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> _Shape:
-        return _Shape(bound.spec)
-
-    def number(self, number: Literal, dtype: DType) -> _Shape:
-        return _Shape(Spec.of((), dtype))
-
-    def full(self, spec: Spec, number: int) -> _Shape:
-        return _Shape(spec)
-
-    def ct(self, value: Any) -> Kind:
-        return Kind.DENSE
-
-    def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, Slices):
-            return SlicesValue(_Shape(ct.values), _Shape(ct.indices), ct.dense)
-        return _Shape(spec)
 
 
 # -------------------------------------------------------------------------------------------------------------- laws
@@ -168,7 +57,7 @@ def _law_spec(op: Op, sample: Sample) -> None:
 
 def _law_vjp(op: Op, sample: Sample) -> None:
     for case in _smooth(op, sample):
-        ct = _random(case.run(), seed=1)
+        ct = drawn(case.run(), seed=1)
         found = case.vjp(ct)
         for i in case.free():
             rule = op.rule(op.vjp, i) if op.expand is None else None
@@ -176,7 +65,7 @@ def _law_vjp(op: Op, sample: Sample) -> None:
                 if found[i] is not None:
                     case.fail("vjp", f"input {op.input_name(i)} is declared {rule.value} and has a gradient")
                 continue
-            expected = _slope(lambda x, i=i: _inner(ct, case.run(_replaced(case.inputs, i, x))), case.inputs[i])
+            expected = _slope(_paired(ct, case.run, case.inputs, i), case.inputs[i])
             if found[i] is None:
                 case.fail("vjp", f"input {op.input_name(i)} has no gradient")
             if found[i].dtype != case.inputs[i].dtype:
@@ -187,14 +76,14 @@ def _law_vjp(op: Op, sample: Sample) -> None:
 def _law_jvp(op: Op, sample: Sample) -> None:
     for case in _smooth(op, sample):
         for i, t, found in _tangents(case):
-            up = case.run(_replaced(case.inputs, i, case.inputs[i] + _STEP * t))
-            down = case.run(_replaced(case.inputs, i, case.inputs[i] - _STEP * t))
+            up = case.run(replaced(case.inputs, i, case.inputs[i] + _STEP * t))
+            down = case.run(replaced(case.inputs, i, case.inputs[i] - _STEP * t))
             case.same("jvp", f"the tangent from {op.input_name(i)}", found, (up - down) / (2 * _STEP), **_CLOSE)
 
 
 def _law_transpose(op: Op, sample: Sample) -> None:
     for case in _smooth(op, sample):
-        ct = _random(case.run(), seed=3)
+        ct = drawn(case.run(), seed=3)
         back = case.vjp(ct)
         for i, t, found in _tangents(case):
             if (forward := _inner(ct, found)) != 0 or _inner(back[i], t) != 0:
@@ -203,20 +92,16 @@ def _law_transpose(op: Op, sample: Sample) -> None:
 
 def _law_second_order(op: Op, sample: Sample) -> None:
     for case in _smooth(op, sample):
-        ct = _random(case.run(), seed=4)
+        ct = drawn(case.run(), seed=4)
         sources = [*case.inputs, ct]
         free = [*case.free(), len(case.inputs)]
-
-        def first(given: Sequence[Any], i: int, case: Case = case) -> Any:
-            return case.vjp(given[-1], given[:-1])[i]
-
         for i in case.free():
-            if first(sources, i) is None:
+            if _first_order(case, i, sources) is None:
                 continue
-            u = _random(case.inputs[i], seed=5)
+            u = drawn(case.inputs[i], seed=5)
             found = _gradient_of_gradient(case, sources, i, u)
             for j in free:
-                expected = _slope(lambda x, i=i, j=j: _inner(u, first(_replaced(sources, j, x), i)), sources[j])
+                expected = _slope(_paired(u, partial(_first_order, case, i), sources, j), sources[j])
                 name = "ct" if j == len(case.inputs) else op.input_name(j)
                 got = np.zeros_like(expected) if found[j] is None else found[j]  # None: nothing hangs on it
                 case.same("second_order", f"d(gradient of {op.input_name(i)})/d({name})", got, expected, **_CLOSE)
@@ -227,7 +112,7 @@ def _law_structure(op: Op, sample: Sample) -> None:
     if op.dynamic:
         return  # never predicted: the values decide
     for order in (1, 2, 3):
-        real, predicted = _structure(Context(), case, order), _structure(_Shapes(), case, order)
+        real, predicted = _structure(Context(), case, order), _structure(Shapes(), case, order)
         if real != predicted:
             case.fail("structure", f"order {order}: predicted {predicted}, real {real}")
 
@@ -236,7 +121,8 @@ def _law_batch(op: Op, sample: Sample) -> None:
     if op.expand is not None or op.dynamic or not op.inputs:
         return
     case = Case(op, sample)
-    if op.batch is None:
+    rule = op.batch
+    if rule is None:
         case.fail("batch", "no batch rule")
     arrays = [i for i, one in enumerate(case.inputs) if isinstance(one, np.ndarray)]
     for chosen in itertools.chain.from_iterable(itertools.combinations(arrays, n + 1) for n in range(len(arrays))):
@@ -244,12 +130,10 @@ def _law_batch(op: Op, sample: Sample) -> None:
             [np.asarray(np.roll(one, k) * _shrunk(one, k)) if i in chosen else one for i, one in enumerate(case.inputs)]
             for k in range(3)
         ]
-        args = [
-            np.stack([row[i] for row in rows]) if i in chosen else one for i, one in enumerate(case.inputs)
-        ]
+        args = [np.stack([row[i] for row in rows]) if i in chosen else one for i, one in enumerate(case.inputs)]
         batched = [i in chosen for i in range(len(args))]
         with case.cpu.quiet():
-            found = np.asarray(op.batch(op, args, batched, case.attrs))
+            found = np.asarray(rule(op, args, batched, case.attrs))
         expected = np.stack([np.asarray(case.run(row)) for row in rows])
         what = f"with {', '.join(op.input_name(i) for i in chosen)} batched, the result"
         if found.dtype != expected.dtype:
@@ -257,8 +141,8 @@ def _law_batch(op: Op, sample: Sample) -> None:
         case.same("batch", what, found, expected, **_EXACT)
         if all(isinstance(one, np.ndarray) for one in args):
             spec = trace_spec(
-                lambda *given, batched=batched: op.batch(op, given, batched, case.attrs),
-                [_spec(one) for one in args],
+                lambda *given, batched=batched: rule(op, given, batched, case.attrs),
+                [spec_of(one) for one in args],
                 {},
             )
             if spec is not Spec.of(found.shape, found.dtype):
@@ -266,7 +150,7 @@ def _law_batch(op: Op, sample: Sample) -> None:
 
 
 def _law_numbers(op: Op, sample: Sample) -> None:
-    if op.expand is None and not op.weak:
+    if not op.weak:
         return
     for dtype in (DTYPES[name] for name in ("float64", "float32", "float16", "bfloat16", "int32") if name in DTYPES):
         base = Case(op, sample, dtype)
@@ -275,7 +159,7 @@ def _law_numbers(op: Op, sample: Sample) -> None:
                 continue
             number = one.reshape(-1)[0].item() if isinstance(one, np.ndarray) else one
             as_number, as_array = (
-                Case(op, Sample(_replaced(base.inputs, i, it), sample.attrs), dtype)
+                Case(op, Sample(replaced(base.inputs, i, it), sample.attrs), dtype)
                 for it in (number, np.asarray(number, dtype))
             )
             if len(as_number.inputs) > 1 and not as_number.free() and dtype in DIFFERENTIABLE:
@@ -292,7 +176,7 @@ def _law_numbers(op: Op, sample: Sample) -> None:
             close = {"rtol": 1e-12 if dtype.itemsize == 8 else 1e-2, "atol": 1e-12 if dtype.itemsize == 8 else 1e-2}
             as_number.same("numbers", f"the result with {op.input_name(i)} a number", found, expected, **close)
             if expected.dtype in DIFFERENTIABLE:
-                ct = _random(expected, seed=6)
+                ct = drawn(expected, seed=6)
                 pairs = zip(as_number.vjp(ct), as_array.vjp(ct), strict=True)
                 for j, (a, b) in enumerate(pairs):
                     if j != i and (a is None) != (b is None):
@@ -366,21 +250,20 @@ def _smooth(op: Op, sample: Sample) -> Iterator[Case]:
         if not case.free() or (dtype in COMPLEX and all(case.inputs[i].dtype is not dtype for i in case.free())):
             continue
         try:
-            differentiable = case.bound().spec.differentiable
+            result = case.bound().spec
         except InvalidArgumentError:
             continue
-        registered = all(op.registered or op.rule(op.vjp, i) is not None for i in case.free())
         if not op.registered:
-            _check_unregistered(case, differentiable)
-        elif differentiable and registered and not op.dynamic:
+            _check_unregistered(case, result)
+        elif result.dtype.itemsize >= 8 and result.differentiable and not op.dynamic:
             yield case
 
 
-def _check_unregistered(case: Case, differentiable: bool) -> None:
-    if not differentiable:
+def _check_unregistered(case: Case, result: Spec) -> None:
+    if not result.differentiable:
         return
     try:
-        case.vjp(_random(case.run(), seed=0))
+        case.vjp(drawn(case.run(), seed=0))
     except NoGradientRegisteredError:
         return
     case.fail("vjp", "no gradient is registered, and asking for one raises nothing")
@@ -398,6 +281,16 @@ def _slope(f: Callable[[Any], float], x: Any) -> Any:
     return out
 
 
+def _paired(ct: Any, run: Callable[[Sequence[Any]], Any], inputs: Sequence[Any], i: int) -> Callable[[Any], float]:
+    """⟨ct, run(inputs)⟩ as a function of input i."""
+    return lambda x: _inner(ct, run(replaced(inputs, i, x)))
+
+
+def _first_order(case: Case, i: int, sources: Sequence[Any]) -> Any:
+    """The gradient of input i, from (*inputs, ct)."""
+    return case.vjp(sources[-1], sources[:-1])[i]
+
+
 def _inner(a: Any, b: Any) -> float:
     """The real inner product."""
     return float(np.sum(np.conj(a) * b).real)
@@ -413,7 +306,7 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
         for i in case.free():
             rule = case.op.rule(case.op.jvp, i)
             if not isinstance(rule, Gradient):
-                t = _random(case.inputs[i], seed=2)
+                t = drawn(case.inputs[i], seed=2)
                 yield i, t, bound.reader(rule, i, {k: k for k in range(len(kept))}, "t")(t, kept)
 
 
@@ -432,7 +325,7 @@ def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) ->
         if isinstance(first, SlicesValue):  # ⟨u, dense⟩ = ⟨u at the indices, values⟩
             first, seed = first.values, context.value(u[first.indices.array])
         found = iter(context.gradient(outer, [first], arrays, seeds=[seed]))
-    return [_dense(next(found)) if one.uid is not None else None for one in given]
+    return [dense(next(found)) if one.uid is not None else None for one in given]
 
 
 def _structure(context: Any, case: Case, order: int) -> list[list[str]]:
@@ -462,49 +355,6 @@ def _described(ct: Any) -> str:
     if isinstance(ct, SlicesValue):
         return f"{Kind.SLICES.value} {ct.values.spec!r} {ct.indices.spec!r} {ct.dense!r}"
     return f"{Kind.DENSE.value} {ct.spec!r}"
-
-
-# ------------------------------------------------------------------------------------------------------------- inputs
-def _typed(one: Any, dtype: DType) -> Any:
-    """A sample's input in that dtype, read only; integer and bool arrays and Python numbers stay what they are."""
-    if isinstance(one, np.ndarray | np.generic) and np.asarray(one).dtype == np.float64:
-        x = np.asarray(one)
-        if dtype.kind in "iu":  # nonzero, since zero divides by nothing
-            x = np.where(x < 0, -1, 1) * (1 + np.floor(3 * np.abs(np.nan_to_num(x, posinf=2, neginf=-2))))
-            x = np.abs(x) if dtype.kind == "u" else x
-        if dtype.kind == "c":
-            x = x * (1 + 0.4j) + 0.1j * np.roll(x, 1)
-        one = x > 0 if dtype.kind == "b" else x.astype(dtype)
-    elif not isinstance(one, np.ndarray | np.generic):
-        if dtype.kind in "iu" and isinstance(one, float):
-            return max(1, round(abs(one)))
-        return one
-    frozen = np.array(one)
-    frozen.flags.writeable = False
-    return frozen
-
-
-def _spec(one: Any) -> Any:
-    return Spec.of(one.shape, one.dtype) if isinstance(one, np.ndarray | np.generic) else Literal(one).spec
-
-
-def _random(like: Any, *, seed: int) -> Any:
-    like = np.asarray(like)
-    random = np.random.default_rng(seed)
-    drawn = random.uniform(0.5, 1.5, like.shape) * random.choice((-1.0, 1.0), like.shape)
-    if like.dtype in COMPLEX:
-        return (drawn + 1j * random.uniform(-1, 1, like.shape)).astype(like.dtype)
-    return np.asarray(drawn).astype(like.dtype)
-
-
-def _replaced(inputs: Sequence[Any], i: int, by: Any) -> tuple[Any, ...]:
-    return (*inputs[:i], by, *inputs[i + 1 :])
-
-
-def _dense(found: Any) -> Any:
-    if isinstance(found, SlicesValue):
-        return densify(Slices(found.values.array, found.indices.array, found.dense))
-    return None if found is None else found.array
 
 
 def _shrunk(one: Any, k: int) -> Any:

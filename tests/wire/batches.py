@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+
 from teletape_engine import commands
 from teletape_engine.commands import COMMANDS, Batch
 from teletape_engine.graph import Literal
@@ -94,11 +95,22 @@ specs = tensors().map(lambda array: Spec.of(array.shape, array.dtype))
 kinds = st.sampled_from(["none", "dense", "slices"])
 details = st.dictionaries(words, st.one_of(st.integers(-9, 2**40), words, st.lists(words).map(tuple)), max_size=2)
 failures = st.builds(
-    Failure, st.integers(0, 99), words, words, st.none() | words, st.none() | words, details, st.dictionaries(ids, st.integers(0, 9))
+    Failure,
+    st.integers(0, 99),
+    words,
+    words,
+    st.none() | words,
+    st.none() | words,
+    details,
+    st.dictionaries(ids, st.integers(0, 9)),
 )
 answers = st.builds(
     Answer,
-    several(st.one_of(fetched(), st.builds(Kinds, st.integers(0, 9), several(kinds)), st.builds(Made, st.just(1), several(specs)))),
+    several(
+        st.one_of(
+            fetched(), st.builds(Kinds, st.integers(0, 9), several(kinds)), st.builds(Made, st.just(1), several(specs))
+        )
+    ),
     st.none() | failures,
     st.integers(0, 2**50),
 )

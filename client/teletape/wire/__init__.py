@@ -1,8 +1,10 @@
 """Batches, tensors and answers as bytes: binary frames for programs, JSON for people. docs/protocol.md is its page.
 
-The only part of the SDK that the server imports. `frame` is the binary form, `json` the readable twin.
+The only part of the SDK that the server imports. `encode` and `decode` speak the binary form, `json` the readable twin.
 """
 
+from teletape.wire.decode import decode_answer, decode_batch
+from teletape.wire.encode import encode_answer, encode_batch
 from teletape.wire.errors import (
     CorruptFrameError,
     FrameTooLargeError,
@@ -19,11 +21,7 @@ from teletape.wire.frame import (
     FrameKind,
     Prefix,
     Served,
-    decode_answer,
-    decode_batch,
     decode_prefix,
-    encode_answer,
-    encode_batch,
 )
 from teletape.wire.json import (
     JSON_TYPE,
@@ -32,9 +30,8 @@ from teletape.wire.json import (
     batch_from_json,
     batch_to_json,
     parse_json,
-    tensor_from_json,
-    tensor_to_json,
 )
+from teletape.wire.tensor_json import tensor_from_json, tensor_to_json
 
 __all__ = [
     "FRAME_TYPE",

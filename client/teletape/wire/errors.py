@@ -1,11 +1,11 @@
 """How the wire says no: bytes or JSON that cannot be a batch, a tensor or an answer.
 
-    TeletapeError
-    └─ WireError                     malformed_frame
-       ├─ FrameTooLargeError         frame_too_large
-       ├─ UnsupportedVersionError    unsupported_version
-       ├─ CorruptFrameError          corrupt_frame
-       └─ MalformedJsonError         malformed_json
+TeletapeError
+└─ WireError                     malformed_frame
+   ├─ FrameTooLargeError         frame_too_large
+   ├─ UnsupportedVersionError    unsupported_version
+   ├─ CorruptFrameError          corrupt_frame
+   └─ MalformedJsonError         malformed_json
 """
 
 from __future__ import annotations

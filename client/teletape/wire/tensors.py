@@ -115,7 +115,9 @@ def read(frame: memoryview, rows: Sequence[Any], header_end: int, *, copy_below:
             )
         at = offset + length
         if at > body.nbytes:
-            raise WireError(f"{where}: ends at byte {at} of the tensors, but the frame holds {body.nbytes} bytes of them")
+            raise WireError(
+                f"{where}: ends at byte {at} of the tensors, but the frame holds {body.nbytes} bytes of them"
+            )
         part = body[offset:at]
         found = zlib.crc32(part)
         if found != crc:

@@ -1,4 +1,4 @@
-"""Special functions, from SciPy on the CPU and CuPy on a GPU. Loaded when first called: the engine imports with NumPy alone."""
+"""Special functions: SciPy's on the CPU, CuPy's on a GPU. Loaded when first called: NumPy alone must do."""
 
 from __future__ import annotations
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import NON_DIFFERENTIABLE
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE
 from teletape_engine.ops.create import ones_like, zeros_like
 from teletape_engine.ops.logic import where
 from teletape_engine.ops.math import log
-from teletape_engine.rules import check_dtypes, composite, elementwise, elementwise_spec, op, sample
+from teletape_engine.rules import composite, elementwise, elementwise_spec
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, DType, Spec, shape_text
 
 REAL = FLOATING | INTEGER
-QUOTIENTS: dict[DType, DType] = {
-    dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER
-}
+QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER}
 
 
 @elementwise(1, 1, op_type="AddV2", tf=("add", "math.add"))
@@ -67,6 +66,7 @@ def _check_divisor(xp: Any, b: Any) -> None:
 @elementwise(
     NON_DIFFERENTIABLE,
     op_type="FloorDiv",
+    temporaries=1,
     tf=("floordiv", "math.floordiv"),
     dtypes=REAL,
     domain=(0.3, 2.0),
@@ -110,7 +110,7 @@ def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
 
 
 @elementwise(
-    lambda a, b: b * pow_(a, b - 1),
+    lambda a, b: b * CATALOGUE["pow"](a, b - 1),
     lambda a, y, a_spec: y * _log_of_base(a, y, a_spec),
     op_type="Pow",
     tf=("pow", "math.pow"),
@@ -157,6 +157,7 @@ def minimum(xp: Any, a: Any, b: Any) -> Any:
     lambda a, b: 2 * (a - b),
     lambda a, b: -2 * (a - b),
     op_type="SquaredDifference",
+    temporaries=1,
     tf=("math.squared_difference",),
     dtypes=FLOATING | (INTEGER & SIGNED),
 )
@@ -168,7 +169,8 @@ def squared_difference(xp: Any, a: Any, b: Any) -> Any:
 @elementwise(
     lambda a, b: b / (a * a + b * b),
     lambda a, b: -a / (a * a + b * b),
-    op_type="Atan2", args="y x",
+    op_type="Atan2",
+    args="y x",
     tf=("atan2", "math.atan2"),
     dtypes=FLOATING,
     domain=(0.3, 2.0),
@@ -202,7 +204,8 @@ def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=lambda t: t,
     batch=_batch_add_n,
     samples=[sample((2, 3), (2, 3), (2, 3)), sample((4,)), sample((), (), seed=1)],
-    op_type="AddN", args="inputs",
+    op_type="AddN",
+    args="inputs",
     tf=("add_n", "math.add_n"),
     views=True,
 )
@@ -215,11 +218,11 @@ def add_n(xp: Any, *xs: Any) -> Any:
 
 
 @composite(
-    op_type="ClipByValue", args="t clip_value_min clip_value_max",
+    op_type="ClipByValue",
+    args="t clip_value_min clip_value_max",
     tf=("clip_by_value",),
     samples=[sample((2, 3), -0.5, 0.7), sample((3,), (), (), low=0.1), sample((2, 2), (2, 2), 1, seed=2)],
 )
 def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
     return maximum(minimum(x, clip_value_max), clip_value_min)
-

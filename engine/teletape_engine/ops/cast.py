@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from teletape_engine.attrs import DType
-from teletape_engine.op import NON_DIFFERENTIABLE
-from teletape_engine.rules import batch_elementwise, op, sample
+from teletape_engine.define import op, sample
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.rules import batch_elementwise
 from teletape_engine.spec import COMPLEX, DTYPES
 
 _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
@@ -14,8 +15,8 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
 
 @op(
     infer=lambda x, *, dtype: x.with_dtype(dtype),
-    vjp=lambda ct, x_spec: cast(ct, dtype=x_spec.dtype),
-    jvp=lambda t, dtype: cast(t, dtype=dtype),
+    vjp=lambda ct, x_spec: CATALOGUE["cast"](ct, dtype=x_spec.dtype),
+    jvp=lambda t, dtype: CATALOGUE["cast"](t, dtype=dtype),
     batch=batch_elementwise,
     samples=[
         sample((2, 3), dtype=DTYPES["float64"]),
@@ -60,7 +61,8 @@ def identity(xp: Any, x: Any) -> Any:
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    op_type="StopGradient", args="input",
+    op_type="StopGradient",
+    args="input",
     tf=("stop_gradient",),
     views=True,
 )

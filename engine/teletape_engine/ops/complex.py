@@ -1,15 +1,16 @@
-"""Complex numbers and their parts. A gradient is dL/dRe + i dL/dIm, TensorFlow's convention."""
+"""Complex numbers and their parts; size, sign and angle. A gradient is dL/dRe + i dL/dIm, TensorFlow's convention."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import CATALOGUE
 from teletape_engine.ops.cast import cast
-from teletape_engine.ops.create import zeros_like
+from teletape_engine.ops.create import ones_like, zeros_like
 from teletape_engine.ops.logic import where
-from teletape_engine.ops.math import sign
-from teletape_engine.rules import batch_elementwise, check_dtypes, linear, op, sample, sum_to
+from teletape_engine.rules import batch_elementwise, linear, sum_to
 from teletape_engine.spec import COMPLEX, COMPLEX_OF, FLOATING, REAL_OF, SIGNED, Spec, broadcast
 
 _Z = ((0.7 + 0.4j), (-1.1 + 0.3j), (0.2 - 1.3j))
@@ -34,7 +35,8 @@ def _part_spec(op_type: str) -> Any:
     vjp=lambda ct, x_spec: cast(ct, dtype=x_spec.dtype),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Real", args="input",
+    op_type="Real",
+    args="input",
     tf=("math.real",),
     views=True,
 )
@@ -45,10 +47,11 @@ def real(xp: Any, x: Any) -> Any:
 
 @linear(
     infer=_part_spec("Imag"),
-    vjp=lambda ct: complex_(zeros_like(ct), ct),
+    vjp=lambda ct: CATALOGUE["complex"](zeros_like(ct), ct),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Imag", args="input",
+    op_type="Imag",
+    args="input",
     tf=("math.imag",),
     views=True,
 )
@@ -64,7 +67,7 @@ def _conj_spec(x: Spec) -> Spec:
 
 @linear(
     infer=_conj_spec,
-    vjp=lambda ct: conj(ct),
+    vjp=lambda ct: CATALOGUE["conj"](ct),
     batch=batch_elementwise,
     samples=_complex_samples,
     op_type="Conj",
@@ -88,12 +91,13 @@ def _complex_spec(a: Spec, b: Spec) -> Spec:
     infer=_complex_spec,
     vjp=[lambda ct, a_spec: sum_to(real(ct), a_spec.shape), lambda ct, b_spec: sum_to(imag(ct), b_spec.shape)],
     jvp=[
-        lambda t, b_spec, y_spec: complex_(t, _zeros(t, y_spec)),
-        lambda t, a_spec, y_spec: complex_(_zeros(t, y_spec), t),
+        lambda t, b_spec, y_spec: CATALOGUE["complex"](t, _zeros(t, y_spec)),
+        lambda t, a_spec, y_spec: CATALOGUE["complex"](_zeros(t, y_spec), t),
     ],
     batch=batch_elementwise,
     samples=[sample((2, 3), (2, 3)), sample((2, 1, 3), (4, 1), seed=1), sample((), (), seed=2)],
-    op_type="Complex", args="real imag",
+    op_type="Complex",
+    args="real imag",
     tf=("complex", "dtypes.complex"),
     name="complex",
 )
@@ -148,13 +152,48 @@ def abs_(xp: Any, x: Any) -> Any:
     return xp.abs(x)
 
 
+def _sign_spec(x: Spec) -> Spec:
+    check_dtypes("Sign", (x,), FLOATING | SIGNED | COMPLEX)
+    return x
+
+
+def _turned(t: Any, x: Any, x_spec: Spec) -> Any:
+    """The Jacobian of the sign, which is symmetric: 0 of a real x; of a complex one what turns it, over its size."""
+    if x_spec.dtype not in COMPLEX:
+        return zeros_like(t)
+    y = sign(x)
+    along = cast(real(conj(y) * t), dtype=x_spec.dtype) * y
+    return (t - along) * cast(_over(ones_like(real(x)), abs_(x)), dtype=x_spec.dtype)
+
+
+@op(
+    infer=_sign_spec,
+    vjp=lambda ct, x, x_spec: _turned(ct, x, x_spec),
+    jvp=_turned,
+    batch=batch_elementwise,
+    samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
+    op_type="Sign",
+    tf=("sign", "math.sign"),
+)
+def sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
+
+    The gradient of a real x is zero, not None. TensorFlow's is zero of a complex x too, where the derivative is not.
+    """
+    if x.dtype not in COMPLEX:
+        return xp.sign(x)
+    size = xp.abs(x)
+    return xp.where(size == 0, x, x / xp.where(size == 0, size.dtype.type(1), size))
+
+
 @op(
     infer=_part_spec("Angle"),
     vjp=lambda ct, x, x_spec: cast(_over(ct, _norm(x)), dtype=x_spec.dtype) * x * 1j,
     jvp=lambda t, x: _over(imag(conj(x) * t), _norm(x)),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Angle", args="input",
+    op_type="Angle",
+    args="input",
     tf=("math.angle",),
 )
 def angle(xp: Any, x: Any) -> Any:

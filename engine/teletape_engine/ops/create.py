@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.attrs import Axis, DType, Number, Shape
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, Sample
 from teletape_engine.ops.cast import cast
-from teletape_engine.rules import batch_all, batch_elementwise, check_dtypes, op, sample
-from teletape_engine.spec import DTYPES, FLOATING, INTEGER, Spec, axis_in, shape_text
+from teletape_engine.rules import batch_all, batch_elementwise
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, Spec, axis_in, shape_text
 
 _F32, _I32, _I64 = DTYPES["float32"], DTYPES["int32"], DTYPES["int64"]
 
@@ -20,6 +21,8 @@ _F32, _I32, _I64 = DTYPES["float32"], DTYPES["int32"], DTYPES["int64"]
 def _fill_spec(value: Spec, *, shape: Shape, dtype: DType | None) -> Spec:
     if value.shape != ():
         raise InvalidArgumentError(f"value must be a scalar, found shape {shape_text(value.shape)}")
+    if value.dtype in COMPLEX and dtype is not None and dtype not in COMPLEX:
+        raise InvalidArgumentError(f"a complex value does not fit dtype {dtype.name}: cast it first")
     return Spec.of(shape, dtype or value.dtype)
 
 
@@ -34,7 +37,7 @@ def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 @op(
     infer=_fill_spec,
     vjp=lambda ct, value_spec: cast(CATALOGUE["reduce_sum"](ct), dtype=value_spec.dtype),
-    jvp=lambda t, shape, dtype: fill(t, shape=shape, dtype=dtype),
+    jvp=lambda t, shape, dtype: CATALOGUE["fill"](t, shape=shape, dtype=dtype),
     batch=_batch_fill,
     samples=[sample((), shape=(2, 3)), sample((), shape=(), dtype=DTYPES["float64"]), sample((), shape=(0, 2), seed=1)],
     op_type="Fill",
@@ -108,9 +111,7 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
     op_type="Range",
     name="range",
 )
-def range_(
-    xp: Any, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None
-) -> Any:
+def range_(xp: Any, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None) -> Any:
     """start, start + delta, … below (above, if delta < 0) limit: int32 if all three are integers, else float32.
 
     The numbers are attributes, since the shape of the result hangs on them.
@@ -154,8 +155,8 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         lambda ct, num, axis: CATALOGUE["reduce_sum"](ct * _share_of_stop(ct, num, axis), axis=axis),
     ],
     jvp=[
-        lambda t, num, axis: linspace(t, zeros_like(t), num=num, axis=axis),
-        lambda t, num, axis: linspace(zeros_like(t), t, num=num, axis=axis),
+        lambda t, num, axis: CATALOGUE["linspace"](t, zeros_like(t), num=num, axis=axis),
+        lambda t, num, axis: CATALOGUE["linspace"](zeros_like(t), t, num=num, axis=axis),
     ],
     batch=_batch_linspace,
     samples=[
@@ -202,17 +203,13 @@ def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dty
     op_type="Eye",
     tf=("eye",),
 )
-def eye(
-    xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32
-) -> Any:
+def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
     one = xp.eye(num_rows, num_columns, dtype=dtype)
     return xp.broadcast_to(one, (*batch_shape, *one.shape)).copy() if batch_shape else one
 
 
-def _one_hot_spec(
-    indices: Spec, *, depth: int, on_value: Number, off_value: Number, axis: int, dtype: DType
-) -> Spec:
+def _one_hot_spec(indices: Spec, *, depth: int, on_value: Number, off_value: Number, axis: int, dtype: DType) -> Spec:
     check_dtypes("OneHot", (indices,), INTEGER)
     if depth < 0:
         raise InvalidArgumentError(f"depth must be non-negative, got: {depth}")
@@ -248,9 +245,8 @@ def one_hot(
     axis: Axis = -1,
     dtype: DType = _F32,
 ) -> Any:
-    """on_value at each index along a new axis of length depth, off_value elsewhere; an index outside gives no on_value."""
+    """on_value at each index along a new axis of length depth, off_value elsewhere and for an index outside."""
     at = axis_in(axis, len(indices.shape) + 1)
     rungs = xp.arange(depth).reshape((-1,) + (1,) * (len(indices.shape) - at))
     here = xp.equal(xp.expand_dims(indices, at), rungs)
     return xp.where(here, dtype.type(on_value), dtype.type(off_value))
-

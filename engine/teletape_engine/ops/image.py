@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import NOT_REGISTERED
-from teletape_engine.rules import batch_loop, check_dtypes, op, sample
-from teletape_engine.spec import FLOATING, Spec, shape_text, wide
+from teletape_engine.rules import batch_loop
+from teletape_engine.spec import FLOATING, Spec, half_bytes, shape_text, wide, wide_bytes
 
 
 def _adjust_contrast_spec(images: Spec, contrast_factor: Spec) -> Spec:
@@ -34,7 +35,7 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     op_type="AdjustContrastv2",
     tf=("image.adjust_contrast",),
     like=(0, 0),
-    workspace=lambda images, contrast_factor: images.size * wide(images.dtype).itemsize,
+    workspace=lambda images, contrast_factor: wide_bytes(images) + half_bytes(images),
 )
 def adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
     """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.

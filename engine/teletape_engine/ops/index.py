@@ -10,12 +10,13 @@ import numpy as np
 
 from teletape_engine.arrays.scatter import add_rows, check_indices
 from teletape_engine.attrs import Axis, Shape, Slices
+from teletape_engine.define import op, sample
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import NON_DIFFERENTIABLE
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE
 from teletape_engine.op import Slices as Rows
 from teletape_engine.ops.logic import where
 from teletape_engine.ops.shape import reshape
-from teletape_engine.rules import batch_all, linear, op, sample
+from teletape_engine.rules import batch_all, linear
 from teletape_engine.spec import INDEX, KERNEL_NAMES, NUMERIC, Spec, axis_in, shape_text
 
 
@@ -36,9 +37,7 @@ def sliced(shape: Shape, index: Slices) -> Shape:
     if used and not shape:
         raise InvalidArgumentError("Attempting to slice scalar input.")
     if used > len(shape):
-        raise InvalidArgumentError(
-            f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims"
-        )
+        raise InvalidArgumentError(f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims")
     out: list[int] = []
     axis = 0
     for i, one in enumerate(index):
@@ -80,7 +79,7 @@ _INDICES: tuple[tuple[Shape, Slices], ...] = (
 
 @linear(
     infer=lambda x, *, index: x.with_shape(sliced(x.shape, index)),
-    vjp=lambda ct, x_spec, index: strided_slice_grad(ct, index=index, shape=x_spec.shape),
+    vjp=lambda ct, x_spec, index: CATALOGUE["strided_slice_grad"](ct, index=index, shape=x_spec.shape),
     batch=lambda record, args, batched, attrs: record(args[0], index=_behind_batch(attrs["index"])),
     samples=[sample(shape, index=index) for shape, index in _INDICES],
     op_type="StridedSlice",
@@ -154,9 +153,7 @@ def _gather_spec(params: Spec, indices: Spec, *, axis: int, batch_dims: int) -> 
     return params.with_shape((*params.shape[:at], *indices.shape[batch:], *params.shape[at + 1 :]))
 
 
-def _gather_vjp(
-    ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int
-) -> Any:
+def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int) -> Any:
     if axis == 0 and batch_dims == 0:
         n = indices_spec.size
         return Rows(reshape(ct, shape=(n, *params_spec.shape[1:])), reshape(indices, shape=(n,)), params_spec)
@@ -174,9 +171,7 @@ def _batch_pair(record: Any, args: Any, batched: Any, attrs: Any, *, ndim: int) 
     batch_dims = attrs["batch_dims"] + (len(indices.shape) - batched[1] if attrs["batch_dims"] < 0 else 0)
     if not batched[1] and batch_dims == 0:
         return record(values, indices, **{**attrs, "axis": axis + 1})
-    return record(
-        *batch_all(args, batched), **{**attrs, "axis": axis + 1, "batch_dims": batch_dims + 1}
-    )
+    return record(*batch_all(args, batched), **{**attrs, "axis": axis + 1, "batch_dims": batch_dims + 1})
 
 
 def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
@@ -187,7 +182,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     infer=_gather_spec,
     vjp=[_gather_vjp, NON_DIFFERENTIABLE],
     jvp=[
-        lambda t, indices, axis, batch_dims: gather(t, indices, axis=axis, batch_dims=batch_dims),
+        lambda t, indices, axis, batch_dims: CATALOGUE["gather"](t, indices, axis=axis, batch_dims=batch_dims),
         NON_DIFFERENTIABLE,
     ],
     batch=_batch_gather,
@@ -248,8 +243,7 @@ def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int
         raise InvalidArgumentError(f"num_segments must be non-negative, found {num_segments}")
     picked = segment_ids.shape[batch_dims:]
     if not 0 <= batch_dims <= min(axis, segment_ids.ndim) or (
-        data.shape[:batch_dims] != segment_ids.shape[:batch_dims]
-        or data.shape[axis : axis + len(picked)] != picked
+        data.shape[:batch_dims] != segment_ids.shape[:batch_dims] or data.shape[axis : axis + len(picked)] != picked
     ):
         raise InvalidArgumentError(
             f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = "
@@ -258,9 +252,7 @@ def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int
     return data.with_shape((*data.shape[:axis], num_segments, *data.shape[axis + len(picked) :]))
 
 
-def _segment_vjp(
-    ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: Spec, axis: int, batch_dims: int
-) -> Any:
+def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: Spec, axis: int, batch_dims: int) -> Any:
     # A negative id adds nowhere: nothing comes back there.
     kept = segment_ids >= 0
     ids = where(kept, segment_ids, 0)
@@ -280,7 +272,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     infer=_segment_spec,
     vjp=[_segment_vjp, NON_DIFFERENTIABLE],
     jvp=[
-        lambda t, segment_ids, num_segments, axis, batch_dims: unsorted_segment_sum(
+        lambda t, segment_ids, num_segments, axis, batch_dims: CATALOGUE["unsorted_segment_sum"](
             t, segment_ids, num_segments=num_segments, axis=axis, batch_dims=batch_dims
         ),
         NON_DIFFERENTIABLE,
@@ -322,4 +314,3 @@ def unsorted_segment_sum(
         rows, ids = rows[kept], ids[kept]
     out = add_rows(xp, rows, ids, count * num_segments).reshape((*lead, num_segments, *between, *behind))
     return xp.transpose(out, _swap(batch_dims, 1, len(between), len(behind)))
-

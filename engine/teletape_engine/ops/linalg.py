@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.complex import conj
-from teletape_engine.rules import align, check_dtypes, op, sample, sum_to
+from teletape_engine.rules import align, sum_to
 from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, shape_text, wide
 
 
-def _matmul_spec(
-    a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
-) -> Spec:
+def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
     op_type = "MatMul" if a.ndim == b.ndim == 2 else "BatchMatMulV2"
     check_dtypes(op_type, (a, b), NUMERIC)
     for flag, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
@@ -66,25 +65,17 @@ def _vjp_b(
     return sum_to(conj(found) if is_complex and adjoint_b else found, b_spec.shape)
 
 
-def _jvp_a(
-    t: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
-) -> Any:
-    return matmul(
-        t, b, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b
-    )
+def _jvp_a(t: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
+    return matmul(t, b, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 
 
-def _jvp_b(
-    t: Any, a: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
-) -> Any:
-    return matmul(
-        a, t, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b
-    )
+def _jvp_b(t: Any, a: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
+    return matmul(a, t, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 
 
-def _workspace(a: Spec, b: Spec, **_: Any) -> int:
-    copies = sum(spec.size for spec in (a, b)) if a.dtype in HALF else 0
-    return 4 * copies + (a.nbytes + b.nbytes if a.dtype in COMPLEX else 0)
+def _workspace(a: Spec, b: Spec, **attrs: Any) -> int:
+    conjugates = a.nbytes + b.nbytes if a.dtype in COMPLEX else 0
+    return conjugates + half_bytes(a) + half_bytes(b) + half_bytes(_matmul_spec(a, b, **attrs))
 
 
 def _transposed(xp: Any, x: Any) -> Any:

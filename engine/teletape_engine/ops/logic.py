@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.define import check_dtype, check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
-from teletape_engine.rules import check_dtype, check_dtypes, comparison, elementwise, op, sample
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
+from teletape_engine.rules import comparison, elementwise
 from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, Spec, broadcast, shape_text
 
 REAL = FLOATING | INTEGER
@@ -168,8 +169,8 @@ def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
 
 @elementwise(
     NON_DIFFERENTIABLE,
-    lambda ct, condition: where(condition, ct, 0.0),
-    lambda ct, condition: where(condition, 0.0, ct),
+    lambda ct, condition: CATALOGUE["where"](condition, ct, 0.0),
+    lambda ct, condition: CATALOGUE["where"](condition, 0.0, ct),
     op_type="SelectV2",
     tf=("where",),
     infer=_where_spec,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.attrs import Axis
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import NON_DIFFERENTIABLE
 from teletape_engine.ops.create import one_hot, zeros_like
@@ -15,7 +16,7 @@ from teletape_engine.ops.math import exp, log1p
 from teletape_engine.ops.nn import check_axis, log_softmax, shifted, softmax
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shape import broadcast_to, expand_dims
-from teletape_engine.rules import batch_all, check_dtypes, composite, op, sample, sum_to
+from teletape_engine.rules import batch_all, composite, sum_to
 from teletape_engine.spec import FLOATING, INDEX, KERNEL_NAMES, Spec, broadcast, shape_text, wide
 
 
@@ -92,8 +93,7 @@ def _label_samples() -> list[Any]:
     samples=_label_samples,
     op_type="SoftmaxCrossEntropyWithLogits",
     tf=("nn.softmax_cross_entropy_with_logits",),
-    workspace=lambda labels, logits, **_: 2 * labels.size * logits.size // max(min(labels.size, logits.size), 1)
-    * wide(logits.dtype).itemsize,
+    workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
 )
 def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
     """-Σ labels · log softmax(logits) along `axis`, which the result has not; labels are probabilities, and broadcast.
@@ -157,7 +157,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
     ],
     op_type="SparseSoftmaxCrossEntropyWithLogits",
     tf=("nn.sparse_softmax_cross_entropy_with_logits",),
-    workspace=lambda labels, logits: 2 * logits.size * wide(logits.dtype).itemsize,
+    workspace=lambda labels, logits: wide_bytes(logits, 2),
 )
 def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     """-log softmax(logits)[label] over the last axis; labels: integers [...], logits: [..., classes].
@@ -183,7 +183,6 @@ def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     op_type="SigmoidCrossEntropyWithLogits",
     tf=("nn.sigmoid_cross_entropy_with_logits",),
     samples=[sample((2, 3), (2, 3)), sample((), (), seed=1)],
-    weak=False,
 )
 def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
     """-labels·log σ(logits) - (1 - labels)·log(1 - σ(logits)), elementwise, without overflow. One shape for both."""
@@ -192,9 +191,4 @@ def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
             f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
         )
     positive = logits >= zeros_like(logits)
-    return (
-        where(positive, logits, zeros_like(logits))
-        - logits * labels
-        + log1p(exp(where(positive, -logits, logits)))
-    )
-
+    return where(positive, logits, zeros_like(logits)) - logits * labels + log1p(exp(where(positive, -logits, logits)))

@@ -1,4 +1,4 @@
-"""Functions of one array, elementwise: the formula is the derivative, of x or, where that is cheaper, of the result y."""
+"""Functions of one array, elementwise: the formula is the derivative, by x or, where that is cheaper, the result y."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from teletape_engine.arrays import special
-from teletape_engine.op import NON_DIFFERENTIABLE
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE
 from teletape_engine.rules import elementwise
-from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, FLOATING, INTEGER, SIGNED, wide
+from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, SIGNED, wide
 
 SIGNED_NUMBERS = DIFFERENTIABLE | SIGNED
 
@@ -25,25 +25,19 @@ def square(xp: Any, x: Any) -> Any:
     return xp.square(x)
 
 
-@elementwise(
-    lambda y: 0.5 / y, op_type="Sqrt", tf=("sqrt", "math.sqrt"), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0)
-)
+@elementwise(lambda y: 0.5 / y, op_type="Sqrt", tf=("sqrt", "math.sqrt"), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
 def sqrt(xp: Any, x: Any) -> Any:
     """√x, elementwise; nan below zero. The gradient at 0 is inf."""
     return xp.sqrt(x)
 
 
-@elementwise(
-    lambda y: -0.5 * y * y * y, op_type="Rsqrt", tf=("math.rsqrt",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0)
-)
+@elementwise(lambda y: -0.5 * y * y * y, op_type="Rsqrt", temporaries=1, tf=("math.rsqrt",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
 def rsqrt(xp: Any, x: Any) -> Any:
     """1/√x, elementwise; inf at zero."""
     return xp.reciprocal(xp.sqrt(x))
 
 
-@elementwise(
-    lambda y: -y * y, op_type="Reciprocal", tf=("math.reciprocal",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0)
-)
+@elementwise(lambda y: -y * y, op_type="Reciprocal", tf=("math.reciprocal",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
 def reciprocal(xp: Any, x: Any) -> Any:
     """1/x, elementwise."""
     return xp.reciprocal(x)
@@ -67,15 +61,13 @@ def log(xp: Any, x: Any) -> Any:
     return xp.log(x)
 
 
-@elementwise(
-    lambda ct, x: ct / (1 + x), op_type="Log1p", tf=("math.log1p",), dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5)
-)
+@elementwise(lambda ct, x: ct / (1 + x), op_type="Log1p", tf=("math.log1p",), dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5))
 def log1p(xp: Any, x: Any) -> Any:
     """log(1 + x), elementwise, exact near zero."""
     return xp.log1p(x)
 
 
-@elementwise(lambda x: cos(x), op_type="Sin", tf=("sin", "math.sin"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: CATALOGUE["cos"](x), op_type="Sin", tf=("sin", "math.sin"), dtypes=DIFFERENTIABLE)
 def sin(xp: Any, x: Any) -> Any:
     """Sine of x in radians, elementwise."""
     return xp.sin(x)
@@ -93,7 +85,7 @@ def tan(xp: Any, x: Any) -> Any:
     return xp.tan(x)
 
 
-@elementwise(lambda x: cosh(x), op_type="Sinh", tf=("sinh", "math.sinh"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: CATALOGUE["cosh"](x), op_type="Sinh", tf=("sinh", "math.sinh"), dtypes=DIFFERENTIABLE)
 def sinh(xp: Any, x: Any) -> Any:
     """Hyperbolic sine, elementwise."""
     return xp.sinh(x)
@@ -136,24 +128,20 @@ def atan(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda y: y * (1 - y), op_type="Sigmoid", tf=("sigmoid", "math.sigmoid", "nn.sigmoid"), dtypes=DIFFERENTIABLE
+    lambda y: y * (1 - y), op_type="Sigmoid", temporaries=1, tf=("sigmoid", "math.sigmoid", "nn.sigmoid"), dtypes=DIFFERENTIABLE
 )
 def sigmoid(xp: Any, x: Any) -> Any:
     """1 / (1 + e⁻ˣ), elementwise."""
     return 1 / (1 + xp.exp(-x))
 
 
-@elementwise(
-    lambda x: sigmoid(x), op_type="Softplus", tf=("math.softplus", "nn.softplus"), dtypes=FLOATING
-)
+@elementwise(lambda x: sigmoid(x), op_type="Softplus", temporaries=1, tf=("math.softplus", "nn.softplus"), dtypes=FLOATING)
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), elementwise, without overflow."""
     return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
 
 
-@elementwise(
-    lambda x: 2 / math.sqrt(math.pi) * exp(-x * x), op_type="Erf", args="x", tf=("math.erf",), dtypes=FLOATING
-)
+@elementwise(lambda x: 2 / math.sqrt(math.pi) * exp(-x * x), op_type="Erf", temporaries=3, args="x", tf=("math.erf",), dtypes=FLOATING)
 def erf(xp: Any, x: Any) -> Any:
     """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
 
@@ -164,15 +152,6 @@ def erf(xp: Any, x: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------- piecewise constant
-@elementwise(0, op_type="Sign", tf=("sign", "math.sign"), dtypes=SIGNED_NUMBERS)
-def sign(xp: Any, x: Any) -> Any:
-    """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x. The gradient is zero, not None."""
-    if x.dtype in COMPLEX:
-        size = xp.abs(x)
-        return xp.where(size == 0, x, x / xp.where(size == 0, size.dtype.type(1), size))
-    return xp.sign(x)
-
-
 @elementwise(0, op_type="Step", dtypes=FLOATING | INTEGER)
 def step(xp: Any, x: Any) -> Any:
     """1 where x > 0, else 0, in x's dtype, elementwise. The gradient is zero, not None: what relu's derivative is."""

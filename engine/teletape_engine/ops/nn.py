@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 from teletape_engine.attrs import Axis
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.math import erf, exp, sigmoid, step, tanh
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shape import broadcast_to, reshape
-from teletape_engine.rules import batch_axes, check_dtypes, composite, elementwise, op, sample
+from teletape_engine.rules import batch_axes, composite, elementwise
 from teletape_engine.spec import FLOATING, HALF, INTEGER, NUMERIC, Spec, shape_text, wide
 
 REAL = FLOATING | INTEGER
@@ -26,7 +27,9 @@ def relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0)
 
 
-@elementwise(lambda y: step(y) * step(6 - y), op_type="Relu6", args="features", tf=("nn.relu6",), dtypes=REAL, domain=(-3.0, 9.0))
+@elementwise(
+    lambda y: step(y) * step(6 - y), op_type="Relu6", temporaries=1, args="features", tf=("nn.relu6",), dtypes=REAL, domain=(-3.0, 9.0)
+)
 def relu6(xp: Any, x: Any) -> Any:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     return xp.minimum(xp.maximum(x, 0), 6)
@@ -34,7 +37,9 @@ def relu6(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda x, alpha: step(x) + alpha * (1 - step(x)),
-    op_type="LeakyRelu", args="features alpha",
+    op_type="LeakyRelu",
+    temporaries=2,
+    args="features alpha",
     tf=("nn.leaky_relu",),
     dtypes=FLOATING,
     samples=[sample((2, 3)), sample((4,), alpha=0.5, seed=1), sample((), seed=2)],
@@ -44,7 +49,7 @@ def leaky_relu(xp: Any, x: Any, *, alpha: float = 0.2) -> Any:
     return xp.where(x > 0, x, x * x.dtype.type(alpha))
 
 
-@elementwise(lambda y: 1 + y * step(-y), op_type="Elu", args="features", tf=("nn.elu",), dtypes=FLOATING)
+@elementwise(lambda y: 1 + y * step(-y), op_type="Elu", temporaries=2, args="features", tf=("nn.elu",), dtypes=FLOATING)
 def elu(xp: Any, x: Any) -> Any:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
     return xp.where(x > 0, x, xp.expm1(xp.minimum(x, 0)))
@@ -52,7 +57,9 @@ def elu(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda y: _SELU_SCALE + (y + _SELU_SCALE * (_SELU_ALPHA - 1)) * step(-y),
-    op_type="Selu", args="features",
+    op_type="Selu",
+    temporaries=3,
+    args="features",
     tf=("nn.selu",),
     dtypes=FLOATING,
 )
@@ -63,10 +70,10 @@ def selu(xp: Any, x: Any) -> Any:
 
 
 @composite(
-    op_type="Gelu", args="features approximate",
+    op_type="Gelu",
+    args="features approximate",
     tf=("nn.gelu",),
     samples=[sample((2, 3)), sample((2, 3), approximate=True), sample(())],
-    weak=False,
 )
 def gelu(x: Any, *, approximate: bool = False) -> Any:
     """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
@@ -75,7 +82,7 @@ def gelu(x: Any, *, approximate: bool = False) -> Any:
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
-@composite(op_type="Silu", args="features", tf=("nn.silu", "nn.swish"), samples=[sample((2, 3)), sample(())], weak=False)
+@composite(op_type="Silu", args="features", tf=("nn.silu", "nn.swish"), samples=[sample((2, 3)), sample(())])
 def silu(x: Any) -> Any:
     """x·sigmoid(x), elementwise."""
     return x * sigmoid(x)
@@ -105,7 +112,7 @@ def _softmax_spec(op_type: str) -> Any:
 
 def _rows_bytes(x: Spec, *, axis: int) -> int:
     rows = x.size // max(x.shape[axis], 1) * wide(x.dtype).itemsize
-    return 2 * rows + (2 * 4 * x.size if x.dtype in HALF else 0)
+    return 2 * rows + half_bytes(x, 2)
 
 
 _SOFTMAX_SAMPLES = [sample((3, 4)), sample((2, 3, 2), axis=1), sample((4,), axis=0, seed=1), sample((0, 3))]
@@ -147,7 +154,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     samples=_SOFTMAX_SAMPLES,
     op_type="LogSoftmax",
     tf=("nn.log_softmax",),
-    workspace=lambda x, *, axis: x.size * wide(x.dtype).itemsize + _rows_bytes(x, axis=axis),
+    workspace=lambda x, *, axis: wide_bytes(x) + _rows_bytes(x, axis=axis),
 )
 def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     """x - log Σ eˣ along `axis`, without overflow."""
@@ -213,11 +220,11 @@ def _batch_l2_loss(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=lambda t, x: reduce_sum(t * x),
     batch=_batch_l2_loss,
     samples=[sample((2, 3)), sample(())],
-    op_type="L2Loss", args="t",
+    op_type="L2Loss",
+    args="t",
     tf=("nn.l2_loss",),
-    workspace=lambda x: x.size * wide(x.dtype).itemsize,
+    workspace=lambda x: wide_bytes(x) + half_bytes(x),
 )
 def l2_loss(xp: Any, x: Any) -> Any:
     """Σ x² / 2, a scalar."""
     return (xp.sum(xp.square(x.astype(wide(x.dtype), copy=False))) / 2).astype(x.dtype, copy=False)
-

@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.attrs import DType, Shape
+from teletape_engine.define import op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import NON_DIFFERENTIABLE, NOT_REGISTERED
-from teletape_engine.rules import batch_loop, op, sample
-from teletape_engine.spec import DTYPES, FLOATING, HALF, INDEX, INTEGER, KERNEL_NAMES, Spec, shape_text
+from teletape_engine.rules import batch_loop
+from teletape_engine.spec import DTYPES, FLOATING, HALF, INDEX, INTEGER, KERNEL_NAMES, Spec, half_bytes, shape_text
 
 _F32 = DTYPES["float32"]
 _WORD: Final = 2**64 - 1
@@ -43,7 +44,7 @@ def _spec(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> Spec:
 
 
 def _bytes(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> int:
-    return 4 * Spec.of(shape, dtype).size if dtype in HALF else 0
+    return half_bytes(Spec.of(shape, dtype), 2)
 
 
 _SAMPLES = [

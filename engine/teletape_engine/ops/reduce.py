@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.attrs import Axes, Axis, DType
+from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
 from teletape_engine.ops.cast import cast
 from teletape_engine.ops.create import ones_like
 from teletape_engine.ops.index import strided_slice
 from teletape_engine.ops.math import exp, sqrt, square
 from teletape_engine.ops.shape import broadcast_to, concat, reshape, transpose
-from teletape_engine.rules import batch_axes, check_dtypes, composite, linear, op, reduced, reduction, restore, sample
+from teletape_engine.rules import batch_axes, composite, linear, reduced, reduction, restore
 from teletape_engine.spec import (
     BOOL,
     COMPLEX,
@@ -44,7 +45,7 @@ def _counted(shape: tuple[int, ...], axis: Axes) -> int:
 # -------------------------------------------------------------------------------------------------------------- sums
 @reduction(
     vjp=lambda ct, x_spec, axis: broadcast_to(restore(ct, x_spec, axis), shape=x_spec.shape),
-    jvp=lambda t, axis, keepdims: reduce_sum(t, axis=axis, keepdims=keepdims),
+    jvp=lambda t, axis, keepdims: CATALOGUE["reduce_sum"](t, axis=axis, keepdims=keepdims),
     op_type="Sum",
     tf=("reduce_sum", "math.reduce_sum"),
     extra=[sample((0, 2), axis=0)],
@@ -59,7 +60,7 @@ def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     vjp=lambda ct, x_spec, axis: broadcast_to(
         restore(ct, x_spec, axis) / max(_counted(x_spec.shape, axis), 1), shape=x_spec.shape
     ),
-    jvp=lambda t, axis, keepdims: reduce_mean(t, axis=axis, keepdims=keepdims),
+    jvp=lambda t, axis, keepdims: CATALOGUE["reduce_mean"](t, axis=axis, keepdims=keepdims),
     op_type="Mean",
     tf=("reduce_mean", "math.reduce_mean"),
 )
@@ -96,9 +97,7 @@ def _highest(dtype: DType) -> Any:
     return dtype.type(np.inf) if dtype in FLOATING else np.iinfo(dtype).max
 
 
-@reduction(
-    vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Max", tf=("reduce_max", "math.reduce_max"), dtypes=REAL
-)
+@reduction(vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Max", tf=("reduce_max", "math.reduce_max"), dtypes=REAL)
 def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
     if x.size == 0:
@@ -106,9 +105,7 @@ def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     return xp.max(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
-@reduction(
-    vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Min", tf=("reduce_min", "math.reduce_min"), dtypes=REAL
-)
+@reduction(vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Min", tf=("reduce_min", "math.reduce_min"), dtypes=REAL)
 def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
     if x.size == 0:
@@ -153,8 +150,7 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
 
 
 @reduction(
-    vjp=lambda ct, x, x_spec, axis: restore(ct, x_spec, axis)
-    * _conj_if(_products_of_others(x, x_spec, axis), x_spec),
+    vjp=lambda ct, x, x_spec, axis: restore(ct, x_spec, axis) * _conj_if(_products_of_others(x, x_spec, axis), x_spec),
     jvp=lambda t, x, x_spec, axis, keepdims: reduce_sum(
         t * _products_of_others(x, x_spec, axis), axis=axis, keepdims=keepdims
     ),
@@ -168,7 +164,7 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
     ],
 )
 def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The product over `axis`; integers wrap around. The gradient is exact beside zeros, to every order. Of nothing: 1."""
+    """The product over `axis`; integers wrap around. The gradient is exact beside zeros, of any order. Empty: 1."""
     axes = axes_in(axis, len(x.shape))
     return xp.prod(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
 
@@ -187,10 +183,6 @@ def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
-def _logsumexp_bytes(x: Spec, **_: Any) -> int:
-    return x.size * wide(x.dtype).itemsize
-
-
 @reduction(
     vjp=lambda ct, x, y, x_spec, axis: restore(ct, x_spec, axis) * exp(x - restore(y, x_spec, axis)),
     jvp=lambda t, x, y, x_spec, axis, keepdims: reduce_sum(
@@ -199,7 +191,7 @@ def _logsumexp_bytes(x: Spec, **_: Any) -> int:
     op_type="Logsumexp",
     tf=("reduce_logsumexp", "math.reduce_logsumexp"),
     dtypes=FLOATING,
-    workspace=_logsumexp_bytes,
+    workspace=lambda x, **_: wide_bytes(x, 2),
 )
 def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
@@ -220,7 +212,7 @@ def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = Fal
     op_type="EuclideanNorm",
     tf=("math.reduce_euclidean_norm",),
     dtypes=FLOATING,
-    workspace=_logsumexp_bytes,
+    workspace=lambda x, **_: wide_bytes(x, 2),
 )
 def reduce_euclidean_norm(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
@@ -236,14 +228,13 @@ _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True),
     op_type="Variance",
     tf=("math.reduce_variance",),
     samples=_STATISTICS,
-    weak=False,
 )
 def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The mean squared distance from the mean over `axis` (divided by n)."""
     return reduce_mean(square(x - reduce_mean(x, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
 
 
-@composite(op_type="Std", tf=("math.reduce_std",), samples=_STATISTICS, weak=False)
+@composite(op_type="Std", tf=("math.reduce_std",), samples=_STATISTICS)
 def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The square root of the variance over `axis`. The gradient is nan where that is zero, as in TensorFlow."""
     return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))
@@ -284,9 +275,10 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
     vjp=NON_DIFFERENTIABLE,
     batch=batch_axes,
     samples=_ARG_SAMPLES,
-    op_type="ArgMax", args="input axis output_type",
+    op_type="ArgMax",
+    args="input axis output_type",
     tf=("argmax", "math.argmax"),
-    workspace=lambda x, **_: x.nbytes + x.size,
+    workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
     """The index of the largest along `axis`, the first of equals; nan is passed over."""
@@ -298,9 +290,10 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     vjp=NON_DIFFERENTIABLE,
     batch=batch_axes,
     samples=_ARG_SAMPLES,
-    op_type="ArgMin", args="input axis output_type",
+    op_type="ArgMin",
+    args="input axis output_type",
     tf=("argmin", "math.argmin"),
-    workspace=lambda x, **_: x.nbytes + x.size,
+    workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
     """The index of the smallest along `axis`, the first of equals; nan is passed over."""
@@ -316,7 +309,9 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
 
 @linear(
     infer=_cumsum_spec,
-    vjp=lambda ct, axis, exclusive, reverse: cumsum(ct, axis=axis, exclusive=exclusive, reverse=not reverse),
+    vjp=lambda ct, axis, exclusive, reverse: CATALOGUE["cumsum"](
+        ct, axis=axis, exclusive=exclusive, reverse=not reverse
+    ),
     batch=batch_axes,
     samples=[
         sample((3, 4)),
@@ -327,7 +322,7 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
     ],
     op_type="Cumsum",
     tf=("cumsum", "math.cumsum"),
-    workspace=lambda x, **_: x.size * wide(x.dtype).itemsize,
+    workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
 )
 def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
@@ -342,4 +337,3 @@ def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse:
         total = shifted
     total = total.astype(x.dtype, copy=False)
     return xp.flip(total, axis) if reverse else total
-

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from teletape_engine.attrs import Axes, Axis, Ints, Number, Pairs, Shape, Slices
+from teletape_engine.define import check_dtype, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
-from teletape_engine.rules import batch_all, check_dtype, composite, linear, op, sample, sum_to
+from teletape_engine.rules import batch_all, composite, linear, sum_to
 from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
 
 
@@ -46,9 +47,14 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 
 @linear(
     infer=lambda x, *, shape: x.with_shape(resolve(shape, x.size)),
-    vjp=lambda ct, x_spec: reshape(ct, shape=x_spec.shape),
+    vjp=lambda ct, x_spec: CATALOGUE["reshape"](ct, shape=x_spec.shape),
     batch=_batch_reshape,
-    samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,)), sample((), shape=(1, 1)), sample((1,), shape=())],
+    samples=[
+        sample((2, 3), shape=(3, 2)),
+        sample((2, 3), shape=(-1,)),
+        sample((), shape=(1, 1)),
+        sample((1,), shape=()),
+    ],
     op_type="Reshape",
     tf=("reshape",),
     views=True,
@@ -194,7 +200,12 @@ def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any
     infer=_broadcast_to_spec,
     vjp=lambda ct, x_spec: sum_to(ct, x_spec.shape),
     batch=_batch_broadcast_to,
-    samples=[sample((3,), shape=(2, 3)), sample((2, 1), shape=(4, 2, 3)), sample((), shape=(2,)), sample((2,), shape=(2,))],
+    samples=[
+        sample((3,), shape=(2, 3)),
+        sample((2, 1), shape=(4, 2, 3)),
+        sample((), shape=(2,)),
+        sample((2,), shape=(2,)),
+    ],
     op_type="BroadcastTo",
     tf=("broadcast_to",),
     views=True,
@@ -224,7 +235,12 @@ def _tile_vjp(ct: Any, x_spec: Spec, multiples: Ints) -> Any:
     infer=_tile_spec,
     vjp=_tile_vjp,
     batch=lambda record, args, batched, attrs: record(args[0], multiples=(1, *attrs["multiples"])),
-    samples=[sample((2, 3), multiples=(2, 1)), sample((2,), multiples=(3,)), sample((), multiples=()), sample((2,), multiples=(0,))],
+    samples=[
+        sample((2, 3), multiples=(2, 1)),
+        sample((2,), multiples=(3,)),
+        sample((), multiples=()),
+        sample((2,), multiples=(0,)),
+    ],
     op_type="Tile",
     tf=("tile",),
 )
@@ -355,9 +371,13 @@ def _inside(x_spec: Spec, paddings: Pairs) -> Slices:
 @op(
     infer=_pad_spec,
     vjp=lambda ct, x_spec, paddings: _cut(ct, _inside(x_spec, paddings)),
-    jvp=lambda t, paddings: pad(t, paddings=paddings),
+    jvp=lambda t, paddings: CATALOGUE["pad"](t, paddings=paddings),
     batch=lambda record, args, batched, attrs: record(args[0], **{**attrs, "paddings": ((0, 0), *attrs["paddings"])}),
-    samples=[sample((2, 3), paddings=((1, 0), (0, 2))), sample((2,), paddings=((1, 2),), constant_value=5), sample((), paddings=())],
+    samples=[
+        sample((2, 3), paddings=((1, 0), (0, 2))),
+        sample((2,), paddings=((1, 2),), constant_value=5),
+        sample((), paddings=()),
+    ],
     op_type="Pad",
     tf=("pad",),
 )
@@ -374,7 +394,6 @@ def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:
         sample((3, 4), paddings=((1, 2), (0, 3)), mode="REFLECT"),
         sample((3, 2), paddings=((3, 1), (0, 2)), mode="SYMMETRIC"),
     ],
-    weak=False,
 )
 def mirror_pad(x: Any, *, paddings: Pairs, mode: str) -> Any:
     """x with its mirror image around it; REFLECT leaves out the outermost element, SYMMETRIC repeats it."""

@@ -1,0 +1,330 @@
+"""Every op obeys every law, the laws can fail, and what they do not cover: memory, broadcasting, random numbers."""
+
+import tracemalloc
+from dataclasses import replace
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.attrs import plain
+from teletape_engine.cases import Context, LawError
+from teletape_engine.define import sample
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample, Slices
+from teletape_engine.ops.cast import stop_gradient
+from teletape_engine.rules import sum_to
+from teletape_engine.spec import DTYPES, Spec
+from teletape_engine.testing import LAWS, check_op
+
+F32 = np.float32
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_op_obeys_law(name, law):
+    check_op(CATALOGUE[name], law=law)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_every_op_has_samples_whose_attributes_fit_its_json_schema(name):
+    op = CATALOGUE[name]
+    samples = op.samples()
+    assert samples
+    for one in samples:
+        jsonschema.validate({k: plain(v) for k, v in op.attrs(one.attrs).items()}, op.schema.json())
+
+
+def test_no_two_ops_claim_one_tensorflow_name():
+    names = [name for op in CATALOGUE.values() for name in op.tf]
+    assert len(names) == len(set(names))
+
+
+def test_a_catalogue_is_closed():
+    with pytest.raises(TypeError, match="the catalogue is frozen"):
+        CATALOGUE.add(CATALOGUE["add"])
+
+
+# ---------------------------------------------------------------------------------------------- the laws can be broken
+def wrong(name, **fields):
+    return replace(CATALOGUE[name], bound={}, **fields)
+
+
+def _drop_batch(op, args, batched, attrs):
+    return op(*args, **attrs)
+
+
+def _in_place(xp, x):
+    x *= 2
+    return x
+
+
+def _alias(xp, x):
+    return x
+
+
+def _float64_number(xp, a, b):
+    return xp.add(a, xp.asarray(b))
+
+
+def _by_value(ct, y):
+    return ct * (1 - y * y) if float(y.reshape(-1)[0]) > 0 else ct * 0.5
+
+
+WRONG = {
+    "spec, dtype": ("spec", wrong("exp", infer=lambda x: x.with_dtype(DTYPES["float64"])), r"inferred .*, real"),
+    "spec, shape": ("spec", wrong("transpose", infer=lambda x, *, perm: x), "inferred"),
+    "vjp, formula": ("vjp", wrong("tanh", vjp=(lambda ct, y: ct * (1 - y),)), r"gradient of x, worst at \["),
+    "vjp, shape": ("vjp", wrong("add", vjp=(lambda ct: ct, lambda ct: ct)), "has shape"),
+    "vjp, none": ("vjp", wrong("exp", vjp=(NON_DIFFERENTIABLE,), jvp=(NON_DIFFERENTIABLE,)), None),
+    "vjp, conjugate": ("vjp", wrong("square", vjp=(lambda ct, x: ct * 2 * x,)), "complex128"),
+    "jvp": ("jvp", wrong("tanh", jvp=(lambda t, y: t * (1 - y),)), "tangent from x"),
+    "transpose": ("transpose", wrong("matmul", vjp=CATALOGUE["matmul"].vjp[::-1]), None),
+    "second order": (
+        "second_order",
+        wrong("exp", vjp=(lambda ct, y: ct * stop_gradient(y),)),
+        r"d\(gradient of x\)/d\(x\)",
+    ),
+    "structure, sparse": ("structure", wrong("gather", sparse=frozenset()), "predicted"),
+    "structure, value": ("structure", wrong("tanh", vjp=(_by_value,)), None),
+    "batch, axis": ("batch", wrong("reduce_sum", batch=_drop_batch), "x batched"),
+    "batch, none": ("batch", wrong("exp", batch=None), "no batch rule"),
+    "batch, ranks": ("batch", wrong("mul", batch=_drop_batch), None),
+    "numbers": ("numbers", wrong("add", forward=_float64_number), "float64, as an array float32"),
+    "views, write": ("views", wrong("neg", forward=_in_place), None),
+    "views, alias": ("views", wrong("exp", forward=_alias), "shares memory"),
+    "record, name": ("record", wrong("exp", vjp=(lambda ct, z: ct * z,)), None),
+    "record, first": ("record", wrong("exp", vjp=(lambda y: y,)), "must take 'ct' first"),
+    "record, doc": ("record", wrong("exp", doc="exp"), "says nothing"),
+}
+
+
+@pytest.mark.parametrize("why", [why for why in WRONG if why != "vjp, none"])
+def test_a_wrong_op_breaks_the_law(why):
+    law, op, text = WRONG[why]
+    check_op(CATALOGUE[op.name], law=law)  # what is wrong is the change alone
+    with pytest.raises(Exception) as caught:
+        check_op(op, law=law)
+    if text is not None:
+        assert isinstance(caught.value, LawError)
+        assert caught.match(text)
+        assert caught.match(op.name)
+
+
+def test_an_op_declared_non_differentiable_has_no_gradient_to_check():
+    check_op(WRONG["vjp, none"][1], law="vjp")
+
+
+def test_an_unregistered_op_must_refuse():
+    check_op(CATALOGUE["adjust_contrast"], law="vjp")
+    op = wrong("adjust_contrast", vjp=(NOT_REGISTERED, NON_DIFFERENTIABLE))
+    check_op(op, law="vjp")  # one missing rule is enough
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+N = 200_000
+ROWS = {
+    "softmax": ([(2000, 100)], {}),
+    "log_softmax": ([(2000, 100)], {}),
+    "reduce_logsumexp": ([(2000, 100)], {"axis": 1}),
+    "reduce_euclidean_norm": ([(N,)], {}),
+    "reduce_sum": ([(N,)], {}),
+    "reduce_mean": ([(2000, 100)], {"axis": 0}),
+    "reduce_prod": ([(2000, 100)], {"axis": 0}),
+    "reduce_max": ([(2000, 100)], {"axis": 0}),
+    "argmax": ([(2000, 100)], {}),
+    "cumsum": ([(N,)], {"exclusive": True}),
+    "l2_loss": ([(N,)], {}),
+    "matmul": ([(300, 400), (400, 500)], {}),
+    "softmax_cross_entropy": ([(2000, 100), (2000, 100)], {}),
+    "add": ([(N,), (N,)], {}),
+    "tanh": ([(N,)], {}),
+    "sigmoid": ([(N,)], {}),
+    "softplus": ([(N,)], {}),
+    "erf": ([(N,)], {}),
+    "leaky_relu": ([(N,)], {}),
+    "elu": ([(N,)], {}),
+    "selu": ([(N,)], {}),
+    "rsqrt": ([(N,)], {}),
+    "relu6": ([(N,)], {}),
+    "squared_difference": ([(N,), (N,)], {}),
+    "floordiv": ([(N,), (N,)], {}),
+    "concat": ([(N,), (N,)], {"axis": 0}),
+    "pad": ([(N,)], {"paddings": ((10, 10),)}),
+    "tile": ([(N,)], {"multiples": (2,)}),
+    "strided_slice_grad": ([(N,)], {"index": ((0, N, None),), "shape": (2 * N,)}),
+    "adjust_contrast": ([(2, 100, 500, 3), ()], {}),
+    "transpose": ([(2000, 100)], {}),
+    "cast": ([(N,)], {"dtype": "float64"}),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", ROWS)
+def test_the_price_covers_what_the_forward_allocates(name, dtype):
+    shapes, attrs = ROWS[name]
+    op = CATALOGUE[name]
+    random = np.random.default_rng(0)
+    arrays = [random.uniform(0.2, 0.9, shape).astype(dtype) for shape in shapes]
+    bound = op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
+    bound.forward(np, *arrays)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        bound.forward(np, *arrays)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - before <= 1.05 * bound.price + 200_000
+
+
+def test_the_price_of_random_gather_and_segments_covers_them():
+    ids = np.arange(N) % 1000
+    for name, arrays, attrs in [
+        ("gather", [np.ones((1000, 4), F32), ids], {}),
+        ("unsorted_segment_sum", [np.ones((N, 4), F32), ids], {"num_segments": 1000}),
+        ("random_normal", [np.array(1), np.array(2)], {"shape": (N,)}),
+        ("truncated_normal", [np.array(1), np.array(2)], {"shape": (N,)}),
+        ("random_uniform", [np.array(1), np.array(2)], {"shape": (N,), "dtype": "float16"}),
+        ("sparse_softmax_cross_entropy", [ids % 50, np.ones((N, 50), F32)], {}),
+        ("one_hot", [ids], {"depth": 20}),
+    ]:
+        op = CATALOGUE[name]
+        bound = op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
+        tracemalloc.start()
+        before, _ = tracemalloc.get_traced_memory()
+        bound.forward(np, *arrays)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak - before <= 1.05 * bound.price + 200_000, name
+
+
+# ----------------------------------------------------------------------------------------------------------- properties
+@settings(max_examples=150, deadline=None)
+@given(hnp.mutually_broadcastable_shapes(num_shapes=1, base_shape=(2, 3, 1, 2), max_dims=4, max_side=3))
+def test_sum_to_is_the_transpose_of_broadcasting(shapes):
+    (shape,), out = shapes
+    random = np.random.default_rng(0)
+    x, ct = random.uniform(-1, 1, shape), random.uniform(-1, 1, out)
+    found = np.asarray(sum_to(ct, shape))
+    assert found.shape == shape
+    np.testing.assert_allclose(np.sum(found * x), np.sum(ct * np.broadcast_to(x, out)), rtol=1e-9, atol=1e-9)
+
+
+@st.composite
+def indexed(draw):
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5))
+    index = draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True, max_dims=7))
+    return shape, index if isinstance(index, tuple) else (index,)
+
+
+@settings(max_examples=300, deadline=None)
+@given(indexed())
+def test_strided_slice_is_numpys_indexing(case):
+    shape, index = case
+    x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+    written = [
+        [one.start, one.stop, one.step] if isinstance(one, slice) else "..." if one is ... else one for one in index
+    ]
+    op = CATALOGUE["strided_slice"]
+    attrs = op.attrs({"index": written})
+    expected = x[index]
+    bound = op.call((Spec.of(shape, x.dtype),), attrs)
+    assert bound.spec.shape == expected.shape
+    np.testing.assert_array_equal(bound.forward(np, x), expected)
+    back = CATALOGUE["strided_slice_grad"](np.asarray(expected), index=attrs["index"], shape=shape)
+    zeros = np.zeros(shape)
+    zeros[index] = expected
+    np.testing.assert_array_equal(back, zeros)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_specs_of_reductions_are_numpys(data):
+    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3))
+    axis = data.draw(st.none() | hnp.valid_tuple_axes(len(shape)))
+    keepdims = data.draw(st.booleans())
+    op = CATALOGUE["reduce_sum"]
+    bound = op.call((Spec.of(shape, DTYPES["float32"]),), op.attrs({"axis": axis, "keepdims": keepdims}))
+    axes = None if axis is None else axis
+    assert bound.spec.shape == np.sum(np.ones(shape, F32), axis=axes, keepdims=keepdims).shape
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_gather_and_its_transpose_agree_with_plain_indexing(data):
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    ids = data.draw(hnp.arrays(np.int64, hnp.array_shapes(min_dims=0, max_dims=2), elements=st.integers(0, shape[axis] - 1)))
+    x = np.random.default_rng(1).uniform(-1, 1, shape)
+    taken = CATALOGUE["gather"](x, ids, axis=axis)
+    np.testing.assert_array_equal(taken, np.take(x, ids, axis=axis))
+    back = CATALOGUE["unsorted_segment_sum"](taken, ids, num_segments=shape[axis], axis=axis)
+    expected = np.zeros(shape)
+    np.add.at(expected, (slice(None),) * axis + (ids,), taken)
+    np.testing.assert_allclose(back, expected)
+
+
+# --------------------------------------------------------------------------------------------------------- random numbers
+def draw(name, seed, counter, **attrs):
+    return CATALOGUE[name](np.array(seed), np.array(counter), **attrs)
+
+
+@pytest.mark.parametrize("name", ["random_normal", "random_uniform", "truncated_normal"])
+def test_random_numbers_hang_on_seed_and_counter_alone(name):
+    first = draw(name, 7, 1, shape=(100,))
+    np.testing.assert_array_equal(first, draw(name, 7, 1, shape=(100,)))
+    assert not np.array_equal(first, draw(name, 7, 2, shape=(100,)))
+    assert not np.array_equal(first, draw(name, 8, 1, shape=(100,)))
+    assert not np.array_equal(draw(name, 1, 2, shape=(100,)), draw(name, 2, 1, shape=(100,)))
+
+
+def test_random_moments():
+    n = 200_000
+    normal = draw("random_normal", 3, 0, shape=(n,), dtype=np.dtype("float64"))
+    assert abs(normal.mean()) < 5 / np.sqrt(n)
+    assert abs(normal.var() - 1) < 5 * np.sqrt(2 / n)
+    uniform = draw("random_uniform", 3, 0, shape=(n,))
+    assert uniform.dtype == F32
+    assert 0 <= uniform.min() < uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 5 / np.sqrt(12 * n)
+    cut = draw("truncated_normal", 3, 0, shape=(n,))
+    assert np.abs(cut).max() <= 2
+    assert abs(cut.var() - 0.7737413) < 0.01  # 1 - 4φ(2)/(2Φ(2) - 1)
+    whole = CATALOGUE["random_uniform_int"](np.array(3), np.array(0), np.array(-2), np.array(3), shape=(n,))
+    assert set(np.unique(whole)) == {-2, -1, 0, 1, 2}
+    assert np.abs(np.bincount(whole + 2) / n - 0.2).max() < 5 * np.sqrt(0.16 / n)
+
+
+def test_half_uniform_never_reaches_one():
+    drawn = draw("random_uniform", 0, 0, shape=(300_000,), dtype=np.dtype("float16"))
+    assert drawn.max() < 1
+
+
+def test_slices_are_what_gather_gives():
+    op = CATALOGUE["gather"]
+    plan = op.call((Spec.of((3, 2), DTYPES["float32"]), Spec.of((2, 2), DTYPES["int32"])), op.attrs({})).plan(1)
+    ((i, rule),) = plan.rules
+    indices = np.array([[0, 1], [1, 1]], np.int32)
+    found = rule(np.ones((2, 2, 2), F32), [indices])
+    assert i == 0
+    assert isinstance(found, Slices)
+    assert found.values.shape == (4, 2)
+    assert found.indices.tolist() == [0, 1, 1, 1]
+    assert found.indices.dtype == np.int32
+    assert found.dense is Spec.of((3, 2), DTYPES["float32"])
+
+
+def test_samples_are_drawn_from_their_seed():
+    first, again = sample((2, 2), seed=4), sample((2, 2), seed=4)
+    np.testing.assert_array_equal(first.inputs[0], again.inputs[0])
+    assert isinstance(first, Sample)
+
+
+def test_context_of_the_laws_runs_ops():
+    context = Context()
+    found = context.apply(CATALOGUE["add"], [context.value(np.array(1.0)), context.value(2)])
+    assert found.array == 3

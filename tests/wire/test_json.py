@@ -1,0 +1,285 @@
+"""The JSON twin: says what a frame says, reads what people write, and names what it cannot read."""
+
+import contextlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from batches import answers, batches, same, tensors
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from teletape import wire
+from teletape_engine.commands import Batch, Call, Fetch, Gradient, MakeVariable, Put
+from teletape_engine.errors import BadCommandError
+from teletape_engine.graph import Literal
+from teletape_engine.session import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
+from teletape_engine.spec import DTYPES, Spec
+
+
+def through(data: Any) -> Any:
+    """Over the wire and back: only what JSON itself can carry survives."""
+    return wire.parse_json(json.dumps(data, allow_nan=False).encode())
+
+
+@given(batches)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_what_a_frame_can_say_json_can_say(batch: Batch) -> None:
+    assert same(wire.batch_from_json(through(wire.batch_to_json(batch))), batch)
+
+
+@given(tensors(), st.sampled_from([None, "base64"]))
+def test_a_tensor_comes_back_as_it_was(array: Any, encoding: Any) -> None:
+    found = wire.tensor_from_json(through(wire.tensor_to_json(array, encoding=encoding)))
+    assert same(found, array)
+    assert not found.flags.writeable
+
+
+@given(answers, st.booleans())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_an_answer_is_json(answer: Any, full: bool) -> None:
+    data = through(wire.answer_to_json(answer, wire.Served(1.0, 2.0, 3.0), full=full))
+    assert [one["command"] for one in data["results"]] == [one.index for one in answer.results]
+    assert (data["expires_at"], data["waited"], data["computed"]) == (1.0, 2.0, 3.0)
+    assert (data["failure"] is None) == (answer.failure is None)
+
+
+def test_a_batch_as_a_person_writes_it() -> None:
+    batch = wire.batch_from_json(
+        {
+            "commands": [
+                {"do": "variable", "id": "w", "value": [[1.0, 2.0], [3, 4]], "name": "weights"},
+                {"do": "put", "id": {"id": 7}, "value": {"dtype": "float64", "data": [1, "NaN", "-Infinity"]}},
+                {"do": "op", "op": "mul", "inputs": ["w", 2.0], "outputs": ["y"], "attrs": {"axis": [0, 1]}},
+                {"do": "op", "op": "f", "inputs": [{"id": 7}, {"number": "NaN"}, {"number": [1, 2]}], "outputs": [8]},
+                {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["w"], "outputs": [None], "seeds": [None]},
+                {"do": "fetch", "id": "y"},
+            ],
+            "release": ["y", {"id": 7}],
+        }
+    )
+    variable, put, mul, other, gradient, fetch = batch.commands
+    assert same(variable, MakeVariable("w", np.array([[1, 2], [3, 4]], np.float32), name="weights"))
+    assert same(put, Put(7, np.array([1, math.nan, -math.inf])))
+    assert mul == Call("mul", ("w", Literal(2.0)), ("y",), {"axis": (0, 1)})
+    assert same(other, Call("f", (7, Literal(math.nan), Literal(1 + 2j)), (8,)))
+    assert gradient == Gradient("t", ("y",), ("w",), (None,), (None,))
+    assert fetch == Fetch("y")
+    assert batch.releases == ("y", 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "shape"),
+    [
+        (2, "int32", ()),
+        (2.5, "float32", ()),
+        (True, "bool", ()),
+        ("NaN", "float32", ()),
+        ([], "float32", (0,)),
+        ([[], []], "float32", (2, 0)),
+        ([1, 2.5], "float32", (2,)),
+        ([1, 2**31], "int64", (2,)),
+        ([[True], [False]], "bool", (2, 1)),
+        ({"data": [1, 2], "dtype": "float16"}, "float16", (2,)),
+        ({"data": [1, 2, 3, 4], "dtype": "int8", "shape": [2, 2]}, "int8", (2, 2)),
+        ({"data": [[1, 2], [3, "Infinity"]], "dtype": "complex64"}, "complex64", (2,)),
+        ({"data": [[1, 2], [3, 4]], "dtype": "complex64", "shape": [1, 2]}, "complex64", (1, 2)),
+        ({"data": [1, 2], "dtype": "complex128"}, "complex128", ()),
+        ({"data": [], "dtype": "float32", "shape": [3, 0, 2]}, "float32", (3, 0, 2)),
+        ({"data": 1.5, "dtype": "bfloat16", "shape": []}, "bfloat16", ()),
+        ({"data": [2**64 - 1], "dtype": "uint64"}, "uint64", (1,)),
+    ],
+)
+def test_tensors_as_a_person_writes_them(given: Any, dtype: str, shape: Any) -> None:
+    array = wire.tensor_from_json(given)
+    assert (array.dtype, array.shape) == (DTYPES[dtype], shape)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([[1], [2, 3]], "same length"),
+        ([1, [2]], "numbers; found list"),
+        ([[1], 2], "same length"),
+        ([1, True], "true and false"),
+        ([1, None], "NoneType"),
+        ([1, "nan"], "found \\['nan'\\]"),
+        ([1, "1"], "found \\['1'\\]"),
+        ([1e39], "too large for dtype float32"),
+        ({"data": [70000], "dtype": "float16"}, "too large for dtype float16"),
+        ({"data": [10**400], "dtype": "float64"}, "cannot hold"),
+        ({"data": [300], "dtype": "uint8"}, "dtype uint8 cannot hold"),
+        ({"data": [-1], "dtype": "uint64"}, "cannot hold"),
+        ([2**63], "int64 cannot hold"),
+        ({"data": [1.5], "dtype": "int32"}, "holds integers"),
+        ({"data": ["NaN"], "dtype": "int32"}, "holds integers"),
+        ({"data": [1], "dtype": "bool"}, "holds true and false"),
+        ({"data": [True], "dtype": "float32"}, "bool tensor's alone"),
+        ({"data": [1, 2, 3], "dtype": "float32", "shape": [2, 2]}, "needs 4 elements.*has the shape \\[3\\]"),
+        ({"data": [[1, 2]], "dtype": "float32", "shape": [2, 1]}, "has the shape \\[1, 2\\]"),
+        ({"data": [1, 2, 3], "dtype": "complex64"}, "pair \\[re, im\\]"),
+        ({"data": [1], "dtype": "float31"}, "unknown dtype"),
+        ({"data": [1], "dtype": ["float32"]}, "unknown dtype"),
+        ({"data": [1], "shape": [-1]}, "none negative"),
+        ({"data": [1], "shape": [True]}, "none negative"),
+        ({"data": [1], "shape": [1] * 40}, "40 axes"),
+        ({"data": [], "dtype": "float32", "shape": [0, 2**62, 2**62]}, "no array can have"),
+        ({"shape": [1], "dtype": "float32"}, "found \\['shape', 'dtype'\\]"),
+        ({"data": [1], "strides": [4]}, "strides"),
+        ({"data": "AAA", "dtype": "float32", "shape": [1], "encoding": "base64"}, "no valid base64"),
+        ({"data": "AAAA", "dtype": "float32", "shape": [1], "encoding": "base64"}, "takes 4 bytes, the base64 holds 3"),
+        ({"data": "Ag==", "dtype": "bool", "shape": [1], "encoding": "base64"}, "bytes 0 and 1"),
+        ({"data": "", "dtype": "float32", "shape": [0, 2**63], "encoding": "base64"}, "no array can have"),
+        ({"data": "AAAA", "encoding": "base64"}, "needs dtype"),
+        ({"data": "AAAA", "encoding": "gzip"}, "one encoding"),
+    ],
+)
+def test_tensors_that_are_none(given: Any, said: str) -> None:
+    with pytest.raises(wire.MalformedJsonError, match=said):
+        wire.tensor_from_json(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "line 1 column 1"),
+        (b'{"commands": [}', "line 1 column 15"),
+        (b'{"a": NaN}', 'written as a string, "NaN"'),
+        (b"[" * 100_000, "nested too deep"),
+        (b'"\xff"', "no valid JSON"),
+        (b"1" * 10_000, "no valid JSON"),
+    ],
+)
+def test_text_that_is_no_json(text: bytes, said: str) -> None:
+    with pytest.raises(wire.MalformedJsonError, match=said):
+        wire.parse_json(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "a list under"),
+        ({"commands": {}}, "a list under"),
+        ({"commands": [], "realease": []}, "found also realease"),
+        ({"commands": ["fetch"]}, 'command 0: a command is an object with its name under "do"'),
+        ({"commands": [{"do": "fetsch", "id": "x"}]}, "command 0: unknown command 'fetsch'"),
+        ({"commands": [{"do": "fetch"}]}, "command 0: command 'fetch' needs the field 'id'"),
+        ({"commands": [{"do": "fetch", "id": "x", "as": 1}]}, "has no field 'as'"),
+        ({"commands": [{"do": "fetch", "id": {"id": "x"}}]}, "field 'id' must be an id"),
+        ({"commands": [{"do": "fetch", "id": -1}]}, "field 'id' must be an id"),
+        ({"commands": [{"do": "op", "op": "f", "inputs": [None], "outputs": []}]}, "an id, a number or a tensor"),
+        ({"commands": [{"do": "op", "op": "f", "inputs": [{"no": 1}], "outputs": []}]}, "a tensor is"),
+        ({"commands": [{"do": "op", "op": "f", "inputs": [{"number": "x"}], "outputs": []}]}, "number"),
+        ({"commands": [{"do": "op", "op": "f", "inputs": "x", "outputs": []}]}, "field 'inputs' must be a list"),
+        ({"commands": [{"do": "op", "op": "f", "inputs": [], "outputs": [], "attrs": 3}]}, "field 'attrs'"),
+        (
+            {"commands": [{"do": "program", "id": "p", "inputs": [], "calls": [3], "outputs": []}]},
+            "a command is an object",
+        ),
+        ({"commands": [], "release": [1.5]}, "list of ids"),
+        ({"commands": [], "release": "x"}, "list of ids"),
+        ({"commands": [], "client": "one"}, "integers from 0 up"),
+        ({"commands": [], "seq": -1}, "integers from 0 up"),
+        ({"commands": [], "nonce": "abc"}, "32 hexadecimal digits"),
+        ({"commands": [], "nonce": 7}, "32 hexadecimal digits"),
+    ],
+)
+def test_batches_that_are_none(given: Any, said: str) -> None:
+    with pytest.raises((wire.MalformedJsonError, BadCommandError), match=said):
+        wire.batch_from_json(given)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["x", "NaN", "op", "mul", "base64"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "do",
+                    "id",
+                    "op",
+                    "inputs",
+                    "outputs",
+                    "attrs",
+                    "number",
+                    "data",
+                    "dtype",
+                    "shape",
+                    "encoding",
+                    "value",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+@settings(max_examples=300)
+def test_any_json_gives_a_clear_error_or_a_batch(value: Any) -> None:
+    for one in (value, {"commands": [value]}, {"commands": [{"do": "put", "id": "x", "value": value}]}):
+        with contextlib.suppress(wire.MalformedJsonError, BadCommandError):
+            wire.batch_from_json(one)
+
+
+def test_floats_are_written_in_their_own_shortest_digits() -> None:
+    for name in ("float32", "float16", "float64"):
+        assert json.dumps(wire.tensor_to_json(np.array([0.1]).astype(DTYPES[name]))["data"]) == "[0.1]"
+    pair = wire.tensor_to_json(np.array([0.1 + 0.2j], np.complex64))
+    assert json.dumps(pair["data"]) == "[[0.1, 0.2]]"
+
+
+def test_nan_and_infinities_are_words() -> None:
+    data = wire.tensor_to_json(np.array([[math.nan, math.inf], [-math.inf, 1]], np.float32))
+    assert data == {"dtype": "float32", "shape": [2, 2], "data": [["NaN", "Infinity"], ["-Infinity", 1.0]]}
+
+
+ANSWER = Answer(
+    (
+        Fetched(0, "big", np.arange(5000, dtype=np.int32), Spec.of((5000,), DTYPES["int32"]), True),
+        Fetched(1, "head", np.arange(2, dtype=np.int32), Spec.of((9,), DTYPES["int32"]), False),
+        Fetched(
+            2,
+            "rows",
+            SlicesArrays(np.ones((1, 2), np.float32), np.array([3]), Spec.of((4, 2), DTYPES["float32"])),
+            Spec.of((4, 2), DTYPES["float32"]),
+            True,
+        ),
+        Kinds(3, ("dense", "none")),
+        Made(4, (Spec.of((2,), DTYPES["bool"]),)),
+    ),
+    Failure(5, "poisoned", "no", None, "a.py:3", {"id": "x"}, {"w": 2, 7: 1}),
+    640,
+)
+
+
+def test_an_answer_previews_big_tensors_unless_all_is_asked_for() -> None:
+    big, head, rows, kinds, made = wire.answer_to_json(ANSWER, full=False)["results"]
+    assert big["value"]["shape"] == [5000]
+    assert (big["value"]["complete"], len(big["value"]["data"])) == (False, wire.PREVIEW)
+    assert head["value"] == {"dtype": "int32", "shape": [9], "complete": False, "data": [0, 1]}
+    assert rows["value"]["values"]["data"] == [[1.0, 1.0]]
+    assert (rows["value"]["shape"], rows["value"]["indices"]["data"]) == ([4, 2], [3])
+    assert kinds == {"command": 3, "kinds": ["dense", "none"]}
+    assert made == {"command": 4, "made": [{"dtype": "bool", "shape": [2]}]}
+    whole = wire.answer_to_json(ANSWER, full=True)["results"][0]["value"]
+    assert len(whole["data"]) == 5000
+    assert "complete" not in whole
+
+
+def test_a_failure_tells_the_command_and_every_variables_version() -> None:
+    assert wire.answer_to_json(ANSWER, full=False)["failure"] == {
+        "command": 5,
+        "code": "poisoned",
+        "message": "no",
+        "op": None,
+        "where": "a.py:3",
+        "details": {"id": "x"},
+        "versions": [{"id": "w", "version": 2}, {"id": 7, "version": 1}],
+    }

@@ -1,0 +1,48 @@
+"""The recorded vectors of tests/vectors: bytes that a client in any language can be held to."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from teletape import wire
+
+FILES = sorted((Path(__file__).parent.parent / "vectors").glob("*.json"))
+VECTORS: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in FILES}
+
+
+def named(kind: str) -> list[str]:
+    return [name for name, vector in VECTORS.items() if kind in vector]
+
+
+@pytest.mark.parametrize("name", named("batch"))
+def test_a_batch_and_its_frame_say_the_same(name: str) -> None:
+    frame, written = bytes.fromhex(VECTORS[name]["frame"]), VECTORS[name]["batch"]
+    assert wire.batch_to_json(wire.decode_batch(frame)) == written
+    assert b"".join(wire.encode_batch(wire.batch_from_json(written)).buffers) == frame
+
+
+@pytest.mark.parametrize("name", named("answer"))
+def test_an_answer_and_its_frame_say_the_same(name: str) -> None:
+    frame = bytes.fromhex(VECTORS[name]["frame"])
+    answer, served = wire.decode_answer(frame)
+    said = json.loads(json.dumps(wire.answer_to_json(answer, served, full=True)))
+    assert said == VECTORS[name]["answer"]
+    prefix = wire.decode_prefix(frame)
+    again = wire.encode_answer(answer, served, client=prefix.client, seq=prefix.seq, nonce=prefix.nonce)
+    assert b"".join(again.buffers) == frame
+
+
+@pytest.mark.parametrize("name", named("refused"))
+def test_a_frame_that_must_be_refused(name: str) -> None:
+    with pytest.raises(wire.WireError) as caught:
+        wire.decode_batch(bytes.fromhex(VECTORS[name]["frame"]))
+    assert caught.value.code == VECTORS[name]["refused"]
+
+
+def test_the_vectors_show_every_command() -> None:
+    from teletape_engine.commands import COMMANDS
+
+    shown = {one["do"] for name in named("batch") for one in VECTORS[name]["batch"]["commands"]}
+    assert shown == COMMANDS.keys()
