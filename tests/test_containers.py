@@ -80,7 +80,6 @@ def test_compose_keeps_data_and_bounds_memory(services: dict[str, Any]) -> None:
     for service in services.values():
         assert any(volume.endswith(":/data") for volume in service["volumes"])
         assert service["deploy"]["resources"]["limits"]["memory"]
-        assert service["shm_size"]
 
 
 def test_compose_publishes_on_loopback_unless_told_otherwise(services: dict[str, Any]) -> None:

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from teletape import dtypes, session
-from teletape.convert import host_array
+from teletape.convert import fits, host_array, wrapped
 from teletape.dtypes import DType
 from teletape.shape import TensorShape
 from teletape.slices import IndexedSlices
-from teletape.tensor import EagerTensor, Tensor
+from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine.attrs import NO_ATTRS
 from teletape_engine.graph import Literal
 from teletape_engine.op import CATALOGUE, Op
@@ -35,7 +35,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         ValueError: No tensor can be made of it.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(value, Tensor):
+    if isinstance(value, TensorLike):
         tensor = as_tensor(value)
         if wanted is not None and tensor.dtype is not wanted:
             raise TypeError(
@@ -75,13 +75,17 @@ def convert_to_tensor(
         TypeError: A Python value that the dtype cannot hold.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(value, Tensor | IndexedSlices):
-        tensor = as_tensor(value)
-        if wanted is not None and tensor.dtype is not wanted:
+    if isinstance(value, TensorLike | IndexedSlices):
+        if wanted is not None and value.dtype is not wanted:
+            if not isinstance(value, EagerTensor | IndexedSlices):
+                raise ValueError(
+                    f"Incompatible type conversion requested to type {wanted.name} for `tf.Variable of type "
+                    f"{value.dtype.name}. (Variable: {value!r})"
+                )
             raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {tensor.dtype.name}: {tensor!r}"
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
             )
-        return tensor
+        return as_tensor(value)
     if isinstance(value, list | tuple) and _holds_tensors(value):
         return _stacked(value, wanted)
     if isinstance(value, TensorShape):
@@ -100,7 +104,9 @@ def as_tensor(value: Any) -> EagerTensor:
         return value
     if isinstance(value, IndexedSlices):
         if value.dense_shape is None:
-            raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
+            raise ValueError(
+                f"Tensor conversion requested for IndexedSlices for argument `value` without dense_shape: {value}"
+            )
         rows = value.shape.as_list()[0]
         return call(CATALOGUE["unsorted_segment_sum"], (value.values, value.indices), num_segments=rows)
     return call(CATALOGUE["identity"], (value,))
@@ -108,21 +114,21 @@ def as_tensor(value: Any) -> EagerTensor:
 
 def _holds_tensors(value: Any) -> bool:
     return any(
-        isinstance(one, Tensor) or (isinstance(one, list | tuple) and _holds_tensors(one)) for one in value
+        isinstance(one, TensorLike) or (isinstance(one, list | tuple) and _holds_tensors(one)) for one in value
     )
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
     leaf = dtype or _first_dtype(value)
-    rows = [convert_to_tensor(one, None if isinstance(one, Tensor) else leaf) for one in value]
+    rows = [convert_to_tensor(one, None if isinstance(one, TensorLike) else leaf) for one in value]
     return call(CATALOGUE["stack"], rows, axis=0)
 
 
 def _first_dtype(value: Any) -> DType | None:
     for one in value:
-        found = one.dtype if isinstance(one, Tensor) else _first_dtype(one) if isinstance(one, list | tuple) else None
+        found = one.dtype if isinstance(one, TensorLike) else _first_dtype(one) if isinstance(one, list | tuple) else None
         if found is not None:
-            return found  # type: ignore[no-any-return]  # a tensor's dtype
+            return found
     return None
 
 
@@ -147,13 +153,13 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
     for i, arg in enumerate(args):
         if isinstance(arg, IndexedSlices):
             arg = as_tensor(arg)
-        if isinstance(arg, Tensor):
+        if isinstance(arg, TensorLike):
             found[i] = arg._operand()
     for i, arg in enumerate(args):
         if found[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
             beside = next((found[j].spec.dtype for j in group if found[j] is not None), None)
-            found[i] = operand(op, arg, beside)
+            found[i] = operand(op, arg, beside, alone=op.name == "add")
     return found
 
 
@@ -161,23 +167,30 @@ def _alike(op: Op, i: int, j: int) -> bool:
     return max(i, j) < len(op.like) and op.like[i] == op.like[j]
 
 
-def operand(op: Op, arg: Any, beside: Any) -> Any:
-    """Anything but a tensor as an op's input, with the dtype of the tensor beside it (None: its own)."""
-    kind = arg.__class__
-    if beside is not None:
-        if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
-            return Literal(arg)
-        like = dtypes.as_dtype(beside)
-        if isinstance(arg, bool) and not like.is_bool:
-            arg = int(arg)
-        if isinstance(arg, list | tuple) and _holds_tensors(arg):
-            return _stacked(arg, None)._operand()
-        try:
-            return constant(arg, like)._operand()
-        except TypeError:
-            if op.name != "add":
-                raise
-            return constant(arg)._operand()  # TensorFlow converts it alone here, and the op refuses the pair
+def operand(op: Op, arg: Any, beside: Any, *, alone: bool = False) -> Any:
+    """Anything but a tensor as an op's input.
+
+    Args:
+        op: The op.
+        arg: A number, list or array.
+        beside: The dtype of the tensor beside it, which it takes; None: its own.
+        alone: Convert it by itself where it does not fit beside the tensor, and let the op refuse the pair.
+
+    Raises:
+        TypeError: It does not fit.
+    """
     if isinstance(arg, list | tuple) and _holds_tensors(arg):
         return _stacked(arg, None)._operand()
-    return constant(arg)._operand()
+    if beside is None:
+        return constant(arg)._operand()
+    if arg.__class__ is int and beside in INTEGER and not fits(arg, beside):
+        arg = wrapped(arg, beside)
+    kind = arg.__class__
+    if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
+        return Literal(arg)
+    try:
+        return constant(arg, dtypes.as_dtype(beside))._operand()
+    except TypeError:
+        if not alone:
+            raise
+        return constant(arg)._operand()

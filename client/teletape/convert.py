@@ -8,19 +8,21 @@ import numpy as np
 
 from teletape import dtypes
 from teletape.dtypes import DType
+from teletape_engine.spec import INTEGER
 
 HostArray: TypeAlias = np.ndarray[Any, Any]
 
 _TEXT: Final = (str, bytes, np.str_, np.bytes_)
 _INT32: Final = np.iinfo(np.int32)
 _INT64: Final = np.iinfo(np.int64)
+_BOUNDS: Final = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGER}
 
 
 def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> HostArray:
     """A host array of its own: nothing aliases `value`.
 
     Args:
-        value: A number, string, (nested) list or tuple of those, a NumPy array or scalar, or what has `__array__`.
+        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or what has `__array__`.
         dtype: The dtype to give it; None: TensorFlow's for the value (int32, float32, bool, complex128, string; arrays
             keep theirs).
         cast: Whether arrays are cast to `dtype` as `tf.constant` does; Python numbers always must fit.
@@ -31,7 +33,7 @@ def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> 
     """
     if isinstance(value, np.ndarray | np.generic):
         return _from_array(np.asarray(value), dtype, cast)
-    if isinstance(value, list | tuple | bool | int | float | complex | str | bytes):
+    if isinstance(value, list | tuple | range | bool | int | float | complex | str | bytes):
         return _from_python(value, dtype)
     array = getattr(value, "__array__", None)
     if array is None:
@@ -68,7 +70,7 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
     wanted = dtype if dtype is not None else _default(kind, leaves)
     fits = {
         "none": True,
-        "bool": wanted.is_bool,
+        "bool": wanted.is_bool or wanted.is_numeric,
         "int": wanted.is_numeric,
         "float": wanted.is_floating or wanted.is_complex,
         "complex": wanted.is_complex,
@@ -87,6 +89,8 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
     """Shape and elements of a nested sequence; a NumPy array inside counts as a sequence."""
     if isinstance(value, np.ndarray):
         return value.shape, list(value.reshape(-1))
+    if isinstance(value, range):
+        value = list(value)
     if not isinstance(value, list | tuple):
         if isinstance(value, np.generic | bool | int | float | complex | str | bytes):
             return (), [value]
@@ -139,6 +143,18 @@ def _default(kind: str, leaves: list[Any]) -> DType:
             return dtypes.int64
         raise ValueError("Attempt to convert a value with an integer that does not fit 64 bits to a Tensor.")
     return {"none": dtypes.float32, "float": dtypes.float32, "bool": dtypes.bool, "complex": dtypes.complex128}[kind]
+
+
+def fits(number: int, dtype: np.dtype[Any]) -> bool:
+    """Whether an integer dtype has this number; False for other dtypes."""
+    bounds = _BOUNDS.get(dtype)
+    return bounds is not None and bounds[0] <= number <= bounds[1]
+
+
+def wrapped(number: int, dtype: np.dtype[Any]) -> int:
+    """The number modulo the range of an integer dtype, as TensorFlow's arithmetic takes one that does not fit."""
+    low, high = _BOUNDS[dtype]
+    return (number - low) % (high - low + 1) + low
 
 
 def _c_name(dtype: DType) -> str:

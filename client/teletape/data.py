@@ -18,7 +18,7 @@ from teletape import nest, random
 from teletape.calling import call, constant, convert_to_tensor
 from teletape.convert import host_array
 from teletape.shapes import stack
-from teletape.tensor import Tensor
+from teletape.tensor import TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
 
@@ -234,11 +234,11 @@ def _leaves(columns: Any) -> list[Any]:
 
 
 def _stacked(*leaves: Any) -> Any:
-    return stack(leaves) if isinstance(leaves[0], Tensor) else np.stack(leaves)
+    return stack(leaves) if isinstance(leaves[0], TensorLike) else np.stack(leaves)
 
 
 def _tensor(leaf: Any) -> Any:
-    return leaf if isinstance(leaf, Tensor) else constant(leaf)
+    return leaf if isinstance(leaf, TensorLike) else constant(leaf)
 
 
 def _cut_off(result: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from teletape.calling import call, convert_to_tensor
 from teletape.shapes import cast, gather
-from teletape.tensor import EagerTensor, Tensor
+from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
 
@@ -38,7 +38,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Eager
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, name: str | None = None) -> EagerTensor:
     """-sum(labels * log_softmax(logits)) along `axis`, which the result has no more."""
     scores = convert_to_tensor(logits)
-    if not isinstance(labels, Tensor):
+    if not isinstance(labels, TensorLike):
         labels = convert_to_tensor(labels, scores.dtype)
     return call(CATALOGUE["softmax_cross_entropy"], (cast(labels, scores.dtype), scores), axis=int(axis))
 
@@ -62,10 +62,10 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> EagerTensor:
     """-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits)), elementwise, in a stable form."""
     scores = convert_to_tensor(logits)
-    wanted = labels if isinstance(labels, Tensor) else convert_to_tensor(labels, scores.dtype)
-    if wanted.shape.as_list() != scores.shape.as_list():  # type: ignore[attr-defined]  # both kinds of tensor have it
+    wanted = labels if isinstance(labels, TensorLike) else convert_to_tensor(labels, scores.dtype)
+    if wanted.shape.as_list() != scores.shape.as_list():
         raise ValueError(
-            f"`logits` and `labels` must have the same shape, received ({scores.shape} vs {wanted.shape})."  # type: ignore[attr-defined]
+            f"`logits` and `labels` must have the same shape, received ({scores.shape} vs {wanted.shape})."
         )
     return call(CATALOGUE["sigmoid_cross_entropy"], (wanted, scores))
 

@@ -3,55 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape import session
-from teletape.calling import call, constant, operand
-from teletape.convert import host_array
-from teletape.tensor import EagerTensor, Tensor
+from teletape.calling import as_tensor, call, constant, convert_to_tensor, operand
+from teletape.convert import fits
+from teletape.shapes import boolean_mask
+from teletape.slices import IndexedSlices
+from teletape.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.graph import Literal
-from teletape_engine.op import CATALOGUE, Op
-from teletape_engine.spec import DIFFERENTIABLE, INTEGER
+from teletape_engine.op import CATALOGUE
+from teletape_engine.spec import DIFFERENTIABLE
 
 
-def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+_ARITHMETIC: Final = {
+    **{name: name for name in ("add", "sub", "mul", "floordiv", "pow", "matmul")},
+    "truediv": "div",
+    "mod": "floormod",
+}
+
+
+def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     op = CATALOGUE[name]
     attrs = op.attrs({})
-    floats = name == "div"
+    division = python == "truediv"
+    theirs_first = f"__r{python}__"
 
     def operate(self: Any, other: Any) -> Any:
         owner = session.current()
-        if self.__class__ is EagerTensor and self._session is owner:
-            mine = self._v
-            kind = other.__class__
-            if kind is EagerTensor:
-                if other._session is owner:
-                    pair = (other._v, mine) if reflected else (mine, other._v)
-                    return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
-            elif kind is float or kind is int:
-                dtype = mine.spec.dtype
-                if dtype in DIFFERENTIABLE or (kind is int and not floats and dtype in INTEGER):
-                    number = Literal(other)
-                    pair = (number, mine) if reflected else (mine, number)
-                    return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
-        return _slowly(op, self, other, reflected)
+        mine = self._v if self.__class__ is EagerTensor and self._session is owner else self._operand()
+        kind = other.__class__
+        if kind is float or kind is int:
+            dtype = mine.spec.dtype
+            if dtype in DIFFERENTIABLE or (kind is int and not division and fits(other, dtype)):
+                number = Literal(other)
+                pair = (number, mine) if reflected else (mine, number)
+                return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
+        elif kind is EagerTensor and other._session is owner:
+            theirs = other._v
+            if not division or mine.spec.dtype is theirs.spec.dtype:
+                return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs), owner)
+        if isinstance(other, IndexedSlices):
+            other = as_tensor(other)
+        if isinstance(other, TensorLike):
+            pair = (other, self) if reflected else (self, other)
+            return truediv(*pair) if division else call(op, pair)
+        if not reflected and hasattr(type(other), theirs_first) and not _converts(other):
+            return NotImplemented
+        if division and not reflected:
+            return truediv(self, other)
+        given = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
+        pair = (given, mine) if reflected else (mine, given)
+        return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
 
     return operate
 
 
-def _slowly(op: Op, self: Any, other: Any, reflected: bool) -> Any:
-    if other is None:
-        host_array(None)
-    if reflected and op.name == "add":
-        op_strict = CATALOGUE["mul"]  # a reflected + converts as strictly as the other operators
-        mine = self._operand()
-        pair = [operand(op_strict, other, mine.spec.dtype), mine]
-        owner = session.current()
-        return EagerTensor(owner.recorder().apply(op, pair, op.attrs({})), owner)
-    return call(op, (other, self) if reflected else (self, other))
+def _converts(other: Any) -> bool:
+    return isinstance(other, int | float | complex | str | bytes | list | tuple | range) or hasattr(other, "__array__")
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
+    """x / y, elementwise; integers give float64 (float32 for those of 8 and 16 bits).
+
+    Raises:
+        TypeError: The dtypes differ, or are bool.
+    """
+    first = x if isinstance(x, TensorLike) else convert_to_tensor(x)
+    second = y if isinstance(y, TensorLike) else convert_to_tensor(y, dtype_hint=first.dtype)
+    if first.dtype is not second.dtype:
+        raise TypeError(f"`x` and `y` must have the same dtype, got {first.dtype!r} != {second.dtype!r}.")
+    if not first.dtype.is_numeric:
+        raise TypeError(
+            f"Invalid dtype {first.dtype!r} in __truediv__. Expected one of {{tf.uint8, tf.int8, tf.uint16, tf.int16, "
+            "tf.uint32, tf.int32, tf.uint64, tf.int64, tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, "
+            "tf.complex128}."
+        )
+    return call(CATALOGUE["div"], (first, second))
 
 
 def _compare(name: str) -> Callable[[Any, Any], Any]:
@@ -59,7 +90,7 @@ def _compare(name: str) -> Callable[[Any, Any], Any]:
     unlike = name == "not_equal"
 
     def operate(self: Any, other: Any) -> Any:
-        if other is None:
+        if other is None and isinstance(self, Tensor):  # a variable raises, as TensorFlow's does
             return unlike
         try:
             return call(op, (self, other))
@@ -93,14 +124,11 @@ def _invert(self: Any) -> Any:
 
 def give_operators(cls: type) -> None:
     """Defines TensorFlow's operators on `cls`."""
-    for python, name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv"}.items():
-        setattr(cls, f"__{python}__", _binary(name))
-        setattr(cls, f"__r{python}__", _binary(name, reflected=True))
-    for python, name in {"mod": "floormod", "pow": "pow", "matmul": "matmul"}.items():
-        setattr(cls, f"__{python}__", _binary(name))
-        setattr(cls, f"__r{python}__", _binary(name, reflected=True))
+    for python, name in _ARITHMETIC.items():
+        setattr(cls, f"__{python}__", _binary(python, name))
+        setattr(cls, f"__r{python}__", _binary(python, name, reflected=True))
     for python, name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
-        setattr(cls, f"__{python}__", _binary(name))
+        setattr(cls, f"__{python}__", _binary(python, name))
     bits = {"and": ("logical_and", "bitwise_and"), "or": ("logical_or", "bitwise_or"), "xor": ("not_equal", "bitwise_xor")}
     for python, names in bits.items():
         setattr(cls, f"__{python}__", _logical(*names))
@@ -119,6 +147,8 @@ def index_spec(key: Any) -> tuple[Any, ...]:
         TypeError: Something that is no integer, slice, ellipsis, newaxis or integer scalar.
     """
     parts = list(key) if isinstance(key, tuple | list) else [key]
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise InvalidArgumentError("Multiple ellipses in slice spec not allowed")
     return tuple(_index_part(part) for part in parts)
 
 
@@ -147,17 +177,15 @@ def _whole(value: Any) -> int:
 def _getitem(self: Any, key: Any) -> Any:
     mask = _mask(key)
     if mask is not None:
-        from teletape.functions import boolean_mask
-
         return boolean_mask(self, mask)
     return call(CATALOGUE["strided_slice"], (self,), index=index_spec(key))
 
 
 def _mask(key: Any) -> Any:
-    if isinstance(key, Tensor) and key.dtype.is_bool and key.shape.rank:  # type: ignore[attr-defined]  # both kinds have it
+    if isinstance(key, TensorLike) and key.dtype.is_bool and key.shape.rank:
         return key
     return key if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.ndim else None
 
 
-give_operators(Tensor)
-setattr(Tensor, "__getitem__", _getitem)
+give_operators(TensorLike)
+setattr(TensorLike, "__getitem__", _getitem)

@@ -31,10 +31,12 @@ class Session(ABC):
     Attributes:
         local: Whether it is in this process, where every op runs at once.
         closed: Why it can no longer be used, or None.
+        requests: Answers had from a server so far.
     """
 
     local: bool
     closed: str | None = None
+    requests: int = 0
 
     def __init__(self) -> None:
         self.no_gradient: set[str] = set()
@@ -86,6 +88,10 @@ class Session(ABC):
     def declare_no_gradient(self, op_type: str) -> None:
         """Ops of that type have no gradient from now on, for every tape asked from now on."""
         declare_no_gradient(self.no_gradient, op_type, CATALOGUE)
+
+    def summary(self) -> str:
+        """What this session has asked of a server, and which lines read values."""
+        return "a session inside this process: no requests"
 
     def sync(self) -> None:
         """Returns when everything recorded so far has happened; raises what failed meanwhile."""
@@ -178,7 +184,11 @@ def use(session: Session) -> Session:
 
 
 def connect(
-    url: str | None = None, api_key: str | None = None, device: str | None = None, lazy: bool | None = None
+    url: str | None = None,
+    api_key: str | None = None,
+    device: str | None = None,
+    lazy: bool | None = None,
+    local: bool = False,
 ) -> Session:
     """Chooses where the program's tensors live from now on. Tensors made before stay with their session.
 
@@ -188,6 +198,7 @@ def connect(
         device: cpu, gpu or gpu:N; None: the server's default. Within this process: cpu or gpu.
         lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. Within this process
             every op runs at once.
+        local: Within this process, whatever TELETAPE_URL says.
 
     Returns:
         The session, which `with` closes.
@@ -196,7 +207,7 @@ def connect(
         teletape.errors.ConnectionFailed: No server answers there.
         teletape.errors.AuthenticationError: The key is missing or wrong.
     """
-    url = url or os.environ.get("TELETAPE_URL")
+    url = None if local else url or os.environ.get("TELETAPE_URL")
     if not url:
         return use(LocalSession(device))
     from teletape.remote import RemoteSession

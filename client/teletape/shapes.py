@@ -13,7 +13,7 @@ from teletape.calling import call, constant, convert_to_tensor
 from teletape.convert import host_array
 from teletape.dtypes import DType
 from teletape.shape import TensorShape
-from teletape.tensor import EagerTensor, Tensor
+from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
 
@@ -33,8 +33,8 @@ def ints(value: Any, what: str = "shape") -> tuple[int, ...]:
     if isinstance(value, list | tuple):
         if all(type(one) is int for one in value):
             return tuple(value)
-        value = [int(one) if isinstance(one, Tensor) and one.dtype.is_integer else one for one in value]  # type: ignore[attr-defined]
-    array = value.numpy() if isinstance(value, Tensor) else host_array(value)  # type: ignore[attr-defined]  # both kinds have it
+        value = [int(one) if isinstance(one, TensorLike) and one.dtype.is_integer else one for one in value]
+    array = value.numpy() if isinstance(value, TensorLike) else host_array(value)
     array = np.asarray(array)
     if array.size and array.dtype.kind not in "iu":
         raise InvalidArgumentError(f"{what} must be whole numbers (int32 or int64), found {value!r}")
@@ -58,7 +58,7 @@ def axes(value: Any) -> Any:
     """An axis, several, or None, from numbers, lists or tensors."""
     if value is None or type(value) is int:
         return value
-    if isinstance(value, Tensor | np.ndarray | np.generic):
+    if isinstance(value, TensorLike | np.ndarray | np.generic):
         array = np.asarray(value)
         return int(array) if array.ndim == 0 else tuple(int(one) for one in array)
     return ints(value, "axis")
@@ -154,7 +154,7 @@ def range(  # TensorFlow's name
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
     """`num` evenly spaced values from `start` to `stop`, both included, along a new axis; integers give float64."""
     first = convert_to_tensor(start)
-    last = convert_to_tensor(stop, None if isinstance(stop, Tensor) else first.dtype)
+    last = convert_to_tensor(stop, None if isinstance(stop, TensorLike) else first.dtype)
     if first.dtype.is_integer:
         first, last = cast(first, dtypes.float64), cast(last, dtypes.float64)
     return call(_OP["linspace"], (first, last), num=_axis(num), axis=_axis(axis))
@@ -237,12 +237,12 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> EagerTensor:
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
     """The tensors side by side along a new axis."""
-    if isinstance(values, Tensor):
+    if isinstance(values, TensorLike):
         values = unstack(values)
     if not len(values):
         return constant([])
     at = _axis(axis)
-    first = next((one.shape.rank for one in values if isinstance(one, Tensor)), None)  # type: ignore[attr-defined]
+    first = next((one.shape.rank for one in values if isinstance(one, TensorLike)), None)
     rank = (np.ndim(values[0]) if first is None else first) + 1
     if not -rank <= at < rank:
         raise ValueError(f"Argument `axis` = {at} not in range [{-rank}, {rank})")
@@ -274,7 +274,7 @@ def split(
     at %= rank
     size = tensor.shape.as_list()[at]
     given = num_or_size_splits
-    if isinstance(given, int) or (isinstance(given, Tensor) and not given.shape.rank):  # type: ignore[attr-defined]
+    if isinstance(given, int) or (isinstance(given, TensorLike) and not given.shape.rank):
         count = int(given)
         if count < 1 or size % count:
             raise InvalidArgumentError(
@@ -325,10 +325,10 @@ def pad(
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
             f"Received `mode` = {mode}"
         )
-    table = np.asarray(paddings.numpy() if isinstance(paddings, Tensor) else paddings)  # type: ignore[attr-defined]
+    table = np.asarray(paddings.numpy() if isinstance(paddings, TensorLike) else paddings)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InvalidArgumentError(f"paddings must be a matrix with 2 columns: {list(table.shape)} [Op:Pad]")
-    number = constant_values.numpy().item() if isinstance(constant_values, Tensor) else constant_values  # type: ignore[attr-defined]
+    number = constant_values.numpy().item() if isinstance(constant_values, TensorLike) else constant_values
     rows = tuple((int(a), int(b)) for a, b in table)
     if mode != "CONSTANT":
         return call(_OP["mirror_pad"], (tensor,), paddings=rows, mode=mode)
@@ -392,7 +392,7 @@ def rank(input: Any, name: str | None = None) -> EagerTensor:
 
 def identity(input: Any, name: str | None = None) -> EagerTensor:
     """A tensor with the same values."""
-    return call(_OP["identity"], (convert_to_tensor(input) if not isinstance(input, Tensor) else input,))
+    return call(_OP["identity"], (convert_to_tensor(input) if not isinstance(input, TensorLike) else input,))
 
 
 

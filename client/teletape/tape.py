@@ -12,7 +12,7 @@ from typing import Any
 from teletape import calling, dtypes, logs, nest, session
 from teletape.dtypes import DType
 from teletape.slices import IndexedSlices, wrap
-from teletape.tensor import EagerTensor, Tensor
+from teletape.tensor import EagerTensor, TensorLike
 from teletape.variable import Variable
 from teletape_engine import graph
 from teletape_engine.errors import TeletapeError
@@ -233,7 +233,7 @@ def _parts(targets: Sequence[Any]) -> list[Any]:
     return [one.values if isinstance(one, IndexedSlices) else one for one in targets]
 
 
-def _followed(one: Tensor | IndexedSlices) -> Any:
+def _followed(one: TensorLike | IndexedSlices) -> Any:
     """What the tape knows a tensor or variable by."""
     if isinstance(one, Variable):
         return one._slot

@@ -10,30 +10,58 @@ import numpy as np
 from teletape import dtypes, printing, session
 from teletape.convert import HostArray
 from teletape.dtypes import DType
-from teletape.shape import TensorShape
+from teletape.shape import TensorShape, shape_of
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INTEGER
 
 
-class Tensor:
-    """What tensors and variables share: TensorFlow's operators. `isinstance(x, tf.Tensor)` means a tensor."""
+class TensorLike:
+    """What tensors and variables share: TensorFlow's operators, and what ops ask of their inputs."""
 
     __slots__ = ()
     __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
     __hash__: Any
 
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def numpy(self) -> Any:
+        """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
     def _operand(self) -> Any:
         """The recorded value behind, as an op's input."""
-        raise NotImplementedError  # pragma: no cover - both kinds define it
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def device(self) -> str:
+        """A device name as TensorFlow writes it."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this object, for sets and dictionary keys."""
+        return Reference(self)
+
+
+class Tensor(TensorLike):
+    """`isinstance(x, tf.Tensor)` means a tensor, and no variable. Functions such as `tf.constant` make them."""
+
+    __slots__ = ()
 
 
 class EagerTensor(Tensor):
-    """An immutable array in a session.
-
-    Attributes:
-        shape: The lengths of its axes, a TensorShape.
-        dtype: Its DType.
-    """
+    """An immutable array in a session."""
 
     __slots__ = ("__weakref__", "_kept", "_session", "_v")
 
@@ -50,7 +78,7 @@ class EagerTensor(Tensor):
     @property
     def shape(self) -> TensorShape:
         """Static shape."""
-        return TensorShape(self._v.spec.shape)
+        return shape_of(self._v.spec.shape)
 
     @property
     def dtype(self) -> DType:
@@ -62,23 +90,10 @@ class EagerTensor(Tensor):
         """Number of axes."""
         return len(self._v.spec.shape)
 
-    @property
-    def device(self) -> str:
-        """A device name as TensorFlow writes it."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
-
-    def get_shape(self) -> TensorShape:
-        """The static shape."""
-        return self.shape
-
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`; ValueError if not."""
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
-
-    def ref(self) -> Reference:
-        """A hashable stand-in for this object, for sets and dictionary keys."""
-        return Reference(self)
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
@@ -91,19 +106,19 @@ class EagerTensor(Tensor):
         array = np.array(self._session.fetch(self._v))
         return array if dtype is None else array.astype(dtype)
 
-    def _scalar(self, what: str) -> Any:
-        if self._v.spec.size != 1:
-            raise TypeError(f"only length-1 arrays can be converted to Python scalars; {what} of shape {self.shape}")
-        return self._session.fetch(self._v).reshape(-1)[0]
+    def _scalar(self) -> Any:
+        if self._v.spec.shape:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return self._session.fetch(self._v)[()]
 
     def __float__(self) -> float:
-        return float(self._scalar("float()"))
+        return float(self._scalar())
 
     def __int__(self) -> int:
-        return int(self._scalar("int()"))
+        return int(self._scalar())
 
     def __complex__(self) -> complex:
-        return complex(self._scalar("complex()"))
+        return complex(self._scalar())
 
     def __index__(self) -> int:
         if self._v.spec.dtype not in INTEGER or self._v.spec.shape:
@@ -111,6 +126,8 @@ class EagerTensor(Tensor):
         return int(self._session.fetch(self._v))
 
     def __bool__(self) -> bool:
+        if self._v.spec.size == 0:
+            return False
         if self._v.spec.size != 1:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
@@ -137,7 +154,7 @@ class EagerTensor(Tensor):
         return self
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if not self._v.spec.shape else format(str(self), spec)
+        return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
         return printing.tensor_repr(self.numpy(), self.shape, self.dtype)
@@ -148,10 +165,12 @@ class EagerTensor(Tensor):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("astype", "ravel", "transpose", "reshape", "clip", "size", "tolist", "data", "T"):
             raise AttributeError(
-                f"{type(self).__name__} object has no attribute '{name}'.\n        If you are looking for numpy-related "
-                "methods, please run the following:\n        tf.experimental.numpy.experimental_enable_numpy_behavior()"
+                f"EagerTensor object has no attribute '{name}'. \n        If you are looking for numpy-related methods, "
+                "please run the following:\n        tf.experimental.numpy.experimental_enable_numpy_behavior()\n      "
             )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        if name in ("name", "op", "graph"):
+            raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
+        raise AttributeError(f"'EagerTensor' object has no attribute '{name}'")
 
 
 class Reference:

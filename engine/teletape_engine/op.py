@@ -384,7 +384,7 @@ def _rounded(run: Rule) -> Rule:
         found = run(*args)
         if isinstance(found, Slices):
             return found._replace(values=CATALOGUE["cast"](found.values, dtype=dtype))
-        return found if found.dtype is dtype else CATALOGUE["cast"](found, dtype=dtype)
+        return found if found.dtype == dtype else CATALOGUE["cast"](found, dtype=dtype)
 
     return rounded
 

@@ -35,9 +35,8 @@ from teletape_engine.spec import Spec, shape_text
 from teletape_engine.tape import Executor, Memory, SlicesValue, Value
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
+_REPORTED: Final = 1024  #: Commands between two reports of progress.
 _MAIN: Final = 0  #: The context in which every batch begins.
-
-_IDS: Final = frozenset((int, str))
 
 T = TypeVar("T")
 
@@ -248,29 +247,25 @@ class Session:
         self._results = []
         self._context = self.context(_MAIN)
         failure: Failure | None = None
+        do = self._do
         for index, command in enumerate(todo):
             self._index = index
-            if not index & 1023 and index:
+            if not index % _REPORTED and index:
                 progress(index, len(todo))
-            if failure is None:
-                if cancelled():
-                    failure = self._failed(index, command, CancelledError("the batch was cancelled by its caller"))
+            try:
+                if failure is None:
+                    if cancelled():
+                        raise CancelledError("the batch was cancelled by its caller")
+                    do[command.__class__](command)
+                elif command.structural:
+                    do[command.__class__](command)
                 else:
-                    try:
-                        self._do[command.__class__](command)
-                    except TeletapeError as error:
-                        failure = self._failed(index, command, error)
-                    except Exception as error:  # a defect here must not end the session's other work
-                        text = f"command {command.verb!r} failed inside the engine: {type(error).__name__}: {error}"
-                        failure = self._failed(index, command, InternalError(text))
-            elif command.structural:
-                try:
-                    self._do[command.__class__](command)
-                except TeletapeError:  # it takes poisoned ids without complaint
-                    pass
-            if failure is not None:
+                    self._poison(command, failure)
+            except Exception as error:
+                if failure is None:
+                    failure = self._failed(index, command, error)
                 self._poison(command, failure)
-            if index in due:
+            if due and index in due:
                 for name in due[index]:
                     self.release(name)
         for name in due.get(-1, ()):
@@ -278,7 +273,9 @@ class Session:
         self._note_highest()
         return Answer(tuple(self._results), failure, self.memory.estimate())
 
-    def _failed(self, index: int, command: Command, error: TeletapeError) -> Failure:
+    def _failed(self, index: int, command: Command, error: Exception) -> Failure:
+        if not isinstance(error, TeletapeError):  # a defect here must not end the session's other work
+            error = InternalError(f"command {command.verb!r} failed inside the engine: {type(error).__name__}: {error}")
         op = command.op if isinstance(command, commands.Call) else error.details.get("op")
         where = command.where if isinstance(command, commands.Call) else error.details.get("where")
         details = {k: v for k, v in error.details.items() if k not in ("op", "where")}
@@ -400,11 +397,15 @@ class Session:
     def _call(self, command: commands.Call) -> None:
         op = CATALOGUE.get(command.op) or CATALOGUE.named(command.op)
         names = self._names
-        inputs = []
+        inputs: list[Any] = []
         for one in command.inputs:
-            thing = one if one.__class__ is Literal else names.get(one) if one.__class__ in _IDS else None  # type: ignore[call-overload]
-            known = thing.__class__ is Value or thing.__class__ is Literal
-            inputs.append(thing if known else self._input(one))
+            thing: Any = one
+            if one.__class__ is int:
+                thing = names.get(one)  # type: ignore[call-overload]  # an int, as just asked
+            if thing.__class__ is Value or thing.__class__ is Literal:
+                inputs.append(thing)
+            else:
+                inputs.append(self._input(one))
         if len(command.outputs) != 1:
             raise InvalidArgumentError(f"op {op.name!r} has 1 output, found {len(command.outputs)} ids")
         attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS

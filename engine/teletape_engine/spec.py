@@ -65,7 +65,7 @@ COMPLEX_OF: Final = {real: cplx for cplx, real in REAL_OF.items()}
 def dtype_of(name: Any) -> DType:
     """The interned dtype of that name or of that NumPy dtype; InvalidArgumentError lists the names there are."""
     found = DTYPES.get(name) if isinstance(name, str) else None
-    if found is None and not isinstance(name, str):
+    if found is None and name is not None and not isinstance(name, str):  # NumPy reads None as float64
         try:
             found = DTYPES.get(np.dtype(name).name)
         except TypeError:
@@ -107,7 +107,8 @@ class Spec:
                 found = Spec._known.get(key)
                 if found is None:
                     found = Spec._known[key] = Spec()
-                    found.shape, found.dtype = shape, dtype
+                    # An array from another process has an equal dtype, which is not the same object.
+                    found.shape, found.dtype = shape, DTYPES.get(dtype.name, dtype)
                     found.size = math.prod(shape)
                     found.nbytes = found.size * dtype.itemsize
                     found.differentiable = dtype in DIFFERENTIABLE

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.attrs import plain
-from teletape_engine.cases import Case, Context, Shapes, dense, drawn, replaced, spec_of
+from teletape_engine.cases import Case, Context, LawError, Shapes, dense, drawn, replaced, spec_of
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
 from teletape_engine.graph import Tape
 from teletape_engine.op import Gradient, Kind, Op, Sample, needs, trace_spec
@@ -239,7 +239,14 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None) ->
     """
     for one in op.samples() if sample is None else [sample]:
         for check in LAWS.values() if law is None else [LAWS[law]]:
-            check(op, one)
+            try:
+                check(op, one)
+            except LawError:
+                raise
+            except Exception as error:
+                name = check.__name__.removeprefix("_law_")
+                text = f"op {op.name!r} fails under the law {name!r} with {dict(one.attrs)}: {error!r}"
+                raise LawError(text) from error
 
 
 # -------------------------------------------------------------------------------------------------------- mathematics

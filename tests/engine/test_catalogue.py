@@ -79,43 +79,39 @@ WRONG = {
     "spec, shape": ("spec", wrong("transpose", infer=lambda x, *, perm: x), "inferred"),
     "vjp, formula": ("vjp", wrong("tanh", vjp=(lambda ct, y: ct * (1 - y),)), r"gradient of x, worst at \["),
     "vjp, shape": ("vjp", wrong("add", vjp=(lambda ct: ct, lambda ct: ct)), "has shape"),
-    "vjp, none": ("vjp", wrong("exp", vjp=(NON_DIFFERENTIABLE,), jvp=(NON_DIFFERENTIABLE,)), None),
     "vjp, conjugate": ("vjp", wrong("square", vjp=(lambda ct, x: ct * 2 * x,)), "complex128"),
     "jvp": ("jvp", wrong("tanh", jvp=(lambda t, y: t * (1 - y),)), "tangent from x"),
-    "transpose": ("transpose", wrong("matmul", vjp=CATALOGUE["matmul"].vjp[::-1]), None),
+    "transpose": ("transpose", wrong("neg", vjp=(lambda ct: ct,)), "⟨Jᵀ ct, t⟩ of x"),
     "second order": (
         "second_order",
         wrong("exp", vjp=(lambda ct, y: ct * stop_gradient(y),)),
         r"d\(gradient of x\)/d\(x\)",
     ),
     "structure, sparse": ("structure", wrong("gather", sparse=frozenset()), "predicted"),
-    "structure, value": ("structure", wrong("tanh", vjp=(_by_value,)), None),
+    "structure, value": ("structure", wrong("tanh", vjp=(_by_value,)), "Operand"),
     "batch, axis": ("batch", wrong("reduce_sum", batch=_drop_batch), "x batched"),
     "batch, none": ("batch", wrong("exp", batch=None), "no batch rule"),
-    "batch, ranks": ("batch", wrong("mul", batch=_drop_batch), None),
+    "batch, ranks": ("batch", wrong("mul", batch=_drop_batch), "broadcast|has shape|worst"),
     "numbers": ("numbers", wrong("add", forward=_float64_number), "float64, as an array float32"),
-    "views, write": ("views", wrong("neg", forward=_in_place), None),
+    "views, write": ("views", wrong("neg", forward=_in_place), "read-only"),
     "views, alias": ("views", wrong("exp", forward=_alias), "shares memory"),
-    "record, name": ("record", wrong("exp", vjp=(lambda ct, z: ct * z,)), None),
+    "record, name": ("record", wrong("exp", vjp=(lambda ct, z: ct * z,)), "a rule asks for 'z'"),
     "record, first": ("record", wrong("exp", vjp=(lambda y: y,)), "must take 'ct' first"),
     "record, doc": ("record", wrong("exp", doc="exp"), "says nothing"),
 }
 
 
-@pytest.mark.parametrize("why", [why for why in WRONG if why != "vjp, none"])
+@pytest.mark.parametrize("why", WRONG)
 def test_a_wrong_op_breaks_the_law(why):
     law, op, text = WRONG[why]
     check_op(CATALOGUE[op.name], law=law)  # what is wrong is the change alone
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(LawError, match=text) as caught:
         check_op(op, law=law)
-    if text is not None:
-        assert isinstance(caught.value, LawError)
-        assert caught.match(text)
-        assert caught.match(op.name)
+    assert caught.match(f"op '{op.name}' .*'{law}'")
 
 
 def test_an_op_declared_non_differentiable_has_no_gradient_to_check():
-    check_op(WRONG["vjp, none"][1], law="vjp")
+    check_op(wrong("exp", vjp=(NON_DIFFERENTIABLE,), jvp=(NON_DIFFERENTIABLE,)), law="vjp")
 
 
 def test_an_unregistered_op_must_refuse():
@@ -170,36 +166,45 @@ def test_the_price_covers_what_the_forward_allocates(name, dtype):
     random = np.random.default_rng(0)
     arrays = [random.uniform(0.2, 0.9, shape).astype(dtype) for shape in shapes]
     bound = op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
-    bound.forward(np, *arrays)
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        bound.forward(np, *arrays)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak - before <= 1.05 * bound.price + 200_000
+    assert allocated(bound, arrays) <= 1.05 * bound.price + 200_000
 
 
-def test_the_price_of_random_gather_and_segments_covers_them():
-    ids = np.arange(N) % 1000
-    for name, arrays, attrs in [
-        ("gather", [np.ones((1000, 4), F32), ids], {}),
-        ("unsorted_segment_sum", [np.ones((N, 4), F32), ids], {"num_segments": 1000}),
-        ("random_normal", [np.array(1), np.array(2)], {"shape": (N,)}),
-        ("truncated_normal", [np.array(1), np.array(2)], {"shape": (N,)}),
-        ("random_uniform", [np.array(1), np.array(2)], {"shape": (N,), "dtype": "float16"}),
-        ("sparse_softmax_cross_entropy", [ids % 50, np.ones((N, 50), F32)], {}),
-        ("one_hot", [ids], {"depth": 20}),
-    ]:
-        op = CATALOGUE[name]
-        bound = op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
+def allocated(bound, arrays):
+    """Bytes at the peak of the forward."""
+    with np.errstate(all="ignore"):
+        bound.forward(np, *arrays)  # what the first call alone allocates is not its price
         tracemalloc.start()
-        before, _ = tracemalloc.get_traced_memory()
-        bound.forward(np, *arrays)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak - before <= 1.05 * bound.price + 200_000, name
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            bound.forward(np, *arrays)
+            return tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+
+
+IDS = np.arange(N) % 1000
+KEYS = [np.array(1), np.array(2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "attrs"),
+    [
+        ("gather", [np.ones((1000, 4), F32), IDS], {}),
+        ("unsorted_segment_sum", [np.ones((N, 4), F32), IDS], {"num_segments": 1000}),
+        ("random_normal", KEYS, {"shape": (N,)}),
+        ("truncated_normal", KEYS, {"shape": (N,)}),
+        ("random_uniform", KEYS, {"shape": (N,), "dtype": "float16"}),
+        ("sparse_softmax_cross_entropy", [IDS % 50, np.ones((N, 50), F32)], {}),
+        ("one_hot", [IDS], {"depth": 20}),
+        ("nonzero", [np.ones(N, F32)], {}),
+        ("range", [], {"limit": N}),
+        ("linspace", [np.array(0.0), np.array(1.0)], {"num": N}),
+    ],
+)
+def test_the_price_of_what_makes_arrays_covers_it(name, arrays, attrs):
+    op = CATALOGUE[name]
+    bound = op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
+    assert allocated(bound, arrays) <= 1.05 * bound.price + 200_000
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
@@ -258,7 +263,9 @@ def test_specs_of_reductions_are_numpys(data):
 def test_gather_and_its_transpose_agree_with_plain_indexing(data):
     shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
     axis = data.draw(st.integers(0, len(shape) - 1))
-    ids = data.draw(hnp.arrays(np.int64, hnp.array_shapes(min_dims=0, max_dims=2), elements=st.integers(0, shape[axis] - 1)))
+    ids = data.draw(
+        hnp.arrays(np.int64, hnp.array_shapes(min_dims=0, max_dims=2), elements=st.integers(0, shape[axis] - 1))
+    )
     x = np.random.default_rng(1).uniform(-1, 1, shape)
     taken = CATALOGUE["gather"](x, ids, axis=axis)
     np.testing.assert_array_equal(taken, np.take(x, ids, axis=axis))
@@ -268,7 +275,7 @@ def test_gather_and_its_transpose_agree_with_plain_indexing(data):
     np.testing.assert_allclose(back, expected)
 
 
-# --------------------------------------------------------------------------------------------------------- random numbers
+# ------------------------------------------------------------------------------------------------------ random numbers
 def draw(name, seed, counter, **attrs):
     return CATALOGUE[name](np.array(seed), np.array(counter), **attrs)
 

@@ -42,7 +42,7 @@ def test_a_tensor_comes_back_as_it_was(array: Any, encoding: Any) -> None:
 def test_an_answer_is_json(answer: Any, full: bool) -> None:
     data = through(wire.answer_to_json(answer, wire.Served(1.0, 2.0, 3.0), full=full))
     assert [one["command"] for one in data["results"]] == [one.index for one in answer.results]
-    assert (data["expires_at"], data["waited"], data["computed"]) == (1.0, 2.0, 3.0)
+    assert (data["expires_at"], data["waited"], data["computed"]) == ("1970-01-01T00:00:01.000Z", 2.0, 3.0)
     assert (data["failure"] is None) == (answer.failure is None)
 
 

@@ -17,7 +17,7 @@ from teletape import shapes
 from teletape.calling import call
 from teletape.dtypes import DType, as_dtype
 from teletape.shape import as_shape
-from teletape.tensor import Tensor
+from teletape.tensor import TensorLike
 from teletape_engine.op import CATALOGUE
 
 __all__ = [
@@ -177,7 +177,7 @@ def get(identifier: Any) -> Any:
     Raises:
         ValueError: No initializer has the name, or it is none of these.
     """
-    if isinstance(identifier, np.ndarray | Tensor):
+    if isinstance(identifier, np.ndarray | TensorLike):
         return Constant(identifier)
     found = _BY_NAME.get(identifier) if isinstance(identifier, str) else identifier
     if inspect.isclass(found) and issubclass(found, Initializer):

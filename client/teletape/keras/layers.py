@@ -16,7 +16,7 @@ from teletape.keras import activations, initializers, names
 from teletape.keras.variable import Variable
 from teletape.shape import as_shape
 from teletape.shapes import cast
-from teletape.tensor import EagerTensor, Tensor
+from teletape.tensor import EagerTensor, TensorLike
 from teletape.variable import Variable as Watched
 
 __all__ = ["Dense", "Layer"]
@@ -233,7 +233,7 @@ class Layer:
         """The arguments of `call`: arrays as tensors, floating ones in the layer's dtype."""
         args, kwargs = nest.map_structure(self._input, (args, kwargs))
         for arg in nest.flatten(args):
-            if arg is not None and not isinstance(arg, Tensor):
+            if arg is not None and not isinstance(arg, TensorLike):
                 raise ValueError(
                     "Only input tensors may be passed as positional arguments. The following argument value should be "
                     f"passed as a keyword argument: {arg} (of type {type(arg)})"
@@ -249,7 +249,7 @@ class Layer:
         if isinstance(x, np.ndarray | np.generic):
             own = as_dtype(x.dtype)
             return constant(x, dtype=self._dtype if own.is_floating else own)
-        if not isinstance(x, Tensor) or self._ready(x):
+        if not isinstance(x, TensorLike) or self._ready(x):
             return x
         return cast(x, self._dtype)
 

@@ -9,7 +9,7 @@ from teletape.dtypes import DType, as_dtype
 from teletape.keras import initializers, names
 from teletape.shape import as_shape
 from teletape.shapes import cast
-from teletape.tensor import Tensor
+from teletape.tensor import TensorLike
 from teletape.variable import Variable as Watched
 
 
@@ -93,7 +93,7 @@ class Variable(Watched):
         Raises:
             ValueError: The shapes differ.
         """
-        value = cast(value, self.dtype) if isinstance(value, Tensor) else convert_to_tensor(value, self.dtype)
+        value = cast(value, self.dtype) if isinstance(value, TensorLike) else convert_to_tensor(value, self.dtype)
         if value.shape != self.shape:
             raise ValueError(
                 "The shape of the target variable and the shape of the target value in `variable.assign(value)` must "

@@ -30,6 +30,7 @@ from teletape.wire.json import (
     batch_from_json,
     batch_to_json,
     parse_json,
+    timestamp,
 )
 from teletape.wire.tensor_json import tensor_from_json, tensor_to_json
 
@@ -60,4 +61,5 @@ __all__ = [
     "parse_json",
     "tensor_from_json",
     "tensor_to_json",
+    "timestamp",
 ]

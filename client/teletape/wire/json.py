@@ -7,6 +7,7 @@ infinities, [re, im]), and a tensor {"dtype", "shape", "data"} or a bare nested 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -251,7 +252,7 @@ def answer_to_json(
 
     Args:
         answer: What the batch gave.
-        served: What the server says beside it; its time is given as Unix seconds.
+        served: What the server says beside it; its time in words (`timestamp`).
         full: All elements of every tensor; else the first `PREVIEW` of a larger one.
         encoding: None, or "base64" for whole tensors.
     """
@@ -265,7 +266,10 @@ def answer_to_json(
         facts = {f.name: getattr(failure, f.name) for f in dataclasses.fields(failure)}
         versions = [{"id": name, "version": version} for name, version in failure.versions.items()]
         out["failure"] = {"command": facts.pop("index")} | facts | {"versions": versions}
-    return out if served is None else out | served._asdict()
+    if served is None:
+        return out
+    ends = None if served.expires_at is None else timestamp(served.expires_at)
+    return out | {"expires_at": ends, "waited": served.waited, "computed": served.computed}
 
 
 def _result_to(result: Result, elements: int | None, encoding: str | None) -> dict[str, Any]:
@@ -291,3 +295,13 @@ def _fetched_to(result: Fetched, elements: int | None, encoding: str | None) -> 
 
 def _spec_to(spec: Spec) -> dict[str, Any]:
     return {"dtype": NAMES[spec.dtype], "shape": list(spec.shape)}
+
+
+def timestamp(seconds: float) -> str:
+    """A time as RFC 3339 in UTC, to the millisecond.
+
+    Args:
+        seconds: Unix time.
+    """
+    time = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -109,6 +109,7 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
         Sample((), {"limit": 0}),
     ],
     op_type="Range",
+    workspace=lambda **attrs: 2 * 8 * _range_spec(**attrs).size,
     name="range",
 )
 def range_(xp: Any, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None) -> Any:
@@ -168,6 +169,7 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2,), (2,), num=0),
     ],
     op_type="LinSpace",
+    workspace=lambda start, stop, *, num, axis: 3 * 8 * num * start.size,
     tf=("linspace",),
     like=(0, 0),
 )
@@ -233,6 +235,7 @@ def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample(np.array([[0, 2]]), depth=4, axis=1, dtype=_I32),
     ],
     op_type="OneHot",
+    workspace=lambda indices, *, depth, **_: 2 * indices.size * depth,
     tf=("one_hot",),
 )
 def one_hot(

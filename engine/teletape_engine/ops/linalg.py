@@ -8,7 +8,7 @@ from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.complex import conj
 from teletape_engine.rules import align, sum_to
-from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, shape_text, wide
+from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, half_bytes, shape_text, wide
 
 
 def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:

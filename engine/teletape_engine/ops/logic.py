@@ -201,7 +201,7 @@ def _nonzero_spec(x: Spec) -> Spec:
     samples=[Sample((_T,), {}), sample(np.array([0.0, 1.5, 0.0, -2.0])), Sample((np.array(True),), {})],
     op_type="Where",
     dynamic=True,
-    workspace=lambda x: x.size,
+    workspace=lambda x: x.size + 8 * x.size * x.ndim,
 )
 def nonzero(xp: Any, x: Any) -> Any:
     """Where x is not zero (or true): int64 [n, rank], one row of indices for each, in row-major order.

@@ -17,7 +17,15 @@ from teletape_engine.ops.nn import check_axis, log_softmax, shifted, softmax
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shape import broadcast_to, expand_dims
 from teletape_engine.rules import batch_all, composite, sum_to
-from teletape_engine.spec import FLOATING, INDEX, KERNEL_NAMES, Spec, broadcast, shape_text, wide
+from teletape_engine.spec import (
+    FLOATING,
+    INDEX,
+    KERNEL_NAMES,
+    Spec,
+    broadcast,
+    shape_text,
+    wide_bytes,
+)
 
 
 # ------------------------------------------------------------------------------------------------------------ softmax

@@ -31,7 +31,14 @@ def sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
 
 
-@elementwise(lambda y: -0.5 * y * y * y, op_type="Rsqrt", temporaries=1, tf=("math.rsqrt",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
+@elementwise(
+    lambda y: -0.5 * y * y * y,
+    op_type="Rsqrt",
+    temporaries=1,
+    tf=("math.rsqrt",),
+    dtypes=DIFFERENTIABLE,
+    domain=(0.2, 2.0),
+)
 def rsqrt(xp: Any, x: Any) -> Any:
     """1/√x, elementwise; inf at zero."""
     return xp.reciprocal(xp.sqrt(x))
@@ -128,20 +135,33 @@ def atan(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda y: y * (1 - y), op_type="Sigmoid", temporaries=1, tf=("sigmoid", "math.sigmoid", "nn.sigmoid"), dtypes=DIFFERENTIABLE
+    lambda y: y * (1 - y),
+    op_type="Sigmoid",
+    temporaries=1,
+    tf=("sigmoid", "math.sigmoid", "nn.sigmoid"),
+    dtypes=DIFFERENTIABLE,
 )
 def sigmoid(xp: Any, x: Any) -> Any:
     """1 / (1 + e⁻ˣ), elementwise."""
     return 1 / (1 + xp.exp(-x))
 
 
-@elementwise(lambda x: sigmoid(x), op_type="Softplus", temporaries=1, tf=("math.softplus", "nn.softplus"), dtypes=FLOATING)
+@elementwise(
+    lambda x: sigmoid(x), op_type="Softplus", temporaries=1, tf=("math.softplus", "nn.softplus"), dtypes=FLOATING
+)
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), elementwise, without overflow."""
     return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
 
 
-@elementwise(lambda x: 2 / math.sqrt(math.pi) * exp(-x * x), op_type="Erf", temporaries=3, args="x", tf=("math.erf",), dtypes=FLOATING)
+@elementwise(
+    lambda x: 2 / math.sqrt(math.pi) * exp(-x * x),
+    op_type="Erf",
+    temporaries=3,
+    args="x",
+    tf=("math.erf",),
+    dtypes=FLOATING,
+)
 def erf(xp: Any, x: Any) -> Any:
     """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
 

@@ -12,7 +12,7 @@ from teletape_engine.ops.math import erf, exp, sigmoid, step, tanh
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shape import broadcast_to, reshape
 from teletape_engine.rules import batch_axes, composite, elementwise
-from teletape_engine.spec import FLOATING, HALF, INTEGER, NUMERIC, Spec, shape_text, wide
+from teletape_engine.spec import FLOATING, INTEGER, NUMERIC, Spec, half_bytes, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
 
@@ -28,7 +28,13 @@ def relu(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda y: step(y) * step(6 - y), op_type="Relu6", temporaries=1, args="features", tf=("nn.relu6",), dtypes=REAL, domain=(-3.0, 9.0)
+    lambda y: step(y) * step(6 - y),
+    op_type="Relu6",
+    temporaries=1,
+    args="features",
+    tf=("nn.relu6",),
+    dtypes=REAL,
+    domain=(-3.0, 9.0),
 )
 def relu6(xp: Any, x: Any) -> Any:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""

@@ -27,7 +27,9 @@ from teletape_engine.spec import (
     Spec,
     axes_in,
     axis_in,
+    half_bytes,
     wide,
+    wide_bytes,
 )
 
 REAL = FLOATING | INTEGER

@@ -1,0 +1,122 @@
+"""Trains a two-layer network on scikit-learn's handwritten digits, written as one writes it for TensorFlow.
+
+    make demo                                  # through a server on loopback
+    python examples/digits.py                  # inside this process; TELETAPE_URL=http://… for a server
+
+Prints the test accuracy and the requests a training step took, and draws the loss curve and, for four images, the
+gradient of the loss with respect to the pixels. Exits with 1 if the accuracy or the requests miss their marks.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import teletape as tf
+
+try:
+    import matplotlib
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    from tqdm import tqdm
+except ImportError as error:
+    raise SystemExit(f"{error.name} is missing: pip install 'teletape[demo]'") from error
+
+matplotlib.use("agg")
+from matplotlib import pyplot  # noqa: E402  # after the choice of a backend that needs no screen
+
+HIDDEN, BATCH, EPOCHS, RATE = 64, 64, 15, 0.5
+ACCURACY, REQUESTS_A_STEP = 0.95, 1.0
+SHOWN = 4
+
+
+def network(x: tf.Tensor, w1: tf.Variable, b1: tf.Variable, w2: tf.Variable, b2: tf.Variable) -> tf.Tensor:
+    """Scores [n, 10] of images [n, 64]."""
+    return tf.nn.relu(x @ w1 + b1) @ w2 + b2
+
+
+def main() -> int:
+    """Trains, reports, draws; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("out/digits.png"), help="where the picture goes")
+    args = parser.parse_args()
+
+    images, labels = load_digits(return_X_y=True)
+    images = (images / 16.0).astype(np.float32)
+    x_train, x_test, y_train, y_test = train_test_split(
+        images, labels.astype(np.int32), test_size=0.2, random_state=0, stratify=labels
+    )
+    print(f"{len(images)} images of handwritten digits: {len(x_train)} to train on, {len(x_test)} held out")
+
+    tf.random.set_seed(0)
+    order = np.random.default_rng(0)
+    w1 = tf.Variable(tf.random.normal([64, HIDDEN], stddev=0.18), name="w1")
+    b1 = tf.Variable(tf.zeros([HIDDEN]), name="b1")
+    w2 = tf.Variable(tf.random.normal([HIDDEN, 10], stddev=0.18), name="w2")
+    b2 = tf.Variable(tf.zeros([10]), name="b2")
+    weights = [w1, b1, w2, b2]
+
+    session = tf.session()
+    tf.sync()
+    before = session.requests
+    losses = []
+    steps = EPOCHS * (len(x_train) // BATCH)
+    with tqdm(total=steps, desc="training", unit="step", file=sys.stdout, mininterval=0.5) as bar:
+        for _ in range(EPOCHS):
+            shuffled = order.permutation(len(x_train))
+            for start in range(0, len(x_train) - BATCH + 1, BATCH):
+                rows = shuffled[start : start + BATCH]
+                x, y = tf.constant(x_train[rows]), tf.constant(y_train[rows])
+                with tf.GradientTape() as tape:
+                    scores = network(x, *weights)
+                    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores))
+                for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+                    weight.assign_sub(RATE * gradient)
+                losses.append(float(loss))  # one read a step: one request
+                bar.update()
+    a_step = (session.requests - before) / steps
+
+    predicted = tf.argmax(network(tf.constant(x_test), *weights), axis=1).numpy()
+    accuracy = float(np.mean(predicted == y_test))
+    draw(x_test[:SHOWN], y_test[:SHOWN], weights, losses, args.out)
+    print(f"test accuracy {accuracy:.3f} (mark: {ACCURACY})")
+    print(f"requests a training step {a_step:.2f} (mark: {REQUESTS_A_STEP})")
+    print(f"picture {args.out}")
+    return 0 if accuracy >= ACCURACY and a_step <= REQUESTS_A_STEP else 1
+
+
+def draw(x: np.ndarray, y: np.ndarray, weights: list[tf.Variable], losses: list[float], out: Path) -> None:
+    """The loss curve, and each image beside the gradient of its loss with respect to its pixels."""
+    pixels = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(pixels)
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant(y), logits=network(pixels, *weights))
+    gradient = tape.gradient(loss, pixels).numpy()
+
+    figure = pyplot.figure(figsize=(10, 4.5), layout="constrained")
+    grid = figure.add_gridspec(2, 2 + SHOWN)
+    curve = figure.add_subplot(grid[:, :2])
+    curve.plot(losses, color="0.7", linewidth=0.8, label="each step")
+    window = 22
+    curve.plot(
+        np.arange(window - 1, len(losses)), np.convolve(losses, np.ones(window) / window, "valid"), label="mean of an epoch"
+    )
+    curve.set(xlabel="training step", ylabel="cross-entropy", title="loss", yscale="log")
+    curve.legend()
+    for i in range(len(x)):
+        image = figure.add_subplot(grid[0, 2 + i])
+        image.imshow(x[i].reshape(8, 8), cmap="gray_r")
+        image.set(title=f"a {y[i]}", xticks=[], yticks=[])
+        heat = figure.add_subplot(grid[1, 2 + i])
+        limit = float(np.abs(gradient[i]).max()) or 1.0
+        heat.imshow(gradient[i].reshape(8, 8), cmap="coolwarm", vmin=-limit, vmax=limit)
+        heat.set(title="d loss / d pixel", xticks=[], yticks=[])
+        heat.title.set_fontsize("small")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=120)
+    pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Writes docs/reference.md from the catalogue: `python scripts/reference.py`, or with --check tells whether it is current."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import teletape_engine.ops  # fills the catalogue
+from teletape_engine.describe import catalogue
+from teletape_engine.op import CATALOGUE
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+HEAD = """\
+# The ops
+
+Written by `make reference` from the catalogue; a test holds it current. For each op: its name on the wire, TensorFlow's
+names for it in the SDK, what it takes, and for each input whether it has a gradient and what a tape keeps for it.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    described = {one["name"]: one for one in catalogue()}
+    parts = [HEAD]
+    for family in teletape_engine.ops.__all__:
+        module = f"teletape_engine.ops.{family}"
+        names = [name for name, op in CATALOGUE.items() if (op.expand or op.forward).__module__ == module]
+        if names:
+            parts.append(f"## {family}\n\n")
+            parts += [entry(described[name]) for name in names]
+    return "".join(parts).rstrip() + "\n"
+
+
+def entry(op: dict[str, Any]) -> str:
+    """One op."""
+    inputs = f"*{op['inputs'][0]}" if op["variadic"] else ", ".join(op["inputs"])
+    attributes = op["attributes"]
+    shown = [
+        name if name in attributes["required"] else f"{name}={schema.get('default')!r}"
+        for name, schema in attributes["properties"].items()
+    ]
+    signature = ", ".join([one for one in (inputs, ("*, " if shown else "") + ", ".join(shown)) if one])
+    names = ", ".join(f"`{name}`" for name in op["tensorflow"])
+    lines = [f"### {op['name']}({signature})\n", f"{op['documentation']}\n"]
+    facts = [f"type {op['op_type']}"] + ([names] if names else []) + (["made of other ops"] if op["composite"] else [])
+    if not op["composite"]:
+        facts += [f"gradient of {name}: {_told(one)}" for name, one in op["gradients"].items()]
+    lines.append(f"*{' · '.join(facts)}*\n")
+    return "\n".join(lines) + "\n"
+
+
+def _told(gradient: dict[str, Any]) -> str:
+    words = {"none": "None", "not_registered": "LookupError", "dense": "dense", "slices": "IndexedSlices on axis 0"}
+    kept = ", ".join(gradient["keeps"])
+    return words[gradient["kind"]] + (f", keeps {kept}" if kept else "")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(0 if PAGE.read_text() == page() else "docs/reference.md is not current: make reference")
+    PAGE.write_text(page())

@@ -1,0 +1,97 @@
+"""The command `teletape`: `teletape serve` starts the server and prints where it is."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Sequence
+
+from teletape_server.settings import Settings, SettingsError
+
+_USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] [--data-dir FOLDER] ...\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status (2: wrong arguments or settings)."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] in (["-h"], ["--help"]):
+        print(_USAGE + "teletape serve --help lists every setting.")
+        return 0
+    if given[:1] != ["serve"]:
+        print(_USAGE + f"teletape: no such command: {' '.join(given[:1]) or '(none)'}; there is serve", file=sys.stderr)
+        return 2
+    try:
+        settings = Settings.load(given[1:], os.environ)
+    except SettingsError as error:
+        print(f"teletape: {error}", file=sys.stderr)
+        return 2
+    return serve(settings)
+
+
+def serve(settings: Settings) -> int:
+    """Serves until it is told to stop; returns the exit status."""
+    try:
+        # Here, and not at the top: a worker process runs this file again, and needs none of it.
+        import uvicorn
+
+        from teletape_server.app import create_app
+    except ImportError as error:
+        print(f"teletape: the server needs more: pip install 'teletape[server]' ({error})", file=sys.stderr)
+        return 1
+    logging.basicConfig(
+        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        listener = _listen(settings.host, settings.port)
+    except OSError as error:
+        print(f"teletape: cannot listen on {settings.host} port {settings.port}: {error.strerror}", file=sys.stderr)
+        return 1
+    if not settings.api_keys:
+        logging.getLogger("teletape").warning(
+            "no API keys (TELETAPE_API_KEYS): every user of this machine can use this server and all that is on it"
+        )
+
+    class Server(uvicorn.Server):
+        """Says where it is once it answers."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            print(_greeting(settings, listener), flush=True)
+
+    config = uvicorn.Config(
+        create_app(settings),
+        log_config=None,
+        log_level=settings.log_level,
+        access_log=settings.log_level == "debug",
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        lifespan="on",
+    )
+    with listener:
+        Server(config).run(sockets=[listener])
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return socket.create_server(address[:2], family=family, backlog=2048)
+
+
+def _greeting(settings: Settings, listener: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{listener.getsockname()[1]}"
+    key = f', api_key="{next(iter(settings.api_keys))}\'s key"' if settings.api_keys else ""
+    return f"""\
+Teletape serves at {url} (device {settings.device})
+API page:          {url}/docs
+
+    import teletape as tf
+    tf.connect("{url}"{key})
+    print(tf.constant([1.0, 2.0]) * 2.0)
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Every way the server says no: one table from code to status and title, and application/problem+json (RFC 9457).
+
+The codes of the engine and of the wire are their exceptions' own; those below the line are HTTP's alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+PROBLEM_TYPE: Final = "application/problem+json"
+
+
+class Kind(NamedTuple):
+    """A kind of problem: its HTTP status, and its title."""
+
+    status: int
+    title: str
+
+
+#: 400: not readable. 422: read, and impossible. 409: impossible as things stand now.
+PROBLEMS: Final[dict[str, Kind]] = {
+    "invalid_argument": Kind(422, "Invalid argument"),
+    "unknown_op": Kind(422, "Unknown op"),
+    "bad_attribute": Kind(422, "Bad attribute"),
+    "bad_command": Kind(422, "Bad command"),
+    "unimplemented": Kind(422, "Not available on this device"),
+    "unknown_id": Kind(404, "Unknown id"),
+    "released_id": Kind(410, "Released id"),
+    "id_in_use": Kind(409, "Id in use"),
+    "poisoned": Kind(409, "The value was never made"),
+    "tape_consumed": Kind(409, "The tape has answered already"),
+    "tape_state": Kind(409, "The tape is in another state"),
+    "no_gradient_registered": Kind(422, "No gradient registered"),
+    "gradient_registered": Kind(409, "Gradient declared already"),
+    "structure_mismatch": Kind(409, "Structure mismatch"),
+    "resource_exhausted": Kind(507, "Out of memory"),
+    "sequence_conflict": Kind(409, "Sequence conflict"),
+    "out_of_turn": Kind(409, "Out of turn"),
+    "cancelled": Kind(409, "Cancelled"),
+    "internal": Kind(500, "Internal error"),
+    "malformed_frame": Kind(400, "Malformed frame"),
+    "frame_too_large": Kind(413, "Frame too large"),
+    "unsupported_version": Kind(400, "Unsupported frame version"),
+    "corrupt_frame": Kind(400, "Corrupt frame"),
+    "malformed_json": Kind(400, "Malformed JSON"),
+    # -----------------------------------------------------------------------------------------------------------------
+    "unauthenticated": Kind(401, "Not authenticated"),
+    "foreign_host": Kind(403, "Foreign host"),
+    "foreign_origin": Kind(403, "Foreign origin"),
+    "not_found": Kind(404, "Not found"),
+    "unknown_session": Kind(404, "Unknown session"),
+    "method_not_allowed": Kind(405, "Method not allowed"),
+    "not_acceptable": Kind(406, "Not acceptable"),
+    "too_many_sessions": Kind(409, "Too many sessions"),
+    "session_ended": Kind(410, "Session ended"),
+    "length_required": Kind(411, "Length required"),
+    "body_too_large": Kind(413, "Body too large"),
+    "unsupported_media_type": Kind(415, "Unsupported media type"),
+    "invalid_request": Kind(422, "Invalid request"),
+    "unknown_device": Kind(422, "Unknown device"),
+    "idempotency_conflict": Kind(422, "Idempotency key used for another request"),
+    "incomplete_body": Kind(400, "Incomplete body"),
+    "busy": Kind(429, "Busy"),
+    "shutting_down": Kind(503, "Shutting down"),
+}
+
+
+class Problem(Exception):  # RFC 9457's word for it
+    """A refusal that is the server's own.
+
+    Args:
+        code: A key of `PROBLEMS`.
+        detail: What was asked, what was found, and what to do.
+        headers: HTTP headers to go with it.
+        **details: JSON-able facts that a program may act on.
+    """
+
+    def __init__(self, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **details: Any) -> None:
+        super().__init__(detail)
+        self.kind = PROBLEMS[code]
+        self.code = code
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.details = details
+
+
+def problem_response(
+    code: str,
+    detail: str,
+    *,
+    request_id: str,
+    details: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """The problem as a response; a code that the table lacks is a defect here, and reads as `internal`."""
+    kind = PROBLEMS.get(code, PROBLEMS["internal"])
+    body = {
+        "type": f"urn:teletape:problem:{code}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail,
+        "code": code,
+        "details": dict(details or {}),
+        "instance": f"urn:teletape:request:{request_id}",
+    }
+    content = json.dumps(body, default=str, ensure_ascii=False).encode()
+    return Response(content, kind.status, {**(headers or {}), "x-request-id": request_id}, media_type=PROBLEM_TYPE)

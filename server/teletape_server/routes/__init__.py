@@ -1,0 +1,1 @@
+"""Thin endpoints, one file a resource. What they share is `admission`."""

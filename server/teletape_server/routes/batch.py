@@ -1,0 +1,95 @@
+"""Batches: commands in either form of the wire, executed exactly once."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import APIRouter, Query, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from teletape import wire
+from teletape_server.problems import Problem
+from teletape_server.routes.admission import (
+    Found,
+    answer,
+    declared_length,
+    idempotency_key,
+    sent_type,
+    settings_of,
+    take_body,
+    wanted_type,
+)
+from teletape_server.sessions import Session, Sessions
+
+router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
+
+TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
+
+
+@router.post("/batch", summary="Execute a batch of commands")
+async def batch(
+    request: Request,
+    found: Found,
+    full: bool = Query(False, description="Every element of large tensors in a JSON answer, not the first 1000"),
+    encoding: str = Query("", pattern="^(|base64)$", description="base64: tensors of a JSON answer as raw bytes"),
+) -> Response:
+    """Commands in order, as JSON or as a binary frame; the answer in the form that Accept asks for.
+
+    A failing command stops the batch where it happens: the answer then has a `failure`, and status 200 all the same,
+    since the batch was taken. A retry (a frame with the same client, seq and nonce, or the same Idempotency-Key)
+    gets the first answer again. One that runs for long is answered 202: send the same request again to wait on.
+    """
+    sent = sent_type(request, TYPES)
+    params = {
+        "accept": wanted_type(request, TYPES, sent),
+        "full": full,
+        "encoding": encoding,
+        "idempotency_key": idempotency_key(request),
+    }
+    length = declared_length(request)
+    patience = settings_of(request).patience
+    if sent == wire.FRAME_TYPE:
+        return await _frame(request, found, params, length, patience)
+    sessions: Sessions = request.app.state.sessions
+    room = await take_body(request, found, length)
+    running = sessions.submit(found, "batch", params, content_type=sent, room=room)
+    return await answer(request, found, running, patience=patience if params["idempotency_key"] else None)
+
+
+async def _frame(request: Request, session: Session, params: dict[str, Any], length: int, patience: float) -> Response:
+    """A frame says in its first bytes which batch it is: a retry of one that runs joins it."""
+    settings = settings_of(request)
+    first = await _first(request)
+    prefix = wire.decode_prefix(first, max_header=settings.max_header)
+    if prefix.total_length != length:
+        raise wire.WireError(f"the frame is declared with {prefix.total_length} bytes, Content-Length says {length}")
+    if not prefix.client and prefix.nonce and params["idempotency_key"] is None:
+        params["idempotency_key"] = prefix.nonce.hex()
+    retriable = bool(prefix.client or params["idempotency_key"])
+    key = (prefix.client, prefix.seq, prefix.nonce, *params.values())
+    running = session.batches.get(key) if retriable else None
+    if running is not None:
+        async for _ in request.stream():
+            pass
+    else:
+        sessions: Sessions = request.app.state.sessions
+        room = await take_body(request, session, length, first)
+        running = sessions.submit(session, "batch", params, content_type=wire.FRAME_TYPE, room=room)
+        if retriable:
+            session.batches[key] = running
+            running.reply.add_done_callback(lambda _: session.batches.pop(key, None))
+    return await answer(request, session, running, patience=patience if retriable else None)
+
+
+async def _first(request: Request) -> bytes:
+    """The body's beginning, with the whole prefix if there is one."""
+    first = b""
+    try:
+        async for chunk in request.stream():
+            first += chunk
+            if len(first) >= wire.PREFIX_LENGTH:
+                break
+    except ClientDisconnect:
+        raise Problem("incomplete_body", f"the body ended after {len(first)} bytes: nothing was done") from None
+    return first

@@ -1,0 +1,82 @@
+"""Sessions: make, list, look, extend, attach, cancel, end."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from teletape.wire import timestamp
+from teletape_server.leases import Reason
+from teletape_server.routes.admission import Caller, Found, ask, settings_of
+from teletape_server.schemas import Client, Extension, NewSession, SessionFacts, SessionList, Work
+from teletape_server.sessions import Session, Sessions
+
+router = APIRouter(prefix="/sessions", tags=["sessions"])
+
+
+def _facts(request: Request, session: Session) -> SessionFacts:
+    sessions: Sessions = request.app.state.sessions
+    running = session.host.running
+    first = min(running, key=lambda one: one.total == 0, default=None)
+    return SessionFacts(
+        id=session.id,
+        device=session.host.device,
+        memory_limit=session.memory_limit,
+        bytes_in_use=session.bytes_in_use,
+        created_at=timestamp(session.created_at),
+        expires_at=timestamp(session.lease.expires_at(sessions.clock())),
+        ends_at=timestamp(session.lease.terms.ends),
+        running=Work(requests=len(running), done=first.done if first else 0, total=first.total if first else 0),
+    )
+
+
+@router.post("", status_code=201, summary="Make a session")
+async def make(request: Request, response: Response, owner: Caller, body: NewSession) -> SessionFacts:
+    """A new session: 201. The same id again, with the same device and limit, gives the session there is: 200."""
+    sessions: Sessions = request.app.state.sessions
+    device = body.device or settings_of(request).device
+    session, new = await sessions.create(
+        owner, body.id, device="gpu:0" if device == "gpu" else device, memory_limit=body.memory_limit
+    )
+    response.status_code = 201 if new else 200
+    response.headers["location"] = f"/v1/sessions/{session.id}"
+    return _facts(request, session)
+
+
+@router.get("", summary="List your sessions")
+async def listing(request: Request, owner: Caller) -> SessionList:
+    """Live sessions only; of one that ended its own address tells why."""
+    sessions: Sessions = request.app.state.sessions
+    return SessionList(sessions=[_facts(request, one) for one in sessions.of(owner)])
+
+
+@router.get("/{session}", summary="Look at a session")
+async def look(request: Request, found: Found) -> SessionFacts:
+    """Does not count as work: a session that is only looked at ends all the same."""
+    return _facts(request, found)
+
+
+@router.post("/{session}/extend", summary="Keep a session")
+async def extend(request: Request, found: Found, body: Extension) -> SessionFacts:
+    """Keeps it for at least so many seconds from now, idle or not, within the server's greatest age."""
+    found.lease.extend(request.app.state.sessions.clock(), body.seconds)
+    return _facts(request, found)
+
+
+@router.post("/{session}/attach", summary="Join a session as a client", response_model=Client)
+async def attach(request: Request, found: Found) -> Response:
+    """A client has a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
+    return await ask(request, found, "attach", {})
+
+
+@router.post("/{session}/cancel", status_code=202, summary="Stop what runs")
+async def cancel(request: Request, found: Found) -> SessionFacts:
+    """What runs and waits stops before its next command, and is answered with the failure `cancelled`."""
+    found.host.cancel()
+    return _facts(request, found)
+
+
+@router.delete("/{session}", status_code=204, summary="End a session")
+async def end(request: Request, found: Found) -> None:
+    """All that it holds is gone; what runs in it is answered with the problem `session_ended`."""
+    sessions: Sessions = request.app.state.sessions
+    await sessions.end(found, Reason.DELETED, "it was deleted")

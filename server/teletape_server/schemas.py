@@ -1,0 +1,119 @@
+"""Bodies of requests and answers that are JSON by themselves, with an example each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Device = Annotated[str, Field(pattern=r"^(cpu|gpu|gpu:[0-9]{1,3})$", description="cpu, gpu or gpu:N")]
+
+
+class _Body(BaseModel):
+    """Takes the fields that it names, and no others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NewSession(_Body):
+    """A session to be made."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"id": "demo", "device": "cpu"}]})
+
+    id: Annotated[
+        str | None,
+        Field(
+            pattern=r"^(?!s-)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+            description="Your name for it, not beginning with s-; left out: a generated one",
+        ),
+    ] = None
+    device: Device | None = None
+    memory_limit: Annotated[int | None, Field(gt=0, description="Bytes that its arrays may take")] = None
+
+
+class Extension(_Body):
+    """How long a session is to be kept."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seconds": 3600}]})
+
+    seconds: Annotated[float, Field(gt=0, le=366 * 86400, description="From now on, idle or not")]
+
+
+class Work(BaseModel):
+    """What runs in a session."""
+
+    requests: Annotated[int, Field(description="Taken and not yet answered")]
+    done: Annotated[int, Field(description="Commands done by the batch that runs")]
+    total: Annotated[int, Field(description="Commands of that batch; 0: not known yet")]
+
+
+class SessionFacts(BaseModel):
+    """A live session."""
+
+    id: str
+    device: str
+    memory_limit: Annotated[int, Field(description="Bytes that its arrays may take")]
+    bytes_in_use: Annotated[int, Field(description="As of the last answer")]
+    created_at: Annotated[str, Field(description="RFC 3339")]
+    expires_at: Annotated[str, Field(description="RFC 3339: when it ends unless something is asked of it")]
+    ends_at: Annotated[str, Field(description="RFC 3339: when it ends whatever happens")]
+    running: Work
+
+
+class SessionList(BaseModel):
+    """Your live sessions, oldest first."""
+
+    sessions: list[SessionFacts]
+
+
+class Client(BaseModel):
+    """A client's place in a session."""
+
+    client: Annotated[int, Field(description="Its number")]
+    seq: Annotated[int, Field(description="The seq of its first batch")]
+    first_id: Annotated[int, Field(description="The first of the integer ids that are its own")]
+
+
+class Still(BaseModel):
+    """A batch that runs still: send the same request again to wait on."""
+
+    status: str = "running"
+    done: int
+    total: int
+
+
+class Health(BaseModel):
+    """The server answers."""
+
+    status: str = "ok"
+
+
+class Info(BaseModel):
+    """What this server speaks and allows."""
+
+    name: str = "teletape"
+    version: str
+    frame_versions: list[int]
+    content_types: list[str]
+    features: list[str]
+    catalogue: Annotated[str, Field(description="Digest of the ops: equal digests, equal ops")]
+    limits: dict[str, float]
+
+
+class Devices(BaseModel):
+    """Where sessions can compute."""
+
+    devices: list[str]
+    default: str
+
+
+class ProblemBody(BaseModel):
+    """A refusal (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: Annotated[str, Field(description="What was asked, what was found, and what to do")]
+    code: Annotated[str, Field(description="For programs; docs/protocol.md lists them")]
+    details: dict[str, Any]
+    instance: Annotated[str, Field(description="Which request it was")]

@@ -1,0 +1,140 @@
+"""Specs are interned; dtypes, broadcasting and axes follow NumPy's rules and speak TensorFlow's words."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis.extra import numpy as hnp
+
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import (
+    BFLOAT16,
+    DTYPES,
+    KERNEL_NAMES,
+    WEAK,
+    Spec,
+    axes_in,
+    axis_in,
+    broadcast,
+    dtype_of,
+    half_bytes,
+    weak_dtype,
+    wide,
+    wide_bytes,
+)
+
+F32 = DTYPES["float32"]
+
+
+def test_one_shape_and_dtype_is_one_object():
+    assert Spec.of((2, 3), F32) is Spec.of((2, 3), np.dtype("float32"))
+    assert Spec.of((2, 3), F32) is not Spec.of((3, 2), F32)
+    assert pickle.loads(pickle.dumps(Spec.of((2,), F32))) is Spec.of((2,), F32)  # noqa: S301  # our own bytes
+
+
+def test_an_array_from_another_process_has_our_dtype():
+    copied = pickle.loads(pickle.dumps(np.dtype("bool")))  # noqa: S301  # our own bytes
+    assert Spec.of((3, 1, 4, 1, 5), copied).dtype is DTYPES["bool"]
+
+
+def test_specs_from_many_threads_are_one_object():
+    found, start = [], threading.Barrier(8)
+
+    def make():
+        start.wait()
+        found.append([Spec.of((n, 77), F32) for n in range(200)])
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert all(a is b for other in found for a, b in zip(found[0], other, strict=True))
+
+
+def test_what_a_spec_knows():
+    spec = Spec.of((2, 3), F32)
+    assert (spec.ndim, spec.size, spec.nbytes, spec.differentiable) == (2, 6, 24, True)
+    assert repr(spec) == "float32[2, 3]"
+    assert not spec.with_dtype(DTYPES["int64"]).differentiable
+    assert spec.with_shape(()).size == 1
+    assert Spec.of((10**12, 10**12), F32).nbytes == 4 * 10**24  # no wrap-around
+
+
+def test_dtypes_by_name_and_by_numpy():
+    assert dtype_of("float32") is F32
+    assert dtype_of(np.float32) is F32
+    assert dtype_of(np.dtype(">f4").newbyteorder("=")) is F32
+    assert dtype_of("bfloat16") is BFLOAT16
+    for bad in ("float31", "object", np.dtype("U3"), None, 3):
+        with pytest.raises(InvalidArgumentError, match="unknown dtype"):
+            dtype_of(bad)
+
+
+def test_every_dtype_has_a_kernel_name():
+    assert set(KERNEL_NAMES) == set(DTYPES.values())
+    assert KERNEL_NAMES[DTYPES["float16"]] == "half"
+
+
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=4))
+def test_broadcast_is_numpys(shapes):
+    a, b = shapes.input_shapes
+    assert broadcast(a, b) == shapes.result_shape
+
+
+@given(hnp.array_shapes(min_dims=0, max_dims=3, max_side=3), hnp.array_shapes(min_dims=0, max_dims=3, max_side=3))
+def test_broadcast_refuses_what_numpy_refuses(a, b):
+    try:
+        expected = np.broadcast_shapes(a, b)
+    except ValueError:
+        with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[.*\] vs\. \[.*\]"):
+            broadcast(a, b)
+    else:
+        assert broadcast(a, b) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "beside", "expected"),
+    [
+        (int, "float16", "float16"),
+        (int, "complex64", "complex64"),
+        (float, "bfloat16", "bfloat16"),
+        (complex, "complex64", "complex64"),
+        (bool, "bool", "bool"),
+        (int, None, "int32"),
+        (float, None, "float32"),
+        (complex, None, "complex128"),
+        (bool, None, "bool"),
+    ],
+)
+def test_a_python_number_takes_the_dtype_beside_it(kind, beside, expected):
+    assert weak_dtype(WEAK[kind], beside and DTYPES[beside]) is DTYPES[expected]
+
+
+@pytest.mark.parametrize(("kind", "beside"), [(float, "int32"), (complex, "float32"), (int, "bool"), (bool, "float32")])
+def test_a_python_number_that_does_not_fit(kind, beside):
+    with pytest.raises(InvalidArgumentError, match=f"a Python {kind.__name__} cannot take the dtype {beside}"):
+        weak_dtype(WEAK[kind], DTYPES[beside])
+
+
+def test_axes():
+    assert axis_in(-1, 3) == 2
+    assert axes_in(None, 3) == (0, 1, 2)
+    assert axes_in((-1, 0), 3) == (0, 2)
+    assert axes_in((), 3) == ()
+    with pytest.raises(InvalidArgumentError, match=r"axis 3 is out of range for 3 axes: it must be in \[-3, 3\)"):
+        axis_in(3, 3)
+    with pytest.raises(InvalidArgumentError, match="duplicate dimension: 2"):
+        axes_in((2, -1), 3)
+    with pytest.raises(InvalidArgumentError, match=r"Invalid reduction dimension \(-1 for input with 0 dimension"):
+        axes_in(-1, 0)
+
+
+def test_sixteen_bit_floats_are_summed_in_float32():
+    half = Spec.of((10,), DTYPES["float16"])
+    assert wide(half.dtype) is F32
+    assert wide(DTYPES["float64"]) is DTYPES["float64"]
+    assert (wide_bytes(half), half_bytes(half, 2)) == (40, 80)
+    assert (wide_bytes(Spec.of((10,), F32), 2), half_bytes(Spec.of((10,), F32))) == (80, 0)
