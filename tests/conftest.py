@@ -5,9 +5,13 @@ A fixture goes here when two test modules or more use it; before that it lives b
 
 import importlib.util
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from serving import Server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,3 +58,35 @@ def without_gpu() -> str | None:
 
 
 OBSTACLES: dict[str, Callable[[], str | None]] = {"browser": without_browser, "gpu": without_gpu}
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """The address of a server without keys, with the settings that a user gets; tests share it."""
+    from serving import Server
+
+    from teletape_server.settings import Settings
+
+    with Server(Settings(sessions_per_key=1000, sessions=1000)).running() as server:
+        yield server.url
+
+
+@pytest.fixture
+def server() -> "Iterator[Server]":
+    """A server of the test's own, with keys and small limits."""
+    from serving import KEYS, Server
+
+    from teletape_server.settings import Settings
+
+    settings = Settings(
+        api_keys=KEYS,
+        memory_limit=64 << 20,
+        max_body=16 << 20,
+        sessions_per_key=3,
+        sessions=5,
+        idle_limit=60.0,
+        max_age=600.0,
+        patience=0.05,
+    )
+    with Server(settings).running() as one:
+        yield one

@@ -1,18 +1,16 @@
 """Teletape: gradients as a service. `import teletape as tf`, and a program written for tf.GradientTape runs on it.
 
-    tf.connect("https://gpu-box:8470", api_key="…")   # leave it out: the same engine, inside this process
+tf.connect("https://gpu-box:8470", api_key="…")   # leave it out: the same engine, inside this process
 """
 
 from __future__ import annotations
 
+import builtins as _builtins
 import sys as _sys
 from types import ModuleType as _Module
 from typing import Any as _Any
 
-from teletape import data, dtypes, errors, keras, nest, random
-from teletape import nn as _nn
-from teletape import operators as _operators
-from teletape import shapes as _shapes
+from teletape import data, debugging, dtypes, errors, keras, nest, random
 from teletape.calling import constant, convert_to_tensor
 from teletape.dtypes import (
     DType,
@@ -36,17 +34,66 @@ from teletape.dtypes import (
     uint32,
     uint64,
 )
-from teletape.functions import derived as _derived
 from teletape.logs import get_logger
 from teletape.module import Module
 from teletape.names import name_scope
 from teletape.session import connect, current
 from teletape.shape import TensorShape
 from teletape.slices import IndexedSlices
+from teletape.surface import surface as _surface
 from teletape.tape import GradientTape, UnconnectedGradients
 from teletape.tensor import Tensor
 from teletape.tracing import function
 from teletape.variable import Variable
+
+__all__ = [
+    "DType",
+    "GradientTape",
+    "IndexedSlices",
+    "Module",
+    "NotDifferentiable",
+    "Tensor",
+    "TensorShape",
+    "UnconnectedGradients",
+    "Variable",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "complex64",
+    "complex128",
+    "connect",
+    "constant",
+    "convert_to_tensor",
+    "data",
+    "debugging",
+    "double",
+    "dtypes",
+    "errors",
+    "executing_eagerly",
+    "float16",
+    "float32",
+    "float64",
+    "function",
+    "get_logger",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "keras",
+    "name_scope",
+    "nest",
+    "newaxis",
+    "no_gradient",
+    "random",
+    "session",
+    "string",
+    "sync",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 
 __version__ = "0.1.0"
 
@@ -81,7 +128,7 @@ def session() -> _Any:
     return current()
 
 
-def executing_eagerly() -> bool:  # noqa: F811  # the builtin's annotation, not tf.bool
+def executing_eagerly() -> _builtins.bool:
     """True: every op means what TensorFlow's eager one does."""
     return True
 
@@ -102,22 +149,5 @@ def _place(path: str, thing: _Any) -> None:
     setattr(_namespace(parent) if parent else _sys.modules[__name__], last, thing)
 
 
-_BY_HAND: dict[str, _Any] = {
-    **{name: getattr(_shapes, name) for name in _shapes.PUBLIC},
-    "slice": _shapes.slice_,
-    "linalg.eye": _shapes.eye,
-    "math.zeros_like": _shapes.zeros_like,
-    "raw_ops.no_gradient": lambda input, T=None, name=None: _operators.call(_operators.CATALOGUE["no_gradient"], (input,)),
-    "autodiff.GradientTape": GradientTape,
-    "nn.softmax": _nn.softmax,
-    "math.softmax": _nn.softmax,
-    "nn.log_softmax": _nn.log_softmax,
-    "math.log_softmax": _nn.log_softmax,
-    "nn.softmax_cross_entropy_with_logits": _nn.softmax_cross_entropy_with_logits,
-    "nn.sparse_softmax_cross_entropy_with_logits": _nn.sparse_softmax_cross_entropy_with_logits,
-    "nn.sigmoid_cross_entropy_with_logits": _nn.sigmoid_cross_entropy_with_logits,
-    "nn.embedding_lookup": _nn.embedding_lookup,
-}
-for _path, _thing in {**_derived(), **_BY_HAND}.items():
-    if _thing is not None:
-        _place(_path, _thing)
+for _path, _thing in _surface().items():
+    _place(_path, _thing)

@@ -38,9 +38,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     if isinstance(value, TensorLike):
         tensor = as_tensor(value)
         if wanted is not None and tensor.dtype is not wanted:
-            raise TypeError(
-                f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}."
-            )
+            raise TypeError(f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}.")
         return tensor
     array = host_array(value, wanted)
     if shape is not None:
@@ -59,9 +57,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return EagerTensor(owner.constant(array), owner)
 
 
-def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
-) -> EagerTensor:
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> EagerTensor:
     """A tensor of `value`; tensors stay, variables are read, lists that hold tensors are stacked.
 
     Args:
@@ -86,7 +82,7 @@ def convert_to_tensor(
                 f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
             )
         return as_tensor(value)
-    if isinstance(value, list | tuple) and _holds_tensors(value):
+    if isinstance(value, list | tuple) and holds_tensors(value):
         return _stacked(value, wanted)
     if isinstance(value, TensorShape):
         value = np.array(value.as_list(), np.int32)
@@ -112,10 +108,9 @@ def as_tensor(value: Any) -> EagerTensor:
     return call(CATALOGUE["identity"], (value,))
 
 
-def _holds_tensors(value: Any) -> bool:
-    return any(
-        isinstance(one, TensorLike) or (isinstance(one, list | tuple) and _holds_tensors(one)) for one in value
-    )
+def holds_tensors(value: Any) -> bool:
+    """Whether a (nested) list has a tensor or variable in it."""
+    return any(isinstance(one, TensorLike) or (isinstance(one, list | tuple) and holds_tensors(one)) for one in value)
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
@@ -126,7 +121,9 @@ def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
 
 def _first_dtype(value: Any) -> DType | None:
     for one in value:
-        found = one.dtype if isinstance(one, TensorLike) else _first_dtype(one) if isinstance(one, list | tuple) else None
+        found = (
+            one.dtype if isinstance(one, TensorLike) else _first_dtype(one) if isinstance(one, list | tuple) else None
+        )
         if found is not None:
             return found
     return None
@@ -179,7 +176,7 @@ def operand(op: Op, arg: Any, beside: Any, *, alone: bool = False) -> Any:
     Raises:
         TypeError: It does not fit.
     """
-    if isinstance(arg, list | tuple) and _holds_tensors(arg):
+    if isinstance(arg, list | tuple) and holds_tensors(arg):
         return _stacked(arg, None)._operand()
     if beside is None:
         return constant(arg)._operand()

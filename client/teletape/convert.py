@@ -22,7 +22,8 @@ def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> 
     """A host array of its own: nothing aliases `value`.
 
     Args:
-        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or what has `__array__`.
+        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or what has
+            `__array__`.
         dtype: The dtype to give it; None: TensorFlow's for the value (int32, float32, bool, complex128, string; arrays
             keep theirs).
         cast: Whether arrays are cast to `dtype` as `tf.constant` does; Python numbers always must fit.
@@ -37,7 +38,9 @@ def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> 
         return _from_python(value, dtype)
     array = getattr(value, "__array__", None)
     if array is None:
-        raise ValueError(f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor.")
+        raise ValueError(
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
+        )
     return _from_array(np.asarray(value), dtype, cast)
 
 
@@ -65,10 +68,10 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
     kind = _kind(leaves)
     if kind == "text":
         if dtype is not None and dtype is not dtypes.string:
-            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {_c_name(dtype)}")
+            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(dtype)}")
         return _text(np.array(leaves, dtype=object).reshape(shape))
     wanted = dtype if dtype is not None else _default(kind, leaves)
-    fits = {
+    holds = {
         "none": True,
         "bool": wanted.is_bool or wanted.is_numeric,
         "int": wanted.is_numeric,
@@ -76,13 +79,13 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
         "complex": wanted.is_complex,
         "array": True,
     }[kind]
-    if not fits:
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {_c_name(wanted)}")
+    if not holds:
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}")
     try:
         with np.errstate(all="ignore"):
             return np.array(leaves, dtype=wanted.np).reshape(shape)
     except OverflowError:
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {_c_name(wanted)}") from None
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}") from None
 
 
 def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
@@ -96,7 +99,9 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
             return (), [value]
         if hasattr(value, "__array__"):
             return _leaves(np.asarray(value))
-        raise ValueError(f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor.")
+        raise ValueError(
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
+        )
     if value and all(type(one) is float or type(one) is int for one in value):
         return (len(value),), list(value)
     shape: tuple[int, ...] | None = None
@@ -114,7 +119,7 @@ def _kind(leaves: list[Any]) -> str:
     found = {_kind_of(one) for one in leaves}
     if len(found) <= 1:
         return found.pop() if found else "none"
-    if "text" in found or ("bool" in found and not isinstance(leaves[0], int | float) or isinstance(leaves[0], bool)):
+    if "text" in found or (("bool" in found and not isinstance(leaves[0], int | float)) or isinstance(leaves[0], bool)):
         raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
     if "array" in found:
         return "array"
@@ -157,6 +162,6 @@ def wrapped(number: int, dtype: np.dtype[Any]) -> int:
     return (number - low) % (high - low + 1) + low
 
 
-def _c_name(dtype: DType) -> str:
+def c_name(dtype: DType) -> str:
     """How TensorFlow's runtime calls a dtype in messages."""
     return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)

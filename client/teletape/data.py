@@ -115,7 +115,7 @@ class Dataset:
         if size < 1:
             raise InvalidArgumentError(f"buffer_size must be greater than zero. It is {size}.")
         # The program's own draw is what tf.random.set_seed makes repeatable.
-        root = operator.index(seed) if seed is not None else random._state.next(None)
+        root = operator.index(seed) if seed is not None else random.next_draw()
         epochs = itertools.repeat(0) if reshuffle_each_iteration is False else itertools.count()
 
         def elements() -> Iterator[Any]:

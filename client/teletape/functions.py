@@ -1,31 +1,31 @@
 """TensorFlow's functions, derived from the catalogue: each op under its TensorFlow names, with TensorFlow's arguments.
 
-What takes shapes, lists or special conversions is written by hand elsewhere (shapes, nn, random) and takes precedence.
+What takes shapes, lists or special conversions is written by hand elsewhere; surface.py puts both together.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from teletape import dtypes
+from teletape.axes import axes
 from teletape.calling import call
 from teletape.dtypes import DType
-from teletape.shapes import axes
 from teletape_engine.attrs import REQUIRED
 from teletape_engine.op import CATALOGUE, Op
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def derived() -> dict[str, Callable[..., Any]]:
-    """Every public TensorFlow name of the catalogue ("math.tanh", "tanh"), with its function."""
+def derived(leave_out: Collection[str] = ()) -> dict[str, Callable[..., Any]]:
+    """The public TensorFlow names of the catalogue ("math.tanh", "tanh") but for some, with their functions."""
     found: dict[str, Callable[..., Any]] = {}
     for op in CATALOGUE.values():
-        if op.tf:
-            function = function_of(op)
-            found.update(dict.fromkeys(op.tf, function))
+        names = [name for name in op.tf if name not in leave_out]
+        if names:
+            found.update(dict.fromkeys(names, function_of(op)))
     return found
 
 
@@ -36,7 +36,9 @@ def function_of(op: Op) -> Callable[..., Any]:
     spelled = dict(zip(attrs, (attr.name for attr in op.schema.attrs), strict=True))
     parameters = [inspect.Parameter(name, _POSITIONAL) for name in arrays]
     parameters += [
-        inspect.Parameter(name, _POSITIONAL, default=inspect.Parameter.empty if attr.default is REQUIRED else attr.default)
+        inspect.Parameter(
+            name, _POSITIONAL, default=inspect.Parameter.empty if attr.default is REQUIRED else attr.default
+        )
         for name, attr in zip(attrs, op.schema.attrs, strict=True)
     ]
     parameters.append(inspect.Parameter("name", _POSITIONAL, default=None))
@@ -87,4 +89,3 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "float": lambda value: float(value),
     "Number": _number,
 }
-

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import pi
 from typing import Any
 
 from teletape import dtypes
 from teletape.calling import call, convert_to_tensor
+from teletape.casting import cast
+from teletape.create import zeros_like
 from teletape.dtypes import DType
 from teletape.operators import truediv
-from teletape.shapes import cast, zeros_like
 from teletape.slices import IndexedSlices
 from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine.op import CATALOGUE
@@ -17,8 +19,9 @@ __all__ = ["add_n", "angle", "complex", "conj", "divide", "imag", "logical_xor",
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y by Python's rules where x has them (a tensor, a number, an array), else as `truediv`."""
-    return x / y if hasattr(x, "__truediv__") else truediv(x, y)
+    """x / y, as the operator does; an x that is no tensor takes the dtype of y."""
+    first = x if isinstance(x, TensorLike) else convert_to_tensor(x, y.dtype if isinstance(y, TensorLike) else None)
+    return first / y
 
 
 def add_n(inputs: Any, name: str | None = None) -> EagerTensor:
@@ -30,7 +33,9 @@ def add_n(inputs: Any, name: str | None = None) -> EagerTensor:
     """
     given = list(inputs)
     if not given:
-        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
+        raise ValueError(
+            "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
     terms = [one if isinstance(one, TensorLike | IndexedSlices) else convert_to_tensor(one) for one in given]
     return call(CATALOGUE["add_n"], terms)
 
@@ -68,7 +73,9 @@ def matmul(
     left = a if isinstance(a, TensorLike) else convert_to_tensor(a)
     right = b if isinstance(b, TensorLike) else convert_to_tensor(b, dtype_hint=left.dtype)
     if output_type is not None and dtypes.as_dtype(output_type) is not left.dtype:
-        raise ValueError(f"matmul: output_type {output_type!r} is not offered for inputs of {left.dtype!r}; cast the result")
+        raise ValueError(
+            f"matmul: output_type {output_type!r} is not offered for inputs of {left.dtype!r}; cast the result"
+        )
     flags = {
         "transpose_a": bool(transpose_a),
         "transpose_b": bool(transpose_b),
@@ -131,16 +138,16 @@ def conj(x: Any, name: str | None = None) -> EagerTensor:
 
 
 def angle(input: Any, name: str | None = None) -> EagerTensor:
-    """The angle in the complex plane, in radians: of real numbers 0, or pi below zero."""
+    """The angle in the complex plane, in radians: of real numbers 0, or pi below zero.
+
+    Raises:
+        TypeError: Integers.
+    """
     tensor = convert_to_tensor(input)
     if tensor.dtype.is_complex:
         return call(CATALOGUE["angle"], (tensor,))
-    below = call(CATALOGUE["less"], (tensor, 0))
-    return cast(below, tensor.dtype) * 3.141592653589793 if tensor.dtype.is_floating else _whole_angle(tensor, below)
-
-
-def _whole_angle(tensor: EagerTensor, below: EagerTensor) -> EagerTensor:
-    return call(CATALOGUE["where"], (below, zeros_like(tensor) + 3, zeros_like(tensor)))
+    made: EagerTensor = cast(call(CATALOGUE["less"], (tensor, 0)), tensor.dtype) * pi
+    return made
 
 
 def _numeric(tensor: EagerTensor) -> DType:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape import dtypes
 from teletape.calling import call, convert_to_tensor
-from teletape.shapes import cast, gather
+from teletape.casting import cast
+from teletape.shapes import gather
 from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
+
+__all__ = [
+    "embedding_lookup",
+    "leaky_relu",
+    "log_softmax",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+]
 
 
 def _axis(name: str, logits: EagerTensor, axis: Any) -> int:
@@ -68,6 +80,14 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
             f"`logits` and `labels` must have the same shape, received ({scores.shape} vs {wanted.shape})."
         )
     return call(CATALOGUE["sigmoid_cross_entropy"], (wanted, scores))
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> EagerTensor:
+    """`features` above zero, `alpha` times them below; integers as float32."""
+    tensor = convert_to_tensor(features)
+    if tensor.dtype.is_integer:
+        tensor = cast(tensor, dtypes.float32)
+    return call(CATALOGUE["leaky_relu"], (tensor,), alpha=alpha)
 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> EagerTensor:

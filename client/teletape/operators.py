@@ -16,8 +16,7 @@ from teletape.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.graph import Literal
 from teletape_engine.op import CATALOGUE
-from teletape_engine.spec import DIFFERENTIABLE
-
+from teletape_engine.spec import DIFFERENTIABLE, NUMERIC
 
 _ARITHMETIC: Final = {
     **{name: name for name in ("add", "sub", "mul", "floordiv", "pow", "matmul")},
@@ -44,7 +43,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
                 return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
         elif kind is EagerTensor and other._session is owner:
             theirs = other._v
-            if not division or mine.spec.dtype is theirs.spec.dtype:
+            if not division or (mine.spec.dtype is theirs.spec.dtype and mine.spec.dtype in NUMERIC):
                 return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs), owner)
         if isinstance(other, IndexedSlices):
             other = as_tensor(other)
@@ -129,15 +128,24 @@ def give_operators(cls: type) -> None:
         setattr(cls, f"__r{python}__", _binary(python, name, reflected=True))
     for python, name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
         setattr(cls, f"__{python}__", _binary(python, name))
-    bits = {"and": ("logical_and", "bitwise_and"), "or": ("logical_or", "bitwise_or"), "xor": ("not_equal", "bitwise_xor")}
+    bits = {
+        "and": ("logical_and", "bitwise_and"),
+        "or": ("logical_or", "bitwise_or"),
+        "xor": ("not_equal", "bitwise_xor"),
+    }
     for python, names in bits.items():
         setattr(cls, f"__{python}__", _logical(*names))
         setattr(cls, f"__r{python}__", _logical(*names, reflected=True))
     for python, name in {"neg": "neg", "abs": "abs"}.items():
         setattr(cls, f"__{python}__", _unary(name))
-    setattr(cls, "__invert__", _invert)
-    setattr(cls, "__eq__", _compare("equal"))
-    setattr(cls, "__ne__", _compare("not_equal"))
+    others = {
+        "__invert__": _invert,
+        "__eq__": _compare("equal"),
+        "__ne__": _compare("not_equal"),
+        "__getitem__": _getitem,
+    }
+    for python, method in others.items():
+        setattr(cls, python, method)
 
 
 def index_spec(key: Any) -> tuple[Any, ...]:
@@ -169,8 +177,8 @@ def _whole(value: Any) -> int:
         return int(value.__index__())
     except (AttributeError, TypeError):
         raise TypeError(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
-            f"valid indices, got {value!r}"
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors "
+            f"are valid indices, got {value!r}"
         ) from None
 
 
@@ -188,4 +196,3 @@ def _mask(key: Any) -> Any:
 
 
 give_operators(TensorLike)
-setattr(TensorLike, "__getitem__", _getitem)

@@ -7,8 +7,8 @@ import threading
 from typing import Any, Final
 
 from teletape import dtypes
+from teletape.axes import lengths
 from teletape.calling import call, convert_to_tensor
-from teletape.shapes import lengths
 from teletape.tensor import EagerTensor
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
@@ -38,6 +38,18 @@ class _State:
 
 
 _state = _State()
+
+
+def next_draw(seed: int | None = None) -> tuple[int, int]:
+    """The key and counter of the program's next draw, which `set_seed` makes repeatable.
+
+    Args:
+        seed: Of the op: draws with one have a key and count of their own.
+
+    Returns:
+        Two int32 numbers, not negative: the inputs of the engine's random ops.
+    """
+    return _state.next(seed)
 
 
 def set_seed(seed: int) -> None:
@@ -81,7 +93,7 @@ def truncated_normal(
 def _scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> EagerTensor:
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
-    dims, (key, counter) = _dims(shape), _state.next(seed)
+    dims, (key, counter) = _dims(shape), next_draw(seed)
     drawn = call(CATALOGUE[op], (key, counter), shape=dims, dtype=wanted.np)
     scaled = drawn if _is(stddev, 1.0) else call(CATALOGUE["mul"], (drawn, spread))
     return scaled if _is(mean, 0.0) else call(CATALOGUE["add"], (scaled, centre))
@@ -105,7 +117,7 @@ def uniform(
         if wanted.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
         maxval = 1
-    dims, (key, counter) = _dims(shape), _state.next(seed)
+    dims, (key, counter) = _dims(shape), next_draw(seed)
     if wanted.is_integer:
         bounds = [convert_to_tensor(one, wanted) for one in (minval, maxval)]
         return call(CATALOGUE["random_uniform_int"], (key, counter, *bounds), shape=dims)
@@ -113,4 +125,5 @@ def uniform(
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
     low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)
-    return drawn * (high - low) + low
+    made: EagerTensor = drawn * (high - low) + low
+    return made

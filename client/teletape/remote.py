@@ -433,7 +433,7 @@ class RemoteSession(Session):
         return "\n".join(lines)
 
     @property
-    def requests(self) -> int:  # type: ignore[override]  # counted by the connection
+    def requests(self) -> int:
         """HTTP requests answered so far."""
         return self._http.requests
 
@@ -457,7 +457,7 @@ class RemoteSession(Session):
     def _send(self, batch: Batch) -> Answer:
         frame = wire.encode_batch(batch)
         body = self._http.frame(f"/v1/sessions/{self.id}/batch", frame.buffers, frame.length, wire.FRAME_TYPE)
-        answer, _ = wire.decode_answer(body)
+        answer, _ = wire.decode_answer(memoryview(body))
         return answer
 
     def _land(self) -> Answer | None:

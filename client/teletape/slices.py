@@ -48,12 +48,17 @@ class IndexedSlices:
     @property
     def shape(self) -> TensorShape:
         """Of the array they are rows of."""
-        return TensorShape(None if self._dense_shape is None else [int(n) for n in self._dense_shape.numpy()])
+        return TensorShape(None if self._dense_shape is None else [int(n) for n in np.asarray(self._dense_shape)])
 
     @property
-    def name(self) -> NoReturn:
-        """Not known to eager tensors."""
-        raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
+    def device(self) -> str:
+        """Of the values."""
+        return self.values.device  # type: ignore[no-any-return]  # a tensor's
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("name", "op", "graph"):
+            raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __str__(self) -> str:
         return printing.slices_str(self.indices, self.values, self.dense_shape)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from teletape import calling, dtypes, logs, nest, session
+from teletape import calling, dtypes, logs, nest, session, shapes
 from teletape.dtypes import DType
 from teletape.slices import IndexedSlices, wrap
 from teletape.tensor import EagerTensor, TensorLike
@@ -27,10 +27,10 @@ class UnconnectedGradients(enum.Enum):
 
 _CONSUMED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 _INSIDE = (
-    "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient than calling "
-    "it outside the context (it causes the gradient ops to be recorded on the tape, leading to increased CPU and memory "
-    "usage). Only call GradientTape.gradient inside the context if you actually want to trace the gradient in order to "
-    "compute higher order derivatives."
+    "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient than "
+    "calling it outside the context (it causes the gradient ops to be recorded on the tape, leading to increased CPU "
+    "and memory usage). Only call GradientTape.gradient inside the context if you actually want to trace the gradient "
+    "in order to compute higher order derivatives."
 )
 
 
@@ -95,7 +95,8 @@ class GradientTape:
         for one in nest.flatten(tensor):
             if not isinstance(one, EagerTensor | Variable | IndexedSlices):
                 raise ValueError(
-                    f"Passed in object {one} of type {type(one).__name__!r}, not tf.Tensor or tf.Variable or ExtensionType."
+                    f"Passed in object {one} of type {type(one).__name__!r}, not tf.Tensor or tf.Variable or "
+                    "ExtensionType."
                 )
             for part in (one.values,) if isinstance(one, IndexedSlices) else (one,):
                 self._watch(part)
@@ -140,9 +141,10 @@ class GradientTape:
         self._of_session().tape_event("reset", self._tape)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched so far, in order of first access."""
+        """The variables watched so far, those made first first."""
         if self._tape is not None:
-            self._watched = tuple(Variable.of(slot) for slot in self._tape.variables.values())
+            slots = sorted(self._tape.variables.values(), key=lambda slot: slot.uid)
+            self._watched = tuple(Variable.of(slot) for slot in slots)
         return self._watched
 
     def gradient(
@@ -179,14 +181,14 @@ class GradientTape:
                 self._pop()
         if target is None:
             raise TypeError(
-                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
-                "differentiated, but received None."
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
+                "be differentiated, but received None."
             )
         targets = _parts([_differentiated(one, "target") for one in nest.flatten(target)])
         flat_sources = [_differentiated(one, "source") for one in nest.flatten(sources)]
         zeros = _zeros(unconnected_gradients)
         owner, tape = self._of_session(), self._tape
-        seeds = None if output_gradients is None else _seeds(target, targets, output_gradients)
+        seeds = None if output_gradients is None else _seeds(targets, output_gradients)
         found: list[Any] = [None] * len(flat_sources)
         asked = [(i, _followed(one)) for i, one in enumerate(flat_sources) if one.dtype is not dtypes.string]
         try:
@@ -221,10 +223,12 @@ def _differentiated(one: Any, what: str) -> Any:
         dtypes.as_dtype(one)
     if one is None or isinstance(one, str | DType):
         raise TypeError(f"Cannot convert the argument `type_value`: {one!r} to a TensorFlow DType.")
-    advice = "tf.constant makes a tensor of it" if what == "target" else "pass the tensor or variable it was computed from"
+    advice = (
+        "tf.constant makes a tensor of it" if what == "target" else "pass the tensor or variable it was computed from"
+    )
     raise TypeError(
-        f"a {what} must be a Tensor, a Variable or IndexedSlices, found {one!r} of type {type(one).__name__}: it has left "
-        f"the program, so the tape cannot know how it was computed; {advice}"
+        f"a {what} must be a Tensor, a Variable or IndexedSlices, found {one!r} of type {type(one).__name__}: it has "
+        f"left the program, so the tape cannot know how it was computed; {advice}"
     )
 
 
@@ -240,20 +244,19 @@ def _followed(one: TensorLike | IndexedSlices) -> Any:
     return one.values._v if isinstance(one, IndexedSlices) else one._v  # type: ignore[attr-defined]  # an EagerTensor
 
 
-def _seeds(target: Any, targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    given = nest.flatten(output_gradients) if not _single(target) else [output_gradients]
-    if _single(target) and isinstance(output_gradients, list | tuple) and len(output_gradients) == 1:
-        given = list(output_gradients)
+def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    given = nest.flatten(output_gradients)
     if len(given) != len(targets):
         raise ValueError(
-            f"output_gradients: {len(targets)} targets need {len(targets)} gradients, found {len(given)}; give one for each "
-            "target, None for ones"
+            f"output_gradients: {len(targets)} targets need as many gradients, found {len(given)}; give a tensor for "
+            "each target (tf.constant makes one of a list), None for ones"
         )
-    return [
-        None if seed is None else calling.convert_to_tensor(seed, dtype_hint=one.dtype)._operand()
-        for seed, one in zip(given, targets, strict=True)
-    ]
+    return [None if seed is None else _seed(seed, one) for seed, one in zip(given, targets, strict=True)]
 
 
-def _single(target: Any) -> bool:
-    return not nest.is_nested(target)
+def _seed(given: Any, target: TensorLike) -> Any:
+    seed = calling.convert_to_tensor(given, dtype_hint=target.dtype)
+    extra = seed.ndim - len(target.shape)
+    if extra > 0 and seed.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away
+        seed = shapes.reshape(seed, seed.shape[extra:])
+    return seed._operand()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,21 @@ class TensorLike:
     __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
     __hash__: Any
 
+    if TYPE_CHECKING:  # operators.py gives them
+
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __getitem__(self, key: Any) -> Any: ...
+
     @property
     def shape(self) -> TensorShape:
         """Static shape."""
@@ -34,6 +49,9 @@ class TensorLike:
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def __int__(self) -> int:
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _operand(self) -> Any:
@@ -165,8 +183,9 @@ class EagerTensor(Tensor):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("astype", "ravel", "transpose", "reshape", "clip", "size", "tolist", "data", "T"):
             raise AttributeError(
-                f"EagerTensor object has no attribute '{name}'. \n        If you are looking for numpy-related methods, "
-                "please run the following:\n        tf.experimental.numpy.experimental_enable_numpy_behavior()\n      "
+                f"EagerTensor object has no attribute '{name}'. \n        If you are looking for numpy-related "
+                "methods, please run the following:\n"
+                "        tf.experimental.numpy.experimental_enable_numpy_behavior()\n      "
             )
         if name in ("name", "op", "graph"):
             raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
@@ -197,6 +216,7 @@ class Reference:
 
 def _foreign(tensor: EagerTensor) -> NoReturn:
     raise InvalidArgumentError(
-        f"a tensor of shape {tensor.shape} belongs to another session than the current one (tf.connect was called since "
-        "it was made): take its values with .numpy() before connecting, and make a tensor of them with tf.constant"
+        f"a tensor of shape {tensor.shape} belongs to another session than the current one (tf.connect was called "
+        "since it was made): take its values with .numpy() before connecting, and make a tensor of them with "
+        "tf.constant"
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from teletape import calling, dtypes, names, printing, session
 from teletape.convert import HostArray
 from teletape.dtypes import DType
-from teletape.shape import TensorShape
-from teletape.tensor import EagerTensor, Reference, Tensor
+from teletape.shape import TensorShape, shape_of
+from teletape.slices import IndexedSlices
+from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine import graph
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import CATALOGUE
 from teletape_engine.spec import shape_text
 
 
@@ -23,14 +25,14 @@ def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any],
 
     def refuse(self: Any, value: Any) -> NoReturn:
         raise RuntimeError(
-            f"`{name} {sign}= value` with `tf.Variable`s is not supported. Use `{name}.{method}` to modify the variable, "
-            f"or `out = {out}` if you need to get a new output Tensor."
+            f"`{name} {sign}= value` with `tf.Variable`s is not supported. Use `{name}.{method}` to modify the "
+            f"variable, or `out = {out}` if you need to get a new output Tensor."
         )
 
     return refuse
 
 
-class Variable(Tensor):
+class Variable(TensorLike):
     """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
 
     Args:
@@ -66,7 +68,7 @@ class Variable(Tensor):
         aggregation: Any = None,
         shape: Any = None,
     ) -> None:
-        if callable(initial_value) and not isinstance(initial_value, Tensor):
+        if callable(initial_value) and not isinstance(initial_value, TensorLike):
             initial_value = initial_value()
         if initial_value is None:
             raise ValueError(
@@ -79,7 +81,7 @@ class Variable(Tensor):
         try:
             value = calling.convert_to_tensor(initial_value, dtype)
         except ValueError as error:
-            if isinstance(initial_value, Tensor):
+            if isinstance(initial_value, TensorLike):
                 raise ValueError(f"initial_value: {error}") from None
             raise
         if shape is not None and not TensorShape(shape).is_compatible_with(value.shape):
@@ -88,7 +90,7 @@ class Variable(Tensor):
                 f"explicitly supplied `shape` argument ({shape})."
             )
         self._session = session.current()
-        self._slot = self._session.variable(value._operand(), trainable=trainable is not False, name=self.name)
+        self._slot = self._session.variable(value._operand(), trainable=trainable is not False, name=self._name + ":0")
         self._kept = None if self._session.local else self._session.keep(self._slot)
         self._slot.owner = weakref.ref(self)
 
@@ -102,6 +104,12 @@ class Variable(Tensor):
             found._session, found._slot, found._kept = session.current(), slot, None
             slot.owner = weakref.ref(found)
         return found
+
+    def _same(self, kind: type[V]) -> V:
+        """Another object for this variable."""
+        made = object.__new__(kind)
+        made._name, made._session, made._slot, made._kept = self._name, self._session, self._slot, self._kept
+        return made
 
     def _operand(self) -> Any:
         if self._session is not session.current():
@@ -119,7 +127,7 @@ class Variable(Tensor):
     @property
     def shape(self) -> TensorShape:
         """Static shape."""
-        return TensorShape(self._slot.spec.shape)
+        return shape_of(self._slot.spec.shape)
 
     @property
     def dtype(self) -> DType:
@@ -131,18 +139,10 @@ class Variable(Tensor):
         """Whether tapes watch it when it is read."""
         return self._slot.trainable
 
-    @property
-    def device(self) -> str:
-        """A device name as TensorFlow writes it."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
-
-    def get_shape(self) -> TensorShape:
-        """The static shape."""
-        return self.shape
-
-    def ref(self) -> Reference:
-        """A hashable stand-in for this variable, for sets and dictionary keys."""
-        return Reference(self)
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with `shape`; ValueError if not."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
 
     def read_value(self) -> EagerTensor:
         """The value now, as a tensor; a tape that is recording watches the variable."""
@@ -166,10 +166,10 @@ class Variable(Tensor):
             value: Of the variable's shape; Python values and arrays take its dtype.
             use_locking: Accepted, without effect.
             name: Accepted, without effect.
-            read_value: Whether to return the variable.
+            read_value: Whether to return anything.
 
         Returns:
-            The variable.
+            Another object for this variable: it holds what the variable holds, also after later assignments.
 
         Raises:
             ValueError: Another shape, or a tensor of another dtype.
@@ -177,8 +177,8 @@ class Variable(Tensor):
         given = self._given(value)
         if given.spec.shape != self._slot.spec.shape:
             raise ValueError(
-                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and the "
-                f"assigned value shape {TensorShape(given.spec.shape)} are incompatible."
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
+                f"the assigned value shape {TensorShape(given.spec.shape)} are incompatible."
             )
         return self._assign(given, "set", read_value)
 
@@ -210,10 +210,28 @@ class Variable(Tensor):
 
     def _assign(self, given: Any, mode: str, read_value: bool) -> Any:
         self._session.assign(self._slot, given, mode)
-        return self if read_value else None
+        return self._same(_UnreadVariable) if read_value else None
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Adds IndexedSlices to the rows that they name; rows named twice count twice.
+
+        Raises:
+            TypeError: `sparse_delta` is no IndexedSlices.
+        """
+        return self.assign_add(self._spread(sparse_delta))
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtracts IndexedSlices from the rows that they name; see `scatter_add`."""
+        return self.assign_sub(self._spread(sparse_delta))
+
+    def _spread(self, delta: Any) -> EagerTensor:
+        if not isinstance(delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
+        rows = self._slot.spec.shape[0]
+        return calling.call(CATALOGUE["unsorted_segment_sum"], (delta.values, delta.indices), num_segments=rows)
 
     def __hash__(self) -> int:
-        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+        raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
 
     def __bool__(self) -> bool:
         return bool(self.read_value())
@@ -239,9 +257,6 @@ class Variable(Tensor):
     def __repr__(self) -> str:
         return printing.variable_repr(self.numpy(), self.shape, self.dtype, self.name)
 
-    def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if not self._slot.spec.shape else format(str(self), spec)
-
     def __deepcopy__(self, memo: Any) -> Variable:
         copied = type(self)(self.read_value(), trainable=self.trainable, name=self._name)
         memo[id(self)] = copied
@@ -255,7 +270,18 @@ class Variable(Tensor):
 
 
 class ResourceVariable(Variable):
-    """What `tf.Variable(…)` makes."""
+    """What `tf.Variable(…)` makes. Programs may set attributes on it."""
+
+
+class _UnreadVariable(Variable):
+    """What an assignment gives."""
 
     __slots__ = ()
 
+    @property
+    def name(self) -> str:
+        """Not the variable's."""
+        return "UnreadVariable"
+
+
+V = TypeVar("V", bound=Variable)

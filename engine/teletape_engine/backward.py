@@ -9,11 +9,12 @@ An explicit loop over the nodes from the last to the first; never recursion, and
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
-from teletape_engine.graph import Literal, Tape, Uid
+from teletape_engine.graph import Literal, Node, Tape, Uid
 from teletape_engine.op import Kind, Op, Operand, Runtime, Slices
 from teletape_engine.spec import DTYPES, Spec
 
@@ -158,6 +159,10 @@ def backward(
     wanted = set(sources)
     needed = _needed(tape, wanted)
     shadowed, open_kept, add = algebra.shadowed, algebra.open, algebra.add
+    if tape.sparse > 1:  # slices are concatenated as they arrive
+        nodes = _in_width(nodes, [uid for uid, _ in seeds])
+        if release:
+            tape.nodes.clear()
     take, forget = nodes.pop if release else reversed(nodes[:]).__next__, cts.pop
     for _ in range(len(nodes)):
         plan, inputs, output, kept, _ = take()
@@ -191,6 +196,35 @@ def _needed(tape: Tape, sources: set[Uid]) -> set[Uid | None] | None:
         if not needed.isdisjoint(inputs):
             needed.add(output)
     return needed
+
+
+def _in_width(nodes: Sequence[Node], targets: Sequence[Uid]) -> list[Node]:
+    """The nodes that the targets depend on, the last to pass first, in the order in which TensorFlow passes them.
+
+    A node is passed when all that used its result has been; of those that are ready the one that became so first.
+    Any such order gives the same cotangents but for rounding, and for the order of rows in slices, which programs see.
+    """
+    maker = {node[2]: k for k, node in enumerate(nodes)}
+    uses: dict[Uid | None, int] = {}
+    found = {maker[uid] for uid in targets if uid in maker}
+    reached = list(found)
+    while reached:
+        for uid in nodes[reached.pop()][1]:
+            uses[uid] = uses.get(uid, 0) + 1
+            if uid in maker and maker[uid] not in found:
+                found.add(maker[uid])
+                reached.append(maker[uid])
+    ready = deque(dict.fromkeys(maker[uid] for uid in targets if uid in maker and uid not in uses))
+    order = []
+    while ready:
+        node = nodes[ready.popleft()]
+        order.append(node)
+        for uid in node[1]:
+            uses[uid] -= 1
+            if not uses[uid] and uid in maker:
+                ready.append(maker[uid])
+    order.reverse()
+    return order
 
 
 def _check_registered(tape: Tape, targets: Sequence[Uid], no_gradient: Collection[str]) -> None:

@@ -107,6 +107,7 @@ class Shapes(Recorder):
     bare = Presence()
 
     def value(self, one: Any) -> Any:
+        """An input as this recorder has it."""
         return Shape(spec_of(one)) if is_array(one) else Literal(one)
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Shape:

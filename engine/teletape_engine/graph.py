@@ -101,11 +101,23 @@ class Tape:
         leaves: The watched ones alone.
         variables: Watched variables by uid, in the order of first access. The tape keeps them alive.
         unregistered: Whether a node has an op with no gradient registered.
+        sparse: Number of nodes whose gradient may be slices.
         consumed: A non-persistent tape that has answered.
         name: The id under which a remote session knows it, where there is one.
     """
 
-    __slots__ = ("consumed", "leaves", "name", "nodes", "persistent", "tracked", "unregistered", "variables", "watch_accessed")
+    __slots__ = (
+        "consumed",
+        "leaves",
+        "name",
+        "nodes",
+        "persistent",
+        "sparse",
+        "tracked",
+        "unregistered",
+        "variables",
+        "watch_accessed",
+    )
 
     def __init__(self, *, persistent: bool = False, watch_accessed: bool = True) -> None:
         self.persistent = persistent
@@ -121,6 +133,7 @@ class Tape:
         self.leaves: set[Uid] = set()
         self.variables: dict[Uid, Variable] = {}
         self.unregistered = False
+        self.sparse = 0
 
     def watch(self, value: Recorded | Variable) -> None:
         """Follows `value` from now on; without effect for dtypes that have no gradient."""
@@ -218,7 +231,7 @@ class Context:
 
 def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: Any, where: Any = None) -> None:
     """Notes one call on each tape that follows one of its inputs; the result is followed from then on."""
-    if not result.spec.differentiable:
+    if not bound.followed:
         return
     uids = tuple([value.uid for value in inputs])
     for tape in tapes:
@@ -234,3 +247,5 @@ def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: A
             tracked[result.uid] = None
             if plan.unregistered:
                 tape.unregistered = True
+            elif plan.sparse:
+                tape.sparse += 1

@@ -228,6 +228,7 @@ class Plan(NamedTuple):
         picks: Which of (*inputs, result) are kept, as positions.
         keep: From (*inputs, result) to what is kept.
         unregistered: Whether the op has no gradient registered.
+        sparse: Whether a rule may give slices.
         rules: (input, `rule(ct, kept) -> ct of the input`) for each tracked differentiable input.
         shadow: The same without arrays: from Kind.DENSE or Slices of specs to one of those.
     """
@@ -236,6 +237,7 @@ class Plan(NamedTuple):
     picks: tuple[int, ...]
     keep: Callable[[tuple[Any, ...]], tuple[Any, ...]]
     unregistered: bool
+    sparse: bool
     rules: tuple[tuple[int, Rule], ...]
     shadow: tuple[tuple[int, Rule], ...]
 
@@ -257,11 +259,12 @@ class Bound:
         spec: The result's.
         price: Bytes that running it may allocate: the result and the workspace.
         forward: `forward(xp, *arrays)`, the attributes bound.
+        followed: Whether tapes follow the result. What stop_gradient gives is followed no more than a constant.
         plain: Nothing stands between the forward and a new value: no expansion, no view, a shape known beforehand.
         plans: Plans by mask, made as they are asked for.
     """
 
-    __slots__ = ( "attrs", "forward", "op", "plain", "plans", "price", "spec", "specs")
+    __slots__ = ("attrs", "followed", "forward", "op", "plain", "plans", "price", "spec", "specs")
 
     def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
         self.op, self.specs, self.attrs = op, specs, attrs
@@ -274,6 +277,7 @@ class Bound:
         self.forward = partial(op.forward, **attrs) if attrs else op.forward
         if self.spec.dtype.name == "bfloat16":
             self.forward = _rounded(self.forward)
+        self.followed = self.spec.differentiable and op.op_type != "StopGradient"
         self.plain = not (op.views or op.dynamic or op.expand)
         self.plans: dict[int, Plan] = {}
 
@@ -294,8 +298,10 @@ class Bound:
         kept = sorted({place for _, rule in chosen for place in self._kept(rule)})
         where = {place: at for at, place in enumerate(kept)}
         rules = tuple((i, self._rule(rule, i, where)) for i, rule in chosen)
+        shadow = tuple((i, self._shadow(i, rule)) for i, rule in chosen)
         keep, unregistered = _keeper(tuple(kept)), NOT_REGISTERED in op.vjp
-        return Plan(self, tuple(kept), keep, unregistered, rules, tuple((i, self._shadow(i, rule)) for i, rule in chosen))
+        sparse = any(i in op.sparse for i, _ in chosen)
+        return Plan(self, tuple(kept), keep, unregistered, sparse, rules, shadow)
 
     def _rule(self, rule: Rule, i: int, where: Mapping[int, int]) -> Rule:
         run = self.reader(rule, i, where, "ct")

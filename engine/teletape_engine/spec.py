@@ -55,7 +55,7 @@ KERNEL_NAMES: Final = {
     DTYPES[name]: {"float16": "half", "float32": "float", "float64": "double"}.get(name, name)
     for name in _LISTED
     if name in DTYPES
-}
+} | {np.dtype(object): "string"}
 HALF: Final = frozenset(DTYPES[n] for n in ("float16", "bfloat16") if n in DTYPES)
 
 REAL_OF: Final = {DTYPES["complex64"]: DTYPES["float32"], DTYPES["complex128"]: DTYPES["float64"]}

@@ -308,7 +308,7 @@ class Executor(Recorder):
             raise translated(error, bound) from error
         spec = bound.spec
         result = Value(array, spec, new_uid())
-        if self.tapes and spec.differentiable:
+        if self.tapes and bound.followed:
             uids, values = ((a.uid, b.uid), (a, b, result)) if n == 2 else ((a.uid,), (a, result))
             for tape in self.tapes:
                 tracked = tape.tracked
@@ -319,6 +319,8 @@ class Executor(Recorder):
                     tracked[result.uid] = None
                     if plan.unregistered:
                         tape.unregistered = True
+                    elif plan.sparse:
+                        tape.sparse += 1
         return result
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:

@@ -60,7 +60,6 @@ def create_app(
             max_body=settings.max_body,
             clock=clock,
         )
-        await _check_device(settings, made)
         made.prepare()
         sweep = asyncio.create_task(found.sweep())
         try:
@@ -131,13 +130,6 @@ def _info(settings: Settings) -> Info:
         catalogue=catalogue_digest(),
         limits={name: getattr(settings, name) for name in limits},
     )
-
-
-async def _check_device(settings: Settings, hosts: Hosts) -> None:
-    if settings.device != "cpu":
-        found = await hosts.devices()
-        if settings.device not in found:
-            raise SystemExit(f"teletape: device {settings.device} is not there: this machine has {', '.join(found)}")
 
 
 # ------------------------------------------------------------------------------------------------------------ problems

@@ -37,12 +37,16 @@ def serve(settings: Settings) -> int:
         import uvicorn
 
         from teletape_server.app import create_app
+        from teletape_server.hosts.workers import present_devices
     except ImportError as error:
         print(f"teletape: the server needs more: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
     logging.basicConfig(
         level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if settings.device != "cpu" and settings.device not in (found := present_devices()):
+        print(f"teletape: device {settings.device} is not there: this machine has {', '.join(found)}", file=sys.stderr)
+        return 2
     try:
         listener = _listen(settings.host, settings.port)
     except OSError as error:
@@ -69,8 +73,11 @@ def serve(settings: Settings) -> int:
         timeout_graceful_shutdown=5,
         lifespan="on",
     )
-    with listener:
-        Server(config).run(sockets=[listener])
+    try:
+        with listener:
+            Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:  # uvicorn has shut down, and passes the signal on
+        return 130
     return 0
 
 

@@ -23,8 +23,8 @@ class NewSession(_Body):
     id: Annotated[
         str | None,
         Field(
-            pattern=r"^(?!s-)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-            description="Your name for it, not beginning with s-; left out: a generated one",
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+            description="Your name for it; left out: a generated one, beginning with _",
         ),
     ] = None
     device: Device | None = None

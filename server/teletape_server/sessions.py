@@ -15,8 +15,8 @@ from teletape_server.leases import Lease, Reason, Terms
 from teletape_server.problems import Problem
 from teletape_server.quotas import Quota
 
-#: Ids that the server makes; a caller's own cannot begin so.
-GENERATED: Final = "s-"
+#: How ids begin that the server makes; a caller's own cannot.
+GENERATED: Final = "_"
 _REMEMBERED: Final = 4096  # ended sessions whose reason is still told
 _SWEEP_SECONDS: Final = 1.0
 

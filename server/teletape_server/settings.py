@@ -99,8 +99,8 @@ def _keys(text: str) -> dict[str, str]:
     return keys
 
 
-def _knob(default: Any, read: Callable[[str], Any], about: str, *, metavar: str = "N", flag: bool = True) -> Any:
-    return field(default=default, metadata={"read": read, "about": about, "metavar": metavar, "flag": flag})
+def _knob(read: Callable[[str], Any], about: str, metavar: str = "N", *, flag: bool = True) -> dict[str, Any]:
+    return {"read": read, "about": about, "metavar": metavar, "flag": flag}
 
 
 @dataclass(frozen=True)
@@ -111,30 +111,37 @@ class Settings:
         api_keys: Name to key. Never a flag: a command line is there for every user of the machine to read.
     """
 
-    host: str = _knob("127.0.0.1", _host, "address to listen on", metavar="ADDRESS")
-    port: int = _knob(8470, _whole(0, 65535), "port to listen on; 0 takes a free one", metavar="PORT")
-    device: str = _knob("cpu", _device, "where sessions compute unless they ask otherwise", metavar="DEVICE")
-    data_dir: Path = _knob(Path("data"), _folder, "folder for what outlives the server", metavar="FOLDER")
-    api_keys: Mapping[str, str] = field(
-        default_factory=dict, metadata={"read": _keys, "about": "name:key,…", "metavar": "KEYS", "flag": False}
+    host: str = field(default="127.0.0.1", metadata=_knob(_host, "address to listen on", "ADDRESS"))
+    port: int = field(default=8470, metadata=_knob(_whole(0, 65535), "port to listen on; 0 takes a free one", "PORT"))
+    device: str = field(
+        default="cpu", metadata=_knob(_device, "where sessions compute unless they ask otherwise", "DEVICE")
     )
-    memory_limit: int = _knob(2 << 30, _bytes, "memory that one session's arrays may take", metavar="BYTES")
-    max_body: int = _knob(1 << 30, _bytes, "largest request", metavar="BYTES")
-    max_header: int = _knob(64 << 20, _bytes, "largest header of a binary frame", metavar="BYTES")
-    sessions_per_key: int = _knob(16, _whole(1, 100_000), "live sessions of one key")
-    sessions: int = _knob(64, _whole(1, 100_000), "live sessions in all")
-    idle_limit: float = _knob(1800.0, _seconds, "a session ends after so long without work", metavar="TIME")
-    max_age: float = _knob(86400.0, _seconds, "a session ends at this age whatever happens", metavar="TIME")
-    patience: float = _knob(
-        20.0, _seconds, "a batch that runs longer is answered 202, to be asked for again", metavar="TIME"
+    data_dir: Path = field(
+        default=Path("data"), metadata=_knob(_folder, "folder for what outlives the server", "FOLDER")
     )
-    log_level: str = _knob("warning", _level, "debug, info, warning or error", metavar="LEVEL")
+    api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_knob(_keys, "name:key,…", flag=False))
+    memory_limit: int = field(default=2 << 30, metadata=_knob(_bytes, "memory of one session's arrays", "BYTES"))
+    max_body: int = field(default=1 << 30, metadata=_knob(_bytes, "largest request", "BYTES"))
+    max_header: int = field(default=64 << 20, metadata=_knob(_bytes, "largest header of a binary frame", "BYTES"))
+    sessions_per_key: int = field(default=16, metadata=_knob(_whole(1, 100_000), "live sessions of one key"))
+    sessions: int = field(default=64, metadata=_knob(_whole(1, 100_000), "live sessions in all"))
+    idle_limit: float = field(
+        default=1800.0, metadata=_knob(_seconds, "a session ends after so long without work", "TIME")
+    )
+    max_age: float = field(
+        default=86400.0, metadata=_knob(_seconds, "a session ends at this age whatever happens", "TIME")
+    )
+    patience: float = field(
+        default=20.0,
+        metadata=_knob(_seconds, "a batch that runs longer is answered 202, to be asked for again", "TIME"),
+    )
+    log_level: str = field(default="warning", metadata=_knob(_level, "debug, info, warning or error", "LEVEL"))
 
     def __post_init__(self) -> None:
         if not self.api_keys and not is_loopback(self.host):
             raise SettingsError(
-                f"host {self.host} can be reached from other machines, and there is no API key: set TELETAPE_API_KEYS to "
-                "name:key (several with commas between them), or listen on 127.0.0.1"
+                f"host {self.host} can be reached from other machines, and there is no API key: set TELETAPE_API_KEYS "
+                "to name:key (several with commas between them), or listen on 127.0.0.1"
             )
 
     @classmethod
@@ -150,7 +157,7 @@ class Settings:
         parser = argparse.ArgumentParser(prog, description="Serve sessions of the tape engine over HTTP.")
         for knob in dataclasses.fields(cls):
             if knob.metadata["flag"]:
-                shown = "" if knob.default == "" else f" (default {_shown(knob)})"
+                shown = f" (default {_shown(knob)})"
                 parser.add_argument(
                     "--" + knob.name.replace("_", "-"),
                     dest=knob.name,

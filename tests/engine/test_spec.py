@@ -74,7 +74,7 @@ def test_dtypes_by_name_and_by_numpy():
 
 
 def test_every_dtype_has_a_kernel_name():
-    assert set(KERNEL_NAMES) == set(DTYPES.values())
+    assert set(DTYPES.values()) <= set(KERNEL_NAMES)  # and strings, which an SDK has
     assert KERNEL_NAMES[DTYPES["float16"]] == "half"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape import shapes
+from teletape import casting, create, shapes
 from teletape.calling import call
 from teletape.dtypes import DType, as_dtype
 from teletape.shape import as_shape
@@ -59,14 +59,14 @@ class Zeros(Initializer):
     """Zeros."""
 
     def _values(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return shapes.zeros(shape, dtype)
+        return create.zeros(shape, dtype)
 
 
 class Ones(Initializer):
     """Ones."""
 
     def _values(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return shapes.ones(shape, dtype)
+        return create.ones(shape, dtype)
 
 
 class Constant(Initializer):
@@ -80,7 +80,7 @@ class Constant(Initializer):
         self.value = value
 
     def _values(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return shapes.broadcast_to(shapes.cast(self.value, dtype), shape)
+        return shapes.broadcast_to(casting.cast(self.value, dtype), shape)
 
 
 class _Random(Initializer):

@@ -11,11 +11,11 @@ import numpy as np
 
 from teletape import nest
 from teletape.calling import constant
+from teletape.casting import cast
 from teletape.dtypes import as_dtype
 from teletape.keras import activations, initializers, names
 from teletape.keras.variable import Variable
 from teletape.shape import as_shape
-from teletape.shapes import cast
 from teletape.tensor import EagerTensor, TensorLike
 from teletape.variable import Variable as Watched
 

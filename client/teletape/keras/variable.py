@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from teletape.calling import convert_to_tensor
+from teletape.casting import cast
 from teletape.dtypes import DType, as_dtype
 from teletape.keras import initializers, names
 from teletape.shape import as_shape
-from teletape.shapes import cast
 from teletape.tensor import TensorLike
+from teletape.variable import ResourceVariable
 from teletape.variable import Variable as Watched
 
 
@@ -42,6 +44,8 @@ class Variable(Watched):
             dtype = as_dtype("float32" if dtype is None else dtype)
             initializer = self._made(initializer, shape, dtype)
         super().__init__(initializer, trainable=trainable, dtype=dtype, name=self._path)
+        self._inner = self._same(ResourceVariable)
+        self._slot.owner = weakref.ref(self._inner)
 
     def _made(self, initializer: Any, shape: Any, dtype: DType) -> Any:
         if shape is None:
@@ -75,8 +79,8 @@ class Variable(Watched):
 
     @property
     def value(self) -> Any:  # type: ignore[override]  # a method of TensorFlow's variables
-        """The variable itself, which serves as a tensor."""
-        return self
+        """The `tf.Variable` behind, which tapes list: its name is the path with ":0"."""
+        return self._inner
 
     @property
     def trainable(self) -> bool:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import wide
+
+#: What CuPy adds instead: two's complement numbers add up as unsigned ones do, complex numbers as two real ones.
+_ATOMIC: Final = {
+    "int8": "int32",
+    "int16": "int32",
+    "uint8": "uint32",
+    "uint16": "uint32",
+    "int64": "uint64",
+    "complex64": "float32",
+    "complex128": "float64",
+}
 
 
 def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", end: str = "not in") -> None:
@@ -48,5 +59,11 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
     else:
         import cupyx
 
-        cupyx.scatter_add(out, ids, rows.astype(out.dtype, copy=False))
+        atomic = _ATOMIC.get(out.dtype.name, out.dtype)
+        if out.dtype.itemsize < 4:  # too small for an atomic addition
+            total = xp.zeros(out.shape, atomic)
+            cupyx.scatter_add(total, ids, rows.astype(atomic))
+            return total.astype(rows.dtype)
+        rows = xp.ascontiguousarray(rows.astype(out.dtype, copy=False))
+        cupyx.scatter_add(out.view(atomic), ids, rows.view(atomic))
     return out.astype(rows.dtype, copy=False)

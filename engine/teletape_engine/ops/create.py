@@ -44,7 +44,7 @@ def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 )
 def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> Any:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
-    return xp.full(shape, value, dtype or value.dtype)
+    return xp.broadcast_to(value, shape).astype(dtype or value.dtype, order="C")
 
 
 @op(

@@ -187,7 +187,7 @@ def where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
 
     The gradient of the one not chosen is zero there; but an infinity on its way back from there stays: 0 * inf is nan.
     """
-    return xp.where(condition, a, b)
+    return xp.where(xp.asarray(condition), a, b)  # CuPy takes no Python bool
 
 
 def _nonzero_spec(x: Spec) -> Spec:

@@ -11,7 +11,8 @@ from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
 from teletape_engine.ops.cast import cast
-from teletape_engine.ops.create import ones_like
+from teletape_engine.ops.complex import conj, sign
+from teletape_engine.ops.create import ones_like, zeros_like
 from teletape_engine.ops.index import strided_slice
 from teletape_engine.ops.math import exp, sqrt, square
 from teletape_engine.ops.shape import broadcast_to, concat, reshape, transpose
@@ -137,6 +138,8 @@ def _last(x: Any, start: int, stop: int) -> Any:
 
 def _products_of_others(x: Any, x_spec: Spec, axis: Axes) -> Any:
     axes = axes_in(axis, x_spec.ndim)
+    if _counted(x_spec.shape, axis) <= 1:
+        return sign(x) * zeros_like(x) + ones_like(x)  # 1, whose own gradient is zero, not None
     kept = tuple(i for i in range(x_spec.ndim) if i not in axes)
     order = (*kept, *axes)
     lengths = tuple(x_spec.shape[i] for i in order)
@@ -146,8 +149,6 @@ def _products_of_others(x: Any, x_spec: Spec, axis: Axes) -> Any:
 
 
 def _conj_if(factor: Any, spec: Spec) -> Any:
-    from teletape_engine.ops.complex import conj
-
     return conj(factor) if spec.dtype in COMPLEX else factor
 
 

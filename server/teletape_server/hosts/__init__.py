@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 
@@ -69,7 +69,12 @@ class Host(Protocol):
     running: set[Running]
 
     def room(self, length: int) -> Room:
-        """Room for a body of `length` bytes."""
+        """Room for a body of `length` bytes.
+
+        Raises:
+            HostGone: The host has ended.
+            OSError: The machine has no memory for it.
+        """
 
     def submit(
         self, kind: str, params: Mapping[str, Any], *, content_type: str = "", room: Room | None = None
@@ -100,11 +105,13 @@ class Start:
     device: str
     memory_limit: int
     max_body: int
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Hosts(Protocol):
     """Makes hosts."""
+
+    def prepare(self) -> None:
+        """Begins what makes the next start quick."""
 
     async def start(self, start: Start) -> Host:
         """A new session's host.

@@ -78,14 +78,17 @@ class Pool:
         self._all: dict[int, Segment] = {}
         self._idle: list[Segment] = []
         self._next = 0
+        self._closed = False
         self.forgotten: list[int] = []  #: closed segments that the receiver has not been told of
 
     def take(self, length: int) -> Segment:
         """A segment of at least `length` bytes, to an eighth.
 
         Raises:
-            OSError: The machine has no memory for it.
+            OSError: The machine has no memory for it, or the pool is closed.
         """
+        if self._closed:
+            raise OSError("the connection is closed")
         step = max(_SMALLEST, 1 << max(length.bit_length() - 3, 0))
         size = -(-length // step) * step
         for at in range(len(self._idle) - 1, -1, -1):
@@ -110,6 +113,7 @@ class Pool:
 
     def close(self) -> None:
         """Ends everything."""
+        self._closed = True
         for segment in self._all.values():
             segment.close()
         self._all.clear()

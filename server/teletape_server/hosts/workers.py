@@ -64,6 +64,8 @@ class WorkerHost:
 
     def room(self, length: int) -> Loan:
         """Shared memory for a body; see `Host`."""
+        if self._closing:
+            raise HostGone("the session is ending")
         return self._channel.loan(length)
 
     def submit(
@@ -201,18 +203,13 @@ class Workers:
     """The forkserver and the processes made from it; see `Hosts`."""
 
     def __init__(self) -> None:
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([worker_process.__name__])
-        for name in _ONE_THREAD:
-            os.environ.setdefault(name, "1")
-        self._starting = threading.Lock()
         self._spare: asyncio.Task[WorkerHost] | None = None
         self._hosts: set[WorkerHost] = set()
         self._devices: asyncio.Task[list[str]] | None = None
         self._closed = False
 
     def prepare(self) -> None:
-        """Begins to start the spare process."""
+        """Begins to start the spare process; see `Hosts`."""
         if self._spare is None and not self._closed:
             self._spare = asyncio.get_running_loop().create_task(self._launch())
 
@@ -234,9 +231,9 @@ class Workers:
         return host
 
     async def devices(self) -> list[str]:
-        """What a process of its own finds, once: loading a GPU's driver is not for this one. See `Hosts`."""
+        """What a process of its own finds, once; see `Hosts`."""
         if self._devices is None:
-            self._devices = asyncio.get_running_loop().create_task(asyncio.to_thread(self._look))
+            self._devices = asyncio.get_running_loop().create_task(asyncio.to_thread(present_devices))
         return list(await asyncio.shield(self._devices))
 
     async def close(self) -> None:
@@ -248,33 +245,43 @@ class Workers:
         await asyncio.gather(*[host.end("the server shut down") for host in self._hosts])
 
     async def _launch(self) -> WorkerHost:
-        process, sock = await asyncio.to_thread(self._process, worker_process.main)
-        host = WorkerHost(process, sock)
+        host = WorkerHost(*await asyncio.to_thread(_process, worker_process.main))
         self._hosts.add(host)
         host.ended.add_done_callback(lambda _: self._hosts.discard(host))
         return host
 
-    def _process(self, target: Callable[[socket.socket], None]) -> tuple[BaseProcess, socket.socket]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, self._starting:
-            process = self._context.Process(target=target, args=(theirs,), daemon=True)
-            try:
-                process.start()
-            except BaseException:
-                ours.close()
-                raise
-        return process, ours
 
-    def _look(self) -> list[str]:
-        process, sock = self._process(worker_process.devices)
-        sock.settimeout(_DEVICES_SECONDS)
-        channel = Channel(sock)
+def present_devices() -> list[str]:
+    """The devices of this machine, found by a process of its own: loading a GPU's driver is not for this one."""
+    process, sock = _process(worker_process.devices)
+    sock.settimeout(_DEVICES_SECONDS)
+    channel = Channel(sock)
+    try:
+        message = channel.receive()
+    except TimeoutError:
+        message = None
+    finally:
+        channel.close()
+        process.kill()
+        process.join()
+    return ["cpu"] if message is None else list(message[0])
+
+
+_forking = threading.Lock()
+
+
+def _process(target: Callable[[socket.socket], None]) -> tuple[BaseProcess, socket.socket]:
+    """A process that runs `target` on one end of a socket pair, and the other end."""
+    for name in _ONE_THREAD:
+        os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([worker_process.__name__])
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, _forking:
+        process = context.Process(target=target, args=(theirs,), daemon=True)
         try:
-            message = channel.receive()
-        except TimeoutError:
-            message = None
-        finally:
-            channel.close()
-            process.kill()
-            process.join()
-        return ["cpu"] if message is None else list(message[0])
+            process.start()
+        except BaseException:
+            ours.close()
+            raise
+    return process, ours

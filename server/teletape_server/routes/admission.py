@@ -6,10 +6,11 @@ Nothing here reads what a body says; the kind that is asked (`hosts.kinds`) does
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
@@ -20,6 +21,7 @@ from teletape_server.sessions import Session, Sessions
 from teletape_server.settings import Settings
 
 _KEY_LENGTH: Final = 255
+_SMALL: Final = 1 << 20  # bytes of a body that the front parses
 
 
 async def caller(request: Request) -> str:
@@ -50,8 +52,7 @@ async def found_session(request: Request, session: str, owner: Caller) -> Sessio
     Raises:
         Problem: unauthenticated, unknown_session, session_ended.
     """
-    sessions: Sessions = request.app.state.sessions
-    return sessions.find(owner, session)
+    return sessions_of(request).find(owner, session)
 
 
 Found = Annotated[Session, Depends(found_session)]
@@ -108,13 +109,14 @@ def wanted_type(request: Request, known: Sequence[str], default: str) -> str:
     return best
 
 
-def declared_length(request: Request) -> int:
-    """The body's length as declared, within the server's limit; 0 for a request without a body.
+def declared_length(request: Request, limit: int | None = None) -> int:
+    """The body's length as declared, within `limit` (None: the server's); 0 for a request without a body.
 
     Raises:
         Problem: length_required, body_too_large.
     """
-    limit = request.app.state.settings.max_body
+    if limit is None:
+        limit = settings_of(request).max_body
     said = request.headers.get("content-length")
     if said is None:
         if "transfer-encoding" in request.headers:
@@ -131,8 +133,31 @@ def declared_length(request: Request) -> int:
     return length
 
 
-async def take_body(request: Request, session: Session, length: int, first: bytes = b"") -> Room | None:
-    """Streams the body, of which `first` has been read, into the host's memory.
+class SmallBodies(APIRoute):
+    """A route whose body this process reads and parses itself: a small one, checked before it is read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler behind the check."""
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            declared_length(request, _SMALL)
+            return await handle(request)
+
+        return checked
+
+
+async def take_body(
+    request: Request, session: Session, length: int, *, stream: AsyncIterator[bytes] | None = None, first: bytes = b""
+) -> Room | None:
+    """Writes the body into the host's memory as it comes.
+
+    Args:
+        request: Whose body it is.
+        session: Whose host gets it.
+        length: Bytes in all, as declared.
+        stream: The body's rest, if its beginning `first` has been read.
+        first: That beginning.
 
     Raises:
         Problem: incomplete_body, resource_exhausted, session_ended.
@@ -141,24 +166,43 @@ async def take_body(request: Request, session: Session, length: int, first: byte
         return None
     try:
         room = session.host.room(length)
+    except HostGone:
+        raise sessions_of(request).ended(session) from None
     except OSError as error:
         raise Problem("resource_exhausted", f"no memory for a body of {length} bytes: {error}") from error
     at = len(first)
     try:
         room.view[:at] = first
-        async for chunk in request.stream():
+        async for chunk in stream or request.stream():
             end = at + len(chunk)
             room.view[at:end] = chunk
             at = end
-    except BaseException as error:
+        if at != length:
+            raise _cut(at, length)
+    except ClientDisconnect:
         room.discard()
-        if isinstance(error, ClientDisconnect | ValueError):
-            raise Problem("incomplete_body", f"the body ended after {at} of {length} bytes: nothing was done") from None
+        raise _cut(at, length) from None
+    except BaseException:
+        room.discard()
         raise
-    if at != length:
-        room.discard()
-        raise Problem("incomplete_body", f"the body ended after {at} of {length} bytes: nothing was done")
     return room
+
+
+async def first_bytes(stream: AsyncIterator[bytes], count: int, length: int) -> bytes:
+    """The body's beginning: at least `count` bytes, or all that there are."""
+    first = b""
+    try:
+        while len(first) < count:
+            first += await anext(stream)
+    except StopAsyncIteration:
+        pass
+    except ClientDisconnect:
+        raise _cut(len(first), length) from None
+    return first
+
+
+def _cut(at: int, length: int) -> Problem:
+    return Problem("incomplete_body", f"the body ended after {at} of {length} bytes: nothing was done")
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -183,10 +227,9 @@ async def ask(
     status: int = 200,
 ) -> Response:
     """The whole path behind admission for a plain resource: body in, one request to the host, its answer out."""
-    sessions: Sessions = request.app.state.sessions
     params = {**params, "idempotency_key": idempotency_key(request)}
     room = await take_body(request, session, declared_length(request))
-    running = sessions.submit(session, kind, params, content_type=content_type, room=room)
+    running = sessions_of(request).submit(session, kind, params, content_type=content_type, room=room)
     patience = None if params["idempotency_key"] is None else request.app.state.settings.patience
     return await answer(request, session, running, patience=patience, status=status)
 
@@ -215,11 +258,10 @@ async def replied(request: Request, session: Session, running: Running, *, patie
     done, _ = await asyncio.wait([running.reply], timeout=patience)
     if not done:
         return None
-    sessions: Sessions = request.app.state.sessions
     try:
         reply = running.reply.result()
     except HostGone:
-        raise sessions.ended(session) from None
+        raise sessions_of(request).ended(session) from None
     if reply.code is not None:
         raise Problem(reply.code, reply.facts["message"], **reply.facts["details"])
     return reply
@@ -229,3 +271,9 @@ def settings_of(request: Request) -> Settings:
     """The server's settings."""
     settings: Settings = request.app.state.settings
     return settings
+
+
+def sessions_of(request: Request) -> Sessions:
+    """The server's sessions."""
+    sessions: Sessions = request.app.state.sessions
+    return sessions

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fastapi import APIRouter, Query, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from teletape import wire
-from teletape_server.problems import Problem
 from teletape_server.routes.admission import (
     Found,
     answer,
     declared_length,
+    first_bytes,
     idempotency_key,
     sent_type,
+    sessions_of,
     settings_of,
     take_body,
     wanted_type,
 )
-from teletape_server.sessions import Session, Sessions
+from teletape_server.sessions import Session
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
 
@@ -51,16 +51,16 @@ async def batch(
     patience = settings_of(request).patience
     if sent == wire.FRAME_TYPE:
         return await _frame(request, found, params, length, patience)
-    sessions: Sessions = request.app.state.sessions
     room = await take_body(request, found, length)
-    running = sessions.submit(found, "batch", params, content_type=sent, room=room)
+    running = sessions_of(request).submit(found, "batch", params, content_type=sent, room=room)
     return await answer(request, found, running, patience=patience if params["idempotency_key"] else None)
 
 
 async def _frame(request: Request, session: Session, params: dict[str, Any], length: int, patience: float) -> Response:
     """A frame says in its first bytes which batch it is: a retry of one that runs joins it."""
     settings = settings_of(request)
-    first = await _first(request)
+    stream = request.stream()
+    first = await first_bytes(stream, wire.PREFIX_LENGTH, length)
     prefix = wire.decode_prefix(first, max_header=settings.max_header)
     if prefix.total_length != length:
         raise wire.WireError(f"the frame is declared with {prefix.total_length} bytes, Content-Length says {length}")
@@ -70,26 +70,12 @@ async def _frame(request: Request, session: Session, params: dict[str, Any], len
     key = (prefix.client, prefix.seq, prefix.nonce, *params.values())
     running = session.batches.get(key) if retriable else None
     if running is not None:
-        async for _ in request.stream():
+        async for _ in stream:  # read, or the connection could not be used again
             pass
     else:
-        sessions: Sessions = request.app.state.sessions
-        room = await take_body(request, session, length, first)
-        running = sessions.submit(session, "batch", params, content_type=wire.FRAME_TYPE, room=room)
+        room = await take_body(request, session, length, stream=stream, first=first)
+        running = sessions_of(request).submit(session, "batch", params, content_type=wire.FRAME_TYPE, room=room)
         if retriable:
             session.batches[key] = running
             running.reply.add_done_callback(lambda _: session.batches.pop(key, None))
     return await answer(request, session, running, patience=patience if retriable else None)
-
-
-async def _first(request: Request) -> bytes:
-    """The body's beginning, with the whole prefix if there is one."""
-    first = b""
-    try:
-        async for chunk in request.stream():
-            first += chunk
-            if len(first) >= wire.PREFIX_LENGTH:
-                break
-    except ClientDisconnect:
-        raise Problem("incomplete_body", f"the body ended after {len(first)} bytes: nothing was done") from None
-    return first

@@ -6,15 +6,15 @@ from fastapi import APIRouter, Request, Response
 
 from teletape.wire import timestamp
 from teletape_server.leases import Reason
-from teletape_server.routes.admission import Caller, Found, ask, settings_of
+from teletape_server.routes.admission import Caller, Found, SmallBodies, ask, sessions_of, settings_of
 from teletape_server.schemas import Client, Extension, NewSession, SessionFacts, SessionList, Work
-from teletape_server.sessions import Session, Sessions
+from teletape_server.sessions import Session
 
-router = APIRouter(prefix="/sessions", tags=["sessions"])
+router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodies)
 
 
 def _facts(request: Request, session: Session) -> SessionFacts:
-    sessions: Sessions = request.app.state.sessions
+    sessions = sessions_of(request)
     running = session.host.running
     first = min(running, key=lambda one: one.total == 0, default=None)
     return SessionFacts(
@@ -32,7 +32,7 @@ def _facts(request: Request, session: Session) -> SessionFacts:
 @router.post("", status_code=201, summary="Make a session")
 async def make(request: Request, response: Response, owner: Caller, body: NewSession) -> SessionFacts:
     """A new session: 201. The same id again, with the same device and limit, gives the session there is: 200."""
-    sessions: Sessions = request.app.state.sessions
+    sessions = sessions_of(request)
     device = body.device or settings_of(request).device
     session, new = await sessions.create(
         owner, body.id, device="gpu:0" if device == "gpu" else device, memory_limit=body.memory_limit
@@ -45,7 +45,7 @@ async def make(request: Request, response: Response, owner: Caller, body: NewSes
 @router.get("", summary="List your sessions")
 async def listing(request: Request, owner: Caller) -> SessionList:
     """Live sessions only; of one that ended its own address tells why."""
-    sessions: Sessions = request.app.state.sessions
+    sessions = sessions_of(request)
     return SessionList(sessions=[_facts(request, one) for one in sessions.of(owner)])
 
 
@@ -58,7 +58,7 @@ async def look(request: Request, found: Found) -> SessionFacts:
 @router.post("/{session}/extend", summary="Keep a session")
 async def extend(request: Request, found: Found, body: Extension) -> SessionFacts:
     """Keeps it for at least so many seconds from now, idle or not, within the server's greatest age."""
-    found.lease.extend(request.app.state.sessions.clock(), body.seconds)
+    found.lease.extend(sessions_of(request).clock(), body.seconds)
     return _facts(request, found)
 
 
@@ -78,5 +78,5 @@ async def cancel(request: Request, found: Found) -> SessionFacts:
 @router.delete("/{session}", status_code=204, summary="End a session")
 async def end(request: Request, found: Found) -> None:
     """All that it holds is gone; what runs in it is answered with the problem `session_ended`."""
-    sessions: Sessions = request.app.state.sessions
+    sessions = sessions_of(request)
     await sessions.end(found, Reason.DELETED, "it was deleted")

@@ -195,8 +195,3 @@ def no_warning_outside_or_while_stopped(tf, np):
                 second = tape.gradient(y, x)
         third = tape.gradient(y, x)
     return [lines, first, second, third]
-
-
-@program()
-def the_loggers_name(tf, np):
-    return tf.get_logger().name

@@ -98,7 +98,9 @@ def powers_of_a_constant(tf, np):
 
 @program()
 def reduce_prod_with_zeros(tf, np):
-    return [derivatives(tf, tf.reduce_prod, x) for x in ([2.0, 3.0, 4.0], [0.0, 3.0, 4.0], [0.0, 0.0, 4.0])]
+    # Where an element is zero TensorFlow's second gradient is wrong.
+    found = [derivatives(tf, tf.reduce_prod, x) for x in ([2.0, 3.0, 4.0], [0.0, 3.0, 4.0], [0.0, 0.0, 4.0])]
+    return [found[0], found[1]["g"], found[2]["g"]]
 
 
 @program()

@@ -1,0 +1,57 @@
+"""On a GPU every op gives what it gives on the CPU, and so does its gradient."""
+
+import numpy as np
+import pytest
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.arrays import backend
+from teletape_engine.cases import Case, drawn, is_array
+from teletape_engine.graph import Literal, Tape
+from teletape_engine.op import CATALOGUE
+from teletape_engine.spec import DTYPES
+from teletape_engine.tape import Executor, Memory, SlicesValue
+
+
+def numbers(context, one):
+    """A gradient's numbers on the host; slices as their values, in order."""
+    if one is None:
+        return None
+    return context.backend.get(one.values.array if isinstance(one, SlicesValue) else one.array)
+
+
+def answers(device, op, case):
+    """The result, and the gradient of each input that has one."""
+    context, tape = Executor(backend(device), Memory(None, lambda: 0)), Tape()
+    with context.backend.quiet():
+        given = [context.constant(np.asarray(one)) if is_array(one) else Literal(one) for one in case.inputs]
+        arrays = [one for one in given if one.uid is not None]
+        context.open(tape)
+        context.watch(tape, arrays)
+        result = context.apply(op, given, case.attrs)
+        found = [context.backend.get(result.array)]
+        if result.spec.differentiable and op.registered:
+            ct = context.constant(drawn(found[0], seed=0))
+            found += [numbers(context, one) for one in context.gradient(tape, [result], arrays, seeds=[ct])]
+    return found
+
+
+def compare(device, name, dtype):
+    op = CATALOGUE[name]
+    for sample in op.samples():
+        case = Case(op, sample, DTYPES[dtype])
+        for found, expected in zip(answers(device, op, case), answers("cpu", op, case), strict=True):
+            assert (found is None) == (expected is None)
+            if found is not None:
+                assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_an_op_on_the_gpu_is_the_op_on_the_cpu(name):
+    compare("gpu", name, "float64")
+
+
+def test_the_comparison_itself_runs_on_any_machine():
+    for name in ("mul", "gather", "reduce_prod", "adjust_contrast", "isnan", "nonzero"):
+        compare("cpu", name, "float64")

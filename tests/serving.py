@@ -1,0 +1,122 @@
+"""The real server in a thread of the tests: real HTTP, real worker processes, and a clock that tests can move."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import uvicorn
+
+from teletape import wire
+from teletape_engine.commands import Batch
+from teletape_engine.session import Answer
+from teletape_server.app import create_app
+from teletape_server.settings import Settings
+
+KEYS = {"ann": "ann's secret".replace(" ", "-"), "bob": "bob's secret".replace(" ", "-")}
+
+
+class Clock:
+    """The time of day, and what tests add to it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+class Server:
+    """A server that runs, and the test's ways to it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.clock = Clock()
+        self.app = create_app(settings, clock=self.clock)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(self.app, log_config=None, log_level="error", timeout_graceful_shutdown=2, lifespan="on")
+        )
+        self._thread = threading.Thread(target=self._run, name="server")
+
+    def _run(self) -> None:
+        asyncio.run(self._uvicorn.serve(sockets=[self._listener]))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Server"]:
+        """Starts, and ends with the block."""
+        self._thread.start()
+        try:
+            with self.client() as client:
+                deadline = time.monotonic() + 30
+                while not self._uvicorn.started and time.monotonic() < deadline:
+                    with contextlib.suppress(httpx.TransportError):
+                        client.get("/v1/health")
+            yield self
+        finally:
+            self._uvicorn.should_exit = True
+            self._thread.join()
+            self._listener.close()
+
+    def client(self, owner: str | None = "ann", **headers: str) -> httpx.Client:
+        """A plain HTTP client with that owner's key."""
+        if self.settings.api_keys and owner is not None:
+            headers = {"Authorization": f"Bearer {KEYS[owner]}", **headers}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+
+    def worker(self, session: str, owner: str = "ann") -> int:
+        """The process id of a session's worker."""
+        pid: int = self.app.state.sessions.find(owner, session).host.pid
+        return pid
+
+
+class Program:
+    """A client of one session that speaks frames, as the SDK does."""
+
+    def __init__(self, http: httpx.Client, session: str, *, nonces: bytes = b"n") -> None:
+        self.http = http
+        self.path = f"/v1/sessions/{session}/batch"
+        place = ok(http.post(f"/v1/sessions/{session}/attach")).json()
+        self.client, self.seq = place["client"], place["seq"]
+        self._nonces = nonces
+
+    def batch(self, *commands: Any) -> Batch:
+        """The next batch of this client."""
+        batch = Batch(commands, (), self.client, self.seq, (self._nonces * 16)[:8] + self.seq.to_bytes(8, "little"))
+        self.seq += 1
+        return batch
+
+    def post(self, batch: Batch, **headers: str) -> httpx.Response:
+        """Sends a batch, whatever comes."""
+        frame = b"".join(wire.encode_batch(batch).buffers)
+        return self.http.post(self.path, content=frame, headers={"Content-Type": wire.FRAME_TYPE, **headers})
+
+    def run(self, *commands: Any) -> Answer:
+        """Sends the next batch, and reads the answer."""
+        answer, _ = wire.decode_answer(ok(self.post(self.batch(*commands))).content)
+        return answer
+
+
+def ok(response: httpx.Response) -> httpx.Response:
+    """The response, which must be a success."""
+    assert response.is_success, f"{response.status_code} {response.text}"
+    return response
+
+
+def problem(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """The problem that the response must be."""
+    assert response.headers["content-type"] == "application/problem+json", response.text
+    body: dict[str, Any] = response.json()
+    assert (response.status_code, body["code"]) == (status, code), body
+    assert body["status"] == status
+    assert body["type"] == f"urn:teletape:problem:{code}"
+    assert body["title"]
+    assert body["detail"]
+    assert body["instance"] == f"urn:teletape:request:{response.headers['x-request-id']}"
+    return body
