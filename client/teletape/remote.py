@@ -20,6 +20,8 @@ from types import CodeType
 from typing import Any, Final, TypeAlias
 
 
+import numpy as np
+
 from teletape import wire
 from teletape.connection import Connection
 from teletape.convert import HostArray
@@ -33,13 +35,14 @@ from teletape_engine.errors import PoisonedError
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import Bound, Kind, Op, Slices
 from teletape_engine.session import Answer, Fetched, Made, SlicesArrays
-from teletape_engine.spec import DType, Spec
-from teletape_engine.tape import Recorder, SlicesValue
+from teletape_engine.spec import INTEGER, DType, Spec
+from teletape_engine.tape import Recorder, SlicesValue, translated
 
 _MOST_COMMANDS: Final = 8192  #: A buffer of so many commands leaves without being asked.
 _MOST_BYTES: Final = 64 << 20  #: Or one with so many bytes of tensors.
 _FULL: Final = 512  #: At a step's end, a buffer of so many commands leaves if nothing is in flight.
 _REMEMBERED: Final = 1024  #: Constants of so many bytes are kept here too, so that reading them asks nobody.
+_JUDGED: Final = 1 << 20  #: Ops of a price up to so many bytes are tried here for values that they refuse.
 _EXIT_PATIENCE: Final = 10.0  #: Seconds that the last batch gets when the program ends.
 
 Where: TypeAlias = tuple[CodeType, int] | None
@@ -91,6 +94,8 @@ class Follower(Recorder):
         self._inside = False  # inside a rule or a composite: the server does the same by itself
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
+        if bound.op.refuses:
+            _judge(bound, inputs)
         return Handle(bound.spec)
 
     def number(self, number: Literal, dtype: DType) -> Handle:
@@ -164,6 +169,25 @@ class Follower(Recorder):
             ),
         )
         return found
+
+
+def _judge(bound: Bound, inputs: Sequence[Any]) -> None:
+    """Raises what the server would raise for values that are known here, on the program's own line.
+
+    The forward itself judges, with zeros of no memory for the inputs that are not known.
+    """
+    arrays = [one.array if isinstance(one, Literal) else one.host for one in inputs]
+    integers = [i for i in bound.op.refuses if bound.specs[i].dtype in INTEGER]
+    if not integers or bound.price > _JUDGED or any(arrays[i] is None for i in integers):
+        return
+    for i, spec in enumerate(bound.specs):
+        if arrays[i] is None:
+            arrays[i] = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
+    try:
+        with np.errstate(all="ignore"):
+            bound.forward(np, *arrays)
+    except Exception as error:
+        raise translated(error, bound) from None
 
 
 def name_of(one: Any) -> int:

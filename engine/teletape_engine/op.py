@@ -95,6 +95,8 @@ class Op:
         like: For each input the input whose dtype a Python number there takes; itself: none.
         views: The result may share memory with an input.
         dynamic: The result's shape depends on values: `infer` gives an upper bound, the result itself the spec.
+        refuses: Integer inputs whose values the forward may refuse (an index out of range, a divisor of zero): a recorder
+            without arrays that knows those values anyway can refuse them at once.
         expand: Set for a composite: `expand(*arrays, **attrs)` calls other ops, which are recorded in its place.
         backends: Where it runs.
         samples: Inputs for the laws, made by `samples()`.
@@ -121,6 +123,7 @@ class Op:
     like: tuple[int, ...]
     views: bool
     dynamic: bool
+    refuses: tuple[int, ...]
     expand: Callable[..., Any] | None
     backends: frozenset[str]
     samples: Callable[[], Sequence[Sample]]

@@ -192,6 +192,7 @@ def elementwise(
     like: Sequence[int] | None = None,
     name: str | None = None,
     args: str = "",
+    refuses: Sequence[str] = (),
 ) -> Callable[[Forward], Op]:
     """An op that treats each element by itself; arrays broadcast.
 
@@ -208,6 +209,7 @@ def elementwise(
         like: See `Op.like`; by default Python numbers take the dtype of any array input.
         name: Where the function's name is not the op's.
         args: TensorFlow's argument names; `x y` for two inputs.
+        refuses: See `Op.refuses`.
     """
 
     def decorate(forward: Forward) -> Op:
@@ -242,6 +244,7 @@ def elementwise(
             workspace=workspace if temporaries else None,
             name=name,
             args=args or ("x y" if n == 2 else ""),
+            refuses=refuses,
         )(forward)
 
     return decorate

@@ -66,6 +66,7 @@ def _check_divisor(xp: Any, b: Any) -> None:
 @elementwise(
     NON_DIFFERENTIABLE,
     op_type="FloorDiv",
+    refuses=("b",),
     temporaries=1,
     tf=("math.floordiv",),
     dtypes=REAL,
@@ -88,6 +89,7 @@ def floordiv(xp: Any, a: Any, b: Any) -> Any:
     1,
     lambda a, b: -floordiv(a, b),
     op_type="FloorMod",
+    refuses=("b",),
     tf=("math.floormod", "math.mod"),
     dtypes=REAL,
     domain=(0.3, 2.0),
@@ -113,6 +115,7 @@ def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
     lambda a, b: b * CATALOGUE["pow"](a, b - 1),
     lambda a, y, a_spec: y * _log_of_base(a, y, a_spec),
     op_type="Pow",
+    refuses=("b",),
     tf=("pow", "math.pow"),
     dtypes=NUMERIC,
     domain=(0.3, 2.0),

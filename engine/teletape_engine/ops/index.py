@@ -197,6 +197,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((4, 2), np.zeros((0,), np.int64)),
     ],
     op_type="GatherV2",
+    refuses=("indices",),
     tf=("gather",),
     sparse=(0,),
 )

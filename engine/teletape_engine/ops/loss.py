@@ -164,6 +164,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
         sample(np.array(1), (3,), seed=2),
     ],
     op_type="SparseSoftmaxCrossEntropyWithLogits",
+    refuses=("labels",),
     tf=("nn.sparse_softmax_cross_entropy_with_logits",),
     workspace=lambda labels, logits: wide_bytes(logits, 2),
 )

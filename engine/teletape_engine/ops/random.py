@@ -127,6 +127,7 @@ def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, sha
         sample(*_KEYS, np.array(0, np.int32), np.array(1, np.int32), shape=()),
     ],
     op_type="RandomUniformInt",
+    refuses=("minval", "maxval"),
     like=(0, 1, 2, 2),
 )
 def random_uniform_int(xp: Any, seed: Any, counter: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:
