@@ -51,7 +51,6 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
-    "NotDifferentiable",
     "Tensor",
     "TensorShape",
     "UnconnectedGradients",
@@ -113,9 +112,6 @@ def no_gradient(op_type: str) -> None:
         current().declare_no_gradient(op_type)
     except errors.TeletapeError as error:
         raise error.surfaced() from None
-
-
-NotDifferentiable = no_gradient
 
 
 def sync() -> None:

@@ -77,9 +77,12 @@ class Connection:
                     raise ConnectionFailed(
                         f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, and "
                         "is the address right?"
-                    ) from error
+                    ) from None
                 if attempt == 1 and isinstance(error, httpx.ConnectError) and not self.requests:
-                    raise ConnectionFailed(f"{self.url}: nothing answers there ({error})") from error
+                    raise ConnectionFailed(
+                        f"{self.url}: nothing answers there ({error}); start a server with `teletape serve`, or leave out "
+                        "the address to compute inside this process"
+                    ) from None
             else:
                 if response.status_code == 202:  # it runs still: asking again joins it
                     wait, deadline = _retry_after(response, wait), time.monotonic() + _PATIENCE

@@ -22,12 +22,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from teletape import wire
+from teletape import logs, wire
 from teletape.connection import Connection
 from teletape.convert import HostArray
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
 from teletape.session import Session
-from teletape_engine import commands
+from teletape_engine import commands, describe
 from teletape_engine.attrs import NO_ATTRS, Attrs
 from teletape_engine.backward import Presence
 from teletape_engine.commands import Batch, Command
@@ -259,6 +259,7 @@ class RemoteSession(Session):
     ) -> None:
         super().__init__()
         self._http = connection or Connection(url, api_key)
+        self._compare_catalogues()
         made = self._http.json("POST", "/v1/sessions", {} if device is None else {"device": device})
         self.id: str = made["id"]
         attached = self._http.json("POST", f"/v1/sessions/{self.id}/attach")
@@ -282,6 +283,18 @@ class RemoteSession(Session):
         self._reads: Counter[str] = Counter()
         self.batches = 0
         atexit.register(self._at_exit)
+
+    def _compare_catalogues(self) -> None:
+        """Warns when the server's ops are not these: what is foreseen here may then be refused there, never wrong."""
+        info = self._http.json("GET", "/v1/info")
+        if info["catalogue"] != describe.digest():
+            logs.get_logger().warning(
+                "the server's ops (version %s, catalogue %s) are not this SDK's (catalogue %s): gradients that differ in "
+                "structure are refused as structure_mismatch; install the same version on both sides",
+                info["version"],
+                info["catalogue"],
+                describe.digest(),
+            )
 
     # ------------------------------------------------------------------------------------------------------ recording
     def next_id(self) -> int:

@@ -5,6 +5,7 @@ By hand is what TensorFlow converts in a way of its own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,7 @@ _INSIDE = {
 }
 
 
+@functools.cache
 def surface() -> dict[str, Callable[..., Any]]:
     """Every function of TensorFlow's that there is, by its name without the leading `tf.`."""
     written = by_hand()

@@ -171,6 +171,11 @@ class EagerTensor(Tensor):
     def __deepcopy__(self, memo: Any) -> EagerTensor:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from teletape.calling import constant  # it makes tensors, so it imports this module
+
+        return constant, (np.asarray(self.numpy()),)
+
     def __format__(self, spec: str) -> str:
         return format(self.numpy(), spec)
 

@@ -11,6 +11,7 @@ import numpy as np
 from teletape import calling, dtypes, names, printing, session
 from teletape.convert import HostArray
 from teletape.dtypes import DType
+from teletape.operators import index_spec
 from teletape.shape import TensorShape, shape_of
 from teletape.slices import IndexedSlices
 from teletape.tensor import EagerTensor, TensorLike
@@ -224,9 +225,16 @@ class Variable(TensorLike):
         """Subtracts IndexedSlices from the rows that they name; see `scatter_add`."""
         return self.assign_sub(self._spread(sparse_delta))
 
+    def __getitem__(self, key: Any) -> EagerTensor:
+        if isinstance(key, TensorLike | np.ndarray) and calling.convert_to_tensor(key).dtype.is_bool:
+            return super().__getitem__(key)  # type: ignore[no-any-return]  # a tensor
+        index = index_spec(key)
+        read = calling.call(CATALOGUE["strided_slice"], (self,), index=index)
+        return _Sliced(read, self, index)
+
     def _spread(self, delta: Any) -> EagerTensor:
         if not isinstance(delta, IndexedSlices):
-            raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
+            raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {delta}")
         rows = self._slot.spec.shape[0]
         return calling.call(CATALOGUE["unsorted_segment_sum"], (delta.values, delta.indices), num_segments=rows)
 
@@ -271,6 +279,32 @@ class Variable(TensorLike):
 
 class ResourceVariable(Variable):
     """What `tf.Variable(…)` makes. Programs may set attributes on it."""
+
+
+class _Sliced(EagerTensor):
+    """A part of a variable: a tensor of what it held, that may be assigned to as well."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, read: EagerTensor, variable: Variable, index: tuple[Any, ...]) -> None:
+        self._v, self._session, self._kept = read._v, read._session, read._kept
+        self._variable, self._index = variable, index
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Replaces this part of the variable by `value`, which broadcasts; the rest stays. See `Variable.assign`."""
+        variable = self._variable
+        given = calling.convert_to_tensor(value, self.dtype)
+        part = calling.call(CATALOGUE["broadcast_to"], (given,), shape=self._v.spec.shape)
+        ones = calling.call(CATALOGUE["ones_like"], (self,))
+        spread, mask = (
+            calling.call(CATALOGUE["strided_slice_grad"], (one,), index=self._index, shape=variable._slot.spec.shape)
+            for one in (part, ones)
+        )
+        whole = calling.call(CATALOGUE["where"], (mask > 0, spread, variable))
+        return variable.assign(whole, read_value=read_value)
+
+
+_Sliced.__name__ = _Sliced.__qualname__ = "EagerTensor"
 
 
 class _UnreadVariable(Variable):

@@ -197,6 +197,7 @@ class Session:
         *,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[int, int], None] = lambda done, total: None,
+        poison: bool = True,
     ) -> Answer:
         """Runs a batch. A batch seen before (same client, seq and nonce) is not run again: its answer is given again.
 
@@ -204,6 +205,8 @@ class Session:
             batch: Commands and releases.
             cancelled: Asked between commands; once true, the rest of the batch fails with CancelledError.
             progress: Told (commands done, commands in all) from time to time.
+            poison: After a failure the ids of values that were not made stand for it. Without, they stay free: for
+                callers who name nothing before they have seen the answer.
 
         Raises:
             SequenceConflictError: Another batch had this seq.
@@ -217,7 +220,7 @@ class Session:
             if known is not None:
                 return known
         with self.backend.quiet():
-            answer = self._run(batch, cancelled, progress)
+            answer = self._run(batch, cancelled, progress, poison)
         if client is not None:
             client.answer, client.nonce = answer, batch.nonce
             client.seq = batch.seq + 1
@@ -240,7 +243,7 @@ class Session:
         )
 
     def _run(
-        self, batch: Batch, cancelled: Callable[[], bool], progress: Callable[[int, int], None]
+        self, batch: Batch, cancelled: Callable[[], bool], progress: Callable[[int, int], None], poison: bool
     ) -> Answer:
         todo = batch.commands
         due = _last_mentions(batch)
@@ -259,12 +262,13 @@ class Session:
                     do[command.__class__](command)
                 elif command.structural:
                     do[command.__class__](command)
-                else:
+                elif poison:
                     self._poison(command, failure)
             except Exception as error:
                 if failure is None:
                     failure = self._failed(index, command, error)
-                self._poison(command, failure)
+                if poison:
+                    self._poison(command, failure)
             if due and index in due:
                 for name in due[index]:
                     self.release(name)
@@ -500,7 +504,7 @@ class Session:
             raise InvalidArgumentError(f"the program has {len(program.outputs)} outputs, found {len(command.outputs)} ids")
         made = program.run(self._context, [self._input(one) for one in command.inputs])
         for name, value in zip(command.outputs, made, strict=True):
-            self._name(name, self._value(value))
+            self._name(name, self._value(value) if isinstance(value, Literal) else value)
 
     def _part(self, command: commands.Part) -> None:
         slices = self.find(command.id, SlicesValue)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.metadata
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -19,21 +18,24 @@ from starlette.responses import Response
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest /v1/info tells
 from teletape import wire
+from teletape_engine import describe
 from teletape_engine.errors import TeletapeError
-from teletape_engine.op import CATALOGUE
+from teletape_server import openapi
 from teletape_server.auth import Keys
 from teletape_server.guard import Guard
 from teletape_server.hosts import Hosts
 from teletape_server.hosts.workers import Workers
 from teletape_server.problems import PROBLEMS, Problem, problem_response
 from teletape_server.quotas import Quota
-from teletape_server.routes import batch, info, sessions
+from teletape_server.routes import batch, functions, info, ops, page, run, sessions, tapes, tensors, variables
 from teletape_server.schemas import Info, ProblemBody
 from teletape_server.sessions import Sessions
 from teletape_server.settings import Settings
 
-ROUTERS: Final = (info.router, sessions.router, batch.router)
-FEATURES: Final = ("batch", "frames", "json", "idempotency-key", "cancel", "extend")
+ROUTERS: Final = tuple(
+    module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, batch)
+)
+FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend")
 
 log = logging.getLogger("teletape")
 
@@ -77,6 +79,7 @@ def create_app(
         summary="Gradients as a service: tapes, values and variables live on the server.",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=openapi.operation_id,
         lifespan=life,
         responses={"default": {"model": ProblemBody, "description": "A problem (RFC 9457)"}},
     )
@@ -86,6 +89,9 @@ def create_app(
     app.add_middleware(Guard, loopback_only=not settings.api_keys)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
+    app.include_router(page.router)
+    app.mount("/docs/static", page.static)
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI's documented seam
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(TeletapeError, _engine)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -100,15 +106,6 @@ def version() -> str:
         return importlib.metadata.version("teletape")
     except importlib.metadata.PackageNotFoundError:
         return "0"
-
-
-def catalogue_digest() -> str:
-    """A digest of what a client may rely on: names, inputs, attributes and derivatives of all ops."""
-    ops = [
-        (op.name, op.op_type, op.inputs, op.variadic, op.schema.json(), op.dynamic, op.registered)
-        for op in sorted(CATALOGUE.values(), key=lambda op: op.name)
-    ]
-    return hashlib.sha256(json.dumps(ops, default=str, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _info(settings: Settings) -> Info:
@@ -127,7 +124,7 @@ def _info(settings: Settings) -> Info:
         frame_versions=[wire.VERSION],
         content_types=list(batch.TYPES),
         features=list(FEATURES),
-        catalogue=catalogue_digest(),
+        catalogue=describe.digest(),
         limits={name: getattr(settings, name) for name in limits},
     )
 

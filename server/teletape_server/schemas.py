@@ -117,3 +117,28 @@ class ProblemBody(BaseModel):
     code: Annotated[str, Field(description="For programs; docs/protocol.md lists them")]
     details: dict[str, Any]
     instance: Annotated[str, Field(description="Which request it was")]
+
+
+class OpFacts(BaseModel):
+    """An op of the catalogue."""
+
+    name: str
+    op_type: Annotated[str, Field(description="TensorFlow's op type")]
+    tensorflow: Annotated[list[str], Field(description="Its names there")]
+    inputs: list[str]
+    variadic: Annotated[bool, Field(description="Takes any number of arrays")]
+    attributes: Annotated[dict[str, Any], Field(description="JSON Schema")]
+    gradients: Annotated[
+        dict[str, dict[str, Any]],
+        Field(description="By input: `kind` (dense, slices, none, not_registered), and what a tape `keeps` for it"),
+    ]
+    composite: Annotated[bool, Field(description="Made of other ops, which are recorded in its place")]
+    dynamic: Annotated[bool, Field(description="The result's shape depends on values")]
+    backends: list[str]
+    documentation: str
+
+
+class OpList(BaseModel):
+    """Ops of the catalogue, by name."""
+
+    ops: list[OpFacts]

@@ -8,6 +8,7 @@ import httpx
 from teletape import wire
 from teletape.connection import Connection
 from teletape.remote import RemoteSession
+from teletape_engine import describe
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session import Session
 
@@ -29,6 +30,8 @@ class Loopback(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
         self.paths.append(f"{request.method} {path}")
+        if path == "/v1/info":
+            return httpx.Response(200, json={"version": "0", "catalogue": describe.digest()})
         if path == "/v1/sessions":
             return httpx.Response(201, json={"id": "s1"})
         if path.endswith("/attach"):

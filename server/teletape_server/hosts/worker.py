@@ -27,7 +27,10 @@ from teletape_engine.session import Session
 from teletape_server.hosts.channel import INLINE, Channel
 from teletape_server.hosts.kinds import KINDS, Request, Result
 
-KINDS_MODULES: Final = ("teletape_server.hosts.batches",)
+KINDS_MODULES: Final = (
+    "teletape_server.hosts.batches",
+    *(f"teletape_server.resources.{name}" for name in ("variables", "tensors", "tapes", "ops", "functions", "run")),
+)
 for _module in KINDS_MODULES:
     importlib.import_module(_module)
 

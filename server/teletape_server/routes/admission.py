@@ -246,7 +246,7 @@ async def answer(
     if reply is None:
         still = {"status": "running", "done": running.done, "total": running.total}
         return JSONResponse(still, 202, {"Retry-After": "1"})
-    return Response(reply.body, status, media_type=reply.content_type)
+    return Response(reply.body, status, reply.facts.get("headers"), reply.content_type or None)
 
 
 async def replied(request: Request, session: Session, running: Running, *, patience: float | None) -> Reply | None:

@@ -77,5 +77,10 @@ async def _frame(request: Request, session: Session, params: dict[str, Any], len
         running = sessions_of(request).submit(session, "batch", params, content_type=wire.FRAME_TYPE, room=room)
         if retriable:
             session.batches[key] = running
-            running.reply.add_done_callback(lambda _: session.batches.pop(key, None))
+
+            def answered(_: object) -> None:
+                if session.batches.get(key) is running:  # a retry may have taken its place
+                    del session.batches[key]
+
+            running.reply.add_done_callback(answered)
     return await answer(request, session, running, patience=patience if retriable else None)

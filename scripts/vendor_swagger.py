@@ -1,0 +1,49 @@
+"""Fetches the API page's Swagger UI with npm, and keeps what the page needs: `python scripts/vendor_swagger.py [VERSION]`.
+
+The files are committed, so that a server needs neither npm nor the network. VENDORED.md tells version and licence.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+VERSION = "5.35.0"
+PACKAGE = "swagger-ui-dist"
+KEPT = ("swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt", "favicon-32x32.png", "LICENSE", "NOTICE")
+TARGET = Path(__file__).parents[1] / "server/teletape_server/static/swagger-ui"
+
+
+def main() -> None:
+    """Writes the files of the version on the command line, of `VERSION` without one."""
+    version = sys.argv[1] if len(sys.argv) > 1 else VERSION
+    if shutil.which("npm") is None:
+        raise SystemExit("vendor_swagger: npm not found: install Node.js, or keep the files that are committed")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["npm", "pack", "--silent", f"{PACKAGE}@{version}"], cwd=folder, check=True)
+        [archive] = Path(folder).glob("*.tgz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+        source = Path(folder) / "package"
+        facts = json.loads((source / "package.json").read_text())
+        shutil.rmtree(TARGET, ignore_errors=True)
+        TARGET.mkdir(parents=True)
+        for name in KEPT:
+            (TARGET / name).write_bytes(_without_map((source / name).read_bytes()))
+    (TARGET / "VENDORED.md").write_text(
+        f"{PACKAGE} {facts['version']}, {facts['license']} (LICENSE, NOTICE), as npm has it but for the references to "
+        "source maps.\nWritten by scripts/vendor_swagger.py; not edited by hand.\n"
+    )
+
+
+def _without_map(content: bytes) -> bytes:
+    """The file without the line that makes a browser's developer tools ask for a source map."""
+    return re.sub(rb"\n?(//# sourceMappingURL=\S+|/\*# sourceMappingURL=\S+ ?\*/)\s*$", b"\n", content)
+
+
+if __name__ == "__main__":
+    main()

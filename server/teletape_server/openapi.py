@@ -1,0 +1,151 @@
+"""The OpenAPI document: what routes declare about bodies that this process does not read, and the order of the page.
+
+Schemas and examples are those of the models with which the session's process checks; the page's operations run as they
+stand from top to bottom, and again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from teletape import wire
+from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
+from teletape_server.resources import models
+from teletape_server.resources.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+from teletape_server.schemas import ProblemBody
+
+_REF: Final = "#/components/schemas/{model}"
+_RAW: Final = {"type": "string", "format": "binary", "description": "Row-major, little-endian"}
+
+#: The sections of the page, in order: what a walk from top to bottom needs comes before what needs it.
+SECTIONS: Final = {
+    "server": "What answers here, and what it can do.",
+    "catalogue": "The ops there are. A program is data: calls of these, and nothing else.",
+    "run": "One request, one session: the gradient of a function from a single call.",
+    "sessions": "A session holds values, variables and tapes on one device until it is ended, or idle for too long. The "
+    "examples below all use the one that the first of them makes.",
+    "variables": "Named slots whose value changes. A variable may stand wherever a value may.",
+    "tensors": "The values of the session: what you put there, what ops made, gradients you kept.",
+    "tapes": "A tape records the ops that are posted to it, and answers for gradients as often as you ask.",
+    "ops": "Ops on no tape.",
+    "functions": "Programs saved under an id, and called with values.",
+    "batches": "All of the above as commands, many to a request. docs/protocol.md has the vocabulary.",
+    "release": "At the end: let go of what is held. Ending the session lets go of everything.",
+}
+
+
+# ------------------------------------------------------------------------------------------------- declared by routes
+def takes(model: type[BaseModel], *, raw: bool = False) -> dict[str, Any]:
+    """`openapi_extra` of a route whose body is `model` as JSON, or (raw) a tensor's bytes."""
+    content: dict[str, Any] = {wire.JSON_TYPE: {"schema": _ref(model), "example": example_of(model)}}
+    if raw:
+        content[RAW_TYPE] = {"schema": _RAW}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def answers(model: type[BaseModel], *problems: str, status: int = 200, raw: bool = False) -> dict[int | str, Any]:
+    """`responses` of a route that answers with `model` as JSON or (raw) a tensor's bytes, or with these problems."""
+    content: dict[str, Any] = {wire.JSON_TYPE: {"schema": _ref(model)}}
+    good: dict[str, Any] = {"description": (model.__doc__ or "").strip(), "content": content}
+    if raw:
+        content[RAW_TYPE] = {"schema": _RAW}
+        good["headers"] = {
+            DTYPE_HEADER: {"schema": {"type": "string"}, "description": "Of raw bytes: the dtype, such as float32"},
+            SHAPE_HEADER: {"schema": {"type": "string"}, "description": "Of raw bytes: the shape, such as 2,3"},
+        }
+    return {status: good, **refusals(*problems)}
+
+
+def refusals(*codes: str) -> dict[int | str, Any]:
+    """`responses` for these problems, by status."""
+    by_status: dict[int, list[str]] = defaultdict(list)
+    for code in codes:
+        by_status[PROBLEMS[code].status].append(code)
+    return {
+        status: {
+            "description": "; ".join(f"{PROBLEMS[code].title} (`{code}`)" for code in found),
+            "content": {PROBLEM_TYPE: {"schema": _ref(ProblemBody)}},
+        }
+        for status, found in sorted(by_status.items())
+    }
+
+
+#: What any request to a session can meet.
+SESSION: Final = ("unauthenticated", "unknown_session", "session_ended", "busy")
+#: What one with a body can meet.
+BODY: Final = ("malformed_json", "invalid_request", "unsupported_media_type", "body_too_large", "incomplete_body")
+#: What one that names something in the session can meet.
+NAMED: Final = ("unknown_id", "released_id", "poisoned")
+#: What one that computes can meet.
+WORK: Final = ("unknown_op", "bad_attribute", "bad_command", "invalid_argument", "unimplemented", "resource_exhausted")
+
+
+def example_of(model: type[BaseModel]) -> Any:
+    """The example that the model carries."""
+    extra: Any = model.model_config["json_schema_extra"]
+    return extra["examples"][0]
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+# ---------------------------------------------------------------------------------------------------------- the whole
+def operation_id(route: APIRoute) -> str:
+    """section.name: short, and the same from version to version."""
+    return f"{route.tags[0]}.{route.name}"
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The application's OpenAPI document."""
+    found = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=_ABOUT,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        routes=app.routes,
+        tags=[{"name": name, "description": about} for name, about in SECTIONS.items()],
+    )
+    components = found["components"]
+    components["schemas"] = dict(sorted({**components["schemas"], **_schemas()}.items()))
+    components["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer", "description": "An API key"},
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, in another header"},
+    }
+    found["security"] = [{"bearer": []}, {"key": []}, {}]
+    for path in found["paths"].values():
+        for operation in path.values():
+            for parameter in operation.get("parameters", ()):
+                examples = parameter["schema"].get("examples")
+                if examples:  # the page fills in this one alone
+                    parameter["example"] = examples[0]
+    return found
+
+
+_ABOUT: Final = (
+    "Gradients on somebody else's machine. Try the operations from top to bottom: each example runs as it stands, also a "
+    "second time. Every refusal is a problem (RFC 9457) with a `code`, what was found and what to do. JSON answers show "
+    "the first 1000 elements of a large tensor unless `full=true` is asked for; raw bytes are had with `Accept: "
+    "application/octet-stream`."
+)
+
+
+def _schemas() -> dict[str, Any]:
+    bodies: Sequence[type[BaseModel]] = [
+        one
+        for one in vars(models).values()
+        if isinstance(one, type) and issubclass(one, models.Body | models.Answer) and one.__module__ == models.__name__
+    ]
+    given = [one for one in (*bodies, ProblemBody) if one not in (models.Body, models.Answer)]
+    _, schema = models_json_schema([(one, "validation") for one in given], ref_template=_REF)
+    definitions: dict[str, Any] = schema["$defs"]
+    return definitions

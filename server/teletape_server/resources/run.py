@@ -1,0 +1,38 @@
+"""One request, one session: commands in, the values asked for out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape import wire
+from teletape_engine.commands import Gradient, Id
+from teletape_engine.session import Fetched, Kinds, Session
+from teletape_server.hosts.kinds import Request, Result, json_result, kind
+from teletape_server.resources import models
+from teletape_server.resources.bodies import commands_of, execute, ids_of, read, shown
+
+
+@kind("run")
+def run(session: Session, request: Request) -> Result:
+    """Executes the commands, and answers with the values of `fetch` and of fetch commands among them."""
+    given = read(request, models.Run)
+    todo = commands_of(given.commands)
+    fetch = ids_of(given.fetch)
+    answer = execute(session, request, todo, several=True)
+    values: dict[Id, Any] = {}
+    for one, written in zip(
+        answer.results, wire.answer_to_json(answer, full=request.params["full"])["results"], strict=True
+    ):
+        if isinstance(one, Fetched):
+            values[one.id] = written["value"]
+        elif isinstance(one, Kinds):
+            asked = todo[one.index]
+            assert isinstance(asked, Gradient)
+            values |= {
+                name: None
+                for name, what in zip(asked.outputs, one.kinds, strict=True)
+                if what == "none" and name is not None and name in fetch
+            }
+    wanted = [name for name in fetch if name not in values]
+    values |= zip(wanted, shown(session, request, wanted), strict=True)
+    return json_result({"values": {str(name): value for name, value in values.items()}})

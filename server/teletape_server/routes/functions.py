@@ -1,0 +1,74 @@
+"""Functions: define, list, look, call, end."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.resources import models
+from teletape_server.routes.admission import Found
+from teletape_server.routes.exchange import Full, Once, exchange, named
+
+router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
+
+FunctionId = Annotated[str, named("function", "squared_error")]
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Define a function",
+    response_class=Response,
+    openapi_extra=takes(models.NewFunction),
+    responses=answers(models.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
+)
+async def define(request: Request, found: Found, key: Once = None) -> Response:
+    """Ops on named inputs, in order. Names, ops and attributes are checked now, shapes when it is called."""
+    return await exchange(request, found, "function.define", status=201)
+
+
+@router.get("", summary="List the functions", response_class=Response, responses=answers(models.Functions, *SESSION))
+async def listing(request: Request, found: Found) -> Response:
+    """With their steps."""
+    return await exchange(request, found, "function.list")
+
+
+@router.get(
+    "/{function}",
+    summary="Look at a function",
+    response_class=Response,
+    responses=answers(models.Function, *SESSION, *NAMED),
+)
+async def get(request: Request, found: Found, function: FunctionId) -> Response:
+    """Its inputs, steps and outputs."""
+    return await exchange(request, found, "function.get", name=function)
+
+
+@router.post(
+    "/{function}/call",
+    summary="Call a function",
+    response_class=Response,
+    openapi_extra=takes(models.FunctionCall),
+    responses=answers(
+        models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK
+    ),
+)
+async def call(request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None) -> Response:
+    """On values; a tape, if one is named, records its ops as if they had been posted there."""
+    return await exchange(request, found, "function.call", name=function, full=full)
+
+
+@router.delete(
+    "/{function}",
+    status_code=204,
+    tags=["release"],
+    summary="End a function",
+    response_class=Response,
+    responses=refusals(*SESSION, *NAMED),
+)
+async def end_function(request: Request, found: Found, function: FunctionId) -> Response:
+    """What it made stays. Its id is not used again in the session."""
+    return await exchange(request, found, "function.release", name=function, status=204)

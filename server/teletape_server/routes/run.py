@@ -1,0 +1,68 @@
+"""POST /run: one request, and a session that lives for it alone."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from teletape import wire
+from teletape_server.leases import Reason
+from teletape_server.openapi import BODY, WORK, answers, takes
+from teletape_server.resources import models
+from teletape_server.routes.admission import (
+    Caller,
+    answer,
+    declared_length,
+    sent_type,
+    sessions_of,
+    settings_of,
+    take_body,
+    wanted_type,
+)
+from teletape_server.routes.exchange import Full
+from teletape_server.schemas import Device
+
+router = APIRouter(tags=["run"])
+
+
+@router.post(
+    "/run",
+    summary="Run commands, and forget them",
+    response_class=Response,
+    openapi_extra=takes(models.Run),
+    responses=answers(
+        models.RunAnswer,
+        "unauthenticated",
+        *BODY,
+        "unknown_id",
+        "id_in_use",
+        "tape_consumed",
+        "tape_state",
+        "no_gradient_registered",
+        "too_many_sessions",
+        "unknown_device",
+        *WORK,
+    ),
+)
+async def run(
+    request: Request,
+    owner: Caller,
+    full: Full = False,
+    device: Annotated[Device | None, Query(description="Where; the server's own choice if left out")] = None,
+) -> Response:
+    """The commands of a batch, and the values to answer with. Safe to repeat: nothing of it stays."""
+    content_type = sent_type(request, (wire.JSON_TYPE,))
+    accept = wanted_type(request, (wire.JSON_TYPE,), wire.JSON_TYPE)
+    length = declared_length(request)
+    sessions = sessions_of(request)
+    where = device or settings_of(request).device
+    session, _ = await sessions.create(owner, None, device="gpu:0" if where == "gpu" else where, memory_limit=None)
+    try:
+        room = await take_body(request, session, length)
+        params = {"full": full, "accept": accept, "idempotency_key": None}
+        running = sessions.submit(session, "run", params, content_type=content_type, room=room)
+        return await answer(request, session, running, patience=None)
+    finally:
+        await sessions.end(session, Reason.DELETED, "it was for one request")

@@ -1,0 +1,38 @@
+"""The API page as a list of requests: each operation's example, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+JSON = "application/json"
+
+
+class Step(NamedTuple):
+    """One operation as the page would send it when "Execute" is pressed."""
+
+    operation: str
+    method: str
+    path: str
+    query: dict[str, Any]
+    body: Any
+
+
+def steps(document: dict[str, Any]) -> Iterator[Step]:
+    """The operations in the page's order: section by section, in each as the document has them."""
+    for section in document["tags"]:
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                if operation["tags"][-1] == section["name"]:
+                    yield _step(path, method, operation)
+
+
+def _step(path: str, method: str, operation: dict[str, Any]) -> Step:
+    query = {}
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", parameter["example"])
+        elif parameter["in"] == "query" and "example" in parameter:
+            query[parameter["name"]] = parameter["example"]
+    content = operation.get("requestBody", {}).get("content", {}).get(JSON)
+    return Step(operation["operationId"], method, path, query, None if content is None else content["example"])
