@@ -14,7 +14,14 @@ from pathlib import Path
 
 VERSION = "5.35.0"
 PACKAGE = "swagger-ui-dist"
-KEPT = ("swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt", "favicon-32x32.png", "LICENSE", "NOTICE")
+KEPT = (
+    "swagger-ui.css",
+    "swagger-ui-bundle.js",
+    "swagger-ui-bundle.js.LICENSE.txt",
+    "favicon-32x32.png",
+    "LICENSE",
+    "NOTICE",
+)
 TARGET = Path(__file__).parents[1] / "server/teletape_server/static/swagger-ui"
 
 

@@ -335,7 +335,7 @@ class RemoteSession(Session):
         """A value command that uses a poisoned id is not sent: what it would make is poisoned too."""
         if command.structural:
             return False
-        cause = next((self._poisoned[one] for one in commands.mentions(command) if one in self._poisoned), None)  # type: ignore[index]
+        cause = next((self._poisoned[one] for one in commands.mentions(command) if one in self._poisoned), None)
         if cause is None:
             return False
         self._poison(command, cause)
@@ -615,5 +615,3 @@ def place(where: Where) -> str:
             line = number
     path = os.path.relpath(code.co_filename) if code.co_filename.startswith(os.getcwd()) else code.co_filename
     return f"{path}:{line}, in {code.co_name}"
-
-

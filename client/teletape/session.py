@@ -31,12 +31,10 @@ class Session(ABC):
     Attributes:
         local: Whether it is in this process, where every op runs at once.
         closed: Why it can no longer be used, or None.
-        requests: Answers had from a server so far.
     """
 
     local: bool
     closed: str | None = None
-    requests: int = 0
 
     def __init__(self) -> None:
         self.no_gradient: set[str] = set()
@@ -88,6 +86,11 @@ class Session(ABC):
     def declare_no_gradient(self, op_type: str) -> None:
         """Ops of that type have no gradient from now on, for every tape asked from now on."""
         declare_no_gradient(self.no_gradient, op_type, CATALOGUE)
+
+    @property
+    def requests(self) -> int:
+        """Answers had from a server so far."""
+        return 0
 
     def summary(self) -> str:
         """What this session has asked of a server, and which lines read values."""

@@ -179,11 +179,11 @@ def backward(
         if kept:
             kept = open_kept(kept)
         for i, rule in rules:
-            uid = inputs[i]
-            if needed is None or uid in needed:
+            into = inputs[i]
+            if needed is None or into in needed:
                 share = rule(ct, kept)
-                known = cts.get(uid)
-                cts[uid] = share if known is None else add(known, share)
+                known = cts.get(into)
+                cts[into] = share if known is None else add(known, share)
     return {uid: cts[uid] for uid in wanted if uid in cts}
 
 

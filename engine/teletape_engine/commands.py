@@ -228,7 +228,9 @@ def mentions(command: Command) -> Iterator[Id]:
 
 
 #: Fields that hold words or counts, not ids.
-_WORDS: Final = frozenset(("op", "attrs", "where", "name", "mode", "unconnected", "predicted", "no_gradient", "part", "calls", "elements"))
+_WORDS: Final = frozenset(
+    ("op", "attrs", "where", "name", "mode", "unconnected", "predicted", "no_gradient", "part", "calls", "elements")
+)
 
 
 def outputs(command: Command) -> tuple[Id, ...]:
@@ -245,7 +247,7 @@ def outputs(command: Command) -> tuple[Id, ...]:
 
 def _id(value: Any) -> Id:
     if (isinstance(value, int) and not isinstance(value, bool) and value >= 0) or (isinstance(value, str) and value):
-        return value  # type: ignore[no-any-return]  # narrowed by the condition, which mypy does not follow
+        return value
     raise TypeError("an id: a name, or an integer from 0 up")
 
 

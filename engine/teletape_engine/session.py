@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -323,7 +323,11 @@ class Session:
         words = {_Tape: "a tape", Variable: "a variable", Program: "a program", Poison: "a value that failed"}
         return words.get(type(thing), "a value")
 
-    def find(self, name: Id, kind: type[T] | tuple[type[T], ...]) -> T:
+    @overload
+    def find(self, name: Id, kind: type[T]) -> T: ...
+    @overload
+    def find(self, name: Id, kind: tuple[type[Any], ...]) -> Any: ...
+    def find(self, name: Id, kind: type[Any] | tuple[type[Any], ...]) -> Any:
         """What is under `name`.
 
         Raises:
@@ -352,16 +356,16 @@ class Session:
             thing = self._names.get(given)
             if thing.__class__ is Value:
                 return thing
-            thing = self.find(given, (Value, Variable, SlicesValue))  # type: ignore[arg-type, type-var]
+            thing = self.find(given, (Value, Variable, SlicesValue))
             if isinstance(thing, Variable):
                 return self._context.read(thing)
             return self._dense(thing) if isinstance(thing, SlicesValue) else thing
-        return given if given.__class__ is Literal else self._context.constant(given)  # type: ignore[arg-type]
+        return given if isinstance(given, Literal) else self._context.constant(given)  # type: ignore[arg-type]  # no id
 
     def _dense(self, slices: SlicesValue) -> Value:
         op = CATALOGUE["unsorted_segment_sum"]
         attrs = op.attrs({"num_segments": slices.dense.shape[0]})
-        return self._context.apply(op, (slices.values, slices.indices), attrs)  # type: ignore[no-any-return]
+        return self._context.apply(op, (slices.values, slices.indices), attrs)
 
     # ------------------------------------------------------------------------------------------------------- commands
     def _value(self, given: Any, like: Spec | None = None) -> Value:
@@ -405,7 +409,7 @@ class Session:
         for one in command.inputs:
             thing: Any = one
             if one.__class__ is int:
-                thing = names.get(one)  # type: ignore[call-overload]  # an int, as just asked
+                thing = names.get(one)
             if thing.__class__ is Value or thing.__class__ is Literal:
                 inputs.append(thing)
             else:
@@ -417,7 +421,7 @@ class Session:
         (name,) = command.outputs
         if name.__class__ is int and name not in names:
             names[name] = result
-            self._latest = name  # type: ignore[assignment]  # an int, as just asked
+            self._latest = name
         else:
             self._name(name, result)
         if op.dynamic:
@@ -432,7 +436,7 @@ class Session:
         held = self.find(command.tape, _Tape)
         for name in command.values:
             if not isinstance(self._names.get(name), Poison):
-                held.context.watch(held.tape, [self.find(name, (Value, Variable))])  # type: ignore[arg-type]
+                held.context.watch(held.tape, [self.find(name, (Value, Variable))])
 
     def _tape_pause(self, command: commands.TapePause) -> None:
         held = self.find(command.tape, _Tape)
@@ -460,13 +464,15 @@ class Session:
             raise InvalidArgumentError(f"{len(command.sources)} sources, but {len(command.outputs)} output ids")
         targets = [self._question(one) for one in command.targets]
         sources = [self._question(one) for one in command.sources]
-        seeds = command.seeds
-        if seeds is not None:
-            if len(seeds) != len(targets):
-                raise InvalidArgumentError(f"{len(targets)} targets, but {len(seeds)} seeds: one for each, null for ones")
+        seeds: list[Value | None] | None = None
+        if command.seeds is not None:
+            if len(command.seeds) != len(targets):
+                raise InvalidArgumentError(
+                    f"{len(targets)} targets, but {len(command.seeds)} seeds: one for each, null for ones"
+                )
             seeds = [
-                None if seed is None else self._value(seed, like=target.spec)  # type: ignore[misc]
-                for seed, target in zip(seeds, targets, strict=True)
+                None if seed is None else self._value(seed, like=target.spec)
+                for seed, target in zip(command.seeds, targets, strict=True)
             ]
         found = self._context.gradient(
             held.tape,
@@ -490,7 +496,7 @@ class Session:
 
     def _question(self, name: Id) -> Any:
         """A target or a source: a variable stays itself."""
-        return self.find(name, (Value, Variable))  # type: ignore[arg-type]
+        return self.find(name, (Value, Variable))
 
     def _declare(self, command: commands.Declare) -> None:
         declare_no_gradient(self.no_gradient, command.no_gradient, CATALOGUE)
@@ -501,7 +507,9 @@ class Session:
     def _call_program(self, command: commands.CallProgram) -> None:
         program = self.find(command.program, Program)
         if len(command.outputs) != len(program.outputs):
-            raise InvalidArgumentError(f"the program has {len(program.outputs)} outputs, found {len(command.outputs)} ids")
+            raise InvalidArgumentError(
+                f"the program has {len(program.outputs)} outputs, found {len(command.outputs)} ids"
+            )
         made = program.run(self._context, [self._input(one) for one in command.inputs])
         for name, value in zip(command.outputs, made, strict=True):
             self._name(name, self._value(value) if isinstance(value, Literal) else value)
@@ -513,7 +521,7 @@ class Session:
         self._name(command.output, slices.values if command.part == "values" else slices.indices)
 
     def _fetch(self, command: commands.Fetch) -> None:
-        thing = self.find(command.id, (Value, Variable, SlicesValue))  # type: ignore[arg-type, type-var]
+        thing = self.find(command.id, (Value, Variable, SlicesValue))
         self._results.append(self._fetched(command.id, thing, command.elements))
 
     def _fetched(self, name: Id, thing: Any, elements: int | None) -> Fetched:
@@ -539,7 +547,7 @@ class Session:
         Raises:
             UnknownIdError, ReleasedIdError, PoisonedError: Nothing is.
         """
-        thing = self.find(name, (Value, Variable, SlicesValue, _Tape, Program))  # type: ignore[arg-type, type-var]
+        thing = self.find(name, (Value, Variable, SlicesValue, _Tape, Program))
         return self._facts(name, thing)
 
     def _facts(self, name: Id, thing: Any) -> dict[str, Any]:
@@ -558,7 +566,13 @@ class Session:
             steps = [{"op": step.op.name, "output": step.output} for step in thing.steps]
             return {"id": name, "kind": "program", "inputs": thing.inputs, "outputs": thing.outputs, "steps": steps}
         spec: Spec = thing.spec
-        facts = {"id": name, "kind": "value", "dtype": spec.dtype.name, "shape": list(spec.shape), "bytes": spec.nbytes}
+        facts: dict[str, Any] = {
+            "id": name,
+            "kind": "value",
+            "dtype": spec.dtype.name,
+            "shape": list(spec.shape),
+            "bytes": spec.nbytes,
+        }
         if isinstance(thing, Variable):
             facts |= {"kind": "variable", "trainable": thing.trainable, "version": thing.version, "name": thing.name}
         elif isinstance(thing, SlicesValue):
@@ -595,7 +609,13 @@ class Session:
                 yield variable.value
 
 
-_WORDS: Final = {Value: "a value", SlicesValue: "a value", Variable: "a variable", _Tape: "a tape", Program: "a program"}
+_WORDS: Final = {
+    Value: "a value",
+    SlicesValue: "a value",
+    Variable: "a variable",
+    _Tape: "a tape",
+    Program: "a program",
+}
 
 
 def _kind(value: Any) -> str:
@@ -620,4 +640,3 @@ def _last_mentions(batch: Batch) -> dict[int, list[Id]]:
     if pending:
         due[-1] = list(pending)
     return due
-

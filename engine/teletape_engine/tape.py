@@ -385,7 +385,9 @@ def translated(error: Exception, bound: Bound) -> TeletapeError:
         return error
     shapes = ", ".join(map(repr, bound.specs))
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return ResourceExhaustedError(f"op {op.name!r} on {shapes}: no memory left for {bound.price:,} bytes", op=op.name)
+        return ResourceExhaustedError(
+            f"op {op.name!r} on {shapes}: no memory left for {bound.price:,} bytes", op=op.name
+        )
     if isinstance(error, ValueError | OverflowError | np.linalg.LinAlgError | ZeroDivisionError):
         return InvalidArgumentError(f"op {op.name!r} on {shapes}: {error}", op=op.name)
     return InternalError(f"op {op.name!r} on {shapes} failed: {type(error).__name__}: {error}", op=op.name)

@@ -7,7 +7,7 @@ stand from top to bottom, and again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -22,8 +22,13 @@ from teletape_server.resources import models
 from teletape_server.resources.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.schemas import ProblemBody
 
+_LAST: Final = "release"  # the section of all that ends something
+_ENDING: Final = "/v1/sessions/{session}"
+_METHODS: Final = ("post", "get", "put", "delete")
 _REF: Final = "#/components/schemas/{model}"
-_RAW: Final = {"type": "string", "format": "binary", "description": "Row-major, little-endian"}
+RAW: Final = {"type": "string", "format": "binary"}
+#: A tensor's bytes, beside JSON.
+TENSOR: Final = {RAW_TYPE: RAW}
 
 #: The sections of the page, in order: what a walk from top to bottom needs comes before what needs it.
 SECTIONS: Final = {
@@ -38,25 +43,33 @@ SECTIONS: Final = {
     "ops": "Ops on no tape.",
     "functions": "Programs saved under an id, and called with values.",
     "batches": "All of the above as commands, many to a request. docs/protocol.md has the vocabulary.",
-    "release": "At the end: let go of what is held. Ending the session lets go of everything.",
+    _LAST: "At the end: let go of what is held. Ending the session lets go of everything.",
 }
 
 
 # ------------------------------------------------------------------------------------------------- declared by routes
-def takes(model: type[BaseModel], *, raw: bool = False) -> dict[str, Any]:
-    """`openapi_extra` of a route whose body is `model` as JSON, or (raw) a tensor's bytes."""
-    content: dict[str, Any] = {wire.JSON_TYPE: {"schema": _ref(model), "example": example_of(model)}}
-    if raw:
-        content[RAW_TYPE] = {"schema": _RAW}
-    return {"requestBody": {"required": True, "content": content}}
+def takes(
+    model: type[BaseModel], *, example: Any = None, others: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """`openapi_extra` of a route whose body is `model` as JSON, or of `others`: content types and their schemas.
+
+    Without `example` the model's own is shown.
+    """
+    shown = example_of(model) if example is None else example
+    content = {wire.JSON_TYPE: {"schema": _ref(model), "example": shown}}
+    return {"requestBody": {"required": True, "content": content | _contents(others)}}
 
 
-def answers(model: type[BaseModel], *problems: str, status: int = 200, raw: bool = False) -> dict[int | str, Any]:
-    """`responses` of a route that answers with `model` as JSON or (raw) a tensor's bytes, or with these problems."""
-    content: dict[str, Any] = {wire.JSON_TYPE: {"schema": _ref(model)}}
+def answers(
+    model: type[BaseModel],
+    *problems: str,
+    status: int = 200,
+    others: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[int | str, dict[str, Any]]:
+    """`responses` of a route that answers with `model` as JSON, with `others`, or with these problems."""
+    content = {wire.JSON_TYPE: {"schema": _ref(model)}} | _contents(others)
     good: dict[str, Any] = {"description": (model.__doc__ or "").strip(), "content": content}
-    if raw:
-        content[RAW_TYPE] = {"schema": _RAW}
+    if RAW_TYPE in content:
         good["headers"] = {
             DTYPE_HEADER: {"schema": {"type": "string"}, "description": "Of raw bytes: the dtype, such as float32"},
             SHAPE_HEADER: {"schema": {"type": "string"}, "description": "Of raw bytes: the shape, such as 2,3"},
@@ -64,7 +77,11 @@ def answers(model: type[BaseModel], *problems: str, status: int = 200, raw: bool
     return {status: good, **refusals(*problems)}
 
 
-def refusals(*codes: str) -> dict[int | str, Any]:
+def _contents(others: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
+    return {content_type: {"schema": dict(schema)} for content_type, schema in (others or {}).items()}
+
+
+def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """`responses` for these problems, by status."""
     by_status: dict[int, list[str]] = defaultdict(list)
     for code in codes:
@@ -115,20 +132,44 @@ def document(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
         tags=[{"name": name, "description": about} for name, about in SECTIONS.items()],
     )
+    found["paths"] = _ordered(found["paths"])
     components = found["components"]
     components["schemas"] = dict(sorted({**components["schemas"], **_schemas()}.items()))
     components["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key"},
-        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, in another header"},
+        "key": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-API-Key",
+            "description": "The same key, in another header",
+        },
     }
     found["security"] = [{"bearer": []}, {"key": []}, {}]
     for path in found["paths"].values():
-        for operation in path.values():
-            for parameter in operation.get("parameters", ()):
-                examples = parameter["schema"].get("examples")
-                if examples:  # the page fills in this one alone
-                    parameter["example"] = examples[0]
+        for method, operation in path.items():
+            _complete(operation, components["schemas"])
+            if method == "delete":
+                operation["tags"] = [_LAST]
     return found
+
+
+def _ordered(paths: dict[str, Any]) -> dict[str, Any]:
+    """The paths as given, but the one that ends a session last; on each, what makes before what reads."""
+    ordered = {path: {one: paths[path][one] for one in _METHODS if one in paths[path]} for path in paths}
+    ordered[_ENDING] = ordered.pop(_ENDING)
+    return ordered
+
+
+def _complete(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Gives the page what it fills in: one example for each parameter and body; and problems their media type."""
+    for parameter in operation.get("parameters", ()):
+        examples = parameter["schema"].get("examples")
+        if examples:
+            parameter["example"] = examples[0]
+    body = operation.get("requestBody", {}).get("content", {}).get(wire.JSON_TYPE, {})
+    if body and "example" not in body:
+        body["example"] = schemas[body["schema"]["$ref"].rpartition("/")[2]]["examples"][0]
+    operation["responses"]["default"]["content"] = {PROBLEM_TYPE: {"schema": _ref(ProblemBody)}}
 
 
 _ABOUT: Final = (

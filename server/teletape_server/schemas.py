@@ -18,7 +18,9 @@ class _Body(BaseModel):
 class NewSession(_Body):
     """A session to be made."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"id": "demo", "device": "cpu"}]})
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"id": "demo", "device": "cpu", "replace": True}]}
+    )
 
     id: Annotated[
         str | None,
@@ -29,6 +31,7 @@ class NewSession(_Body):
     ] = None
     device: Device | None = None
     memory_limit: Annotated[int | None, Field(gt=0, description="Bytes that its arrays may take")] = None
+    replace: Annotated[bool, Field(description="End the session of that id first, if there is one")] = False
 
 
 class Extension(_Body):

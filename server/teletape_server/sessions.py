@@ -154,6 +154,11 @@ class Sessions:
             )
         raise gone(name, ended)
 
+    def known(self, owner: str, name: str) -> Session | None:
+        """The owner's live session of that name, if there is one."""
+        self._expire((owner, name))
+        return self._live.get((owner, name))
+
     def of(self, owner: str) -> list[Session]:
         """The owner's live sessions, oldest first."""
         return [session for session in self._live.values() if session.owner == owner]

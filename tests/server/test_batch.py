@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import threading
+from http.client import HTTPResponse
 from typing import Any
 
 import httpx
@@ -224,6 +225,8 @@ def test_cancel_stops_what_runs_between_commands(server: Server, program: Progra
     batch = long_batch(program, Fetch(1))
     response = program.post(batch)
     assert response.status_code == 202
+    while not ok(program.http.get("/v1/sessions/demo")).json()["running"]["done"]:
+        pass
     ok(program.http.post("/v1/sessions/demo/cancel"))
     while (response := program.post(batch)).status_code == 202:
         pass
@@ -286,9 +289,10 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(server: Server, prog
             f"Authorization: {program.http.headers['authorization']}\r\nContent-Length: {1 << 40}\r\n\r\n"
         )
         raw.sendall(head.encode())
-        said = raw.recv(65536)
-    assert said.startswith(b"HTTP/1.1 413 ")
-    body = json.loads(said.partition(b"\r\n\r\n")[2])
+        response = HTTPResponse(raw)
+        response.begin()
+        body = json.loads(response.read())
+    assert response.status == 413
     assert body["code"] == "body_too_large"
     assert body["details"] == {"found": 1 << 40, "limit": 16 << 20}
     ok(program.post(program.batch()))

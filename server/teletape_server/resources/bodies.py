@@ -46,7 +46,9 @@ def read(request: Request, model: type[Model]) -> Model:
     if request.content_type == RAW_TYPE:
         given = query | {"value": _raw_tensor(request)}
     elif query:
-        raise InvalidRequestError(f"{', '.join(query)} in the query belong to a raw tensor; in JSON they are fields of the body")
+        raise InvalidRequestError(
+            f"{', '.join(query)} in the query belong to a raw tensor; in JSON they are fields of the body"
+        )
     else:
         given = request.json()
     try:
@@ -179,7 +181,13 @@ def described(session: Session, name: Id, kinds: Sequence[str], where: str) -> d
     return facts
 
 
-_FOUND: Final = {"value": "tensors", "slices": "tensors", "variable": "variables", "tape": "tapes", "program": "functions"}
+_FOUND: Final = {
+    "value": "tensors",
+    "slices": "tensors",
+    "variable": "variables",
+    "tape": "tapes",
+    "program": "functions",
+}
 
 
 def release(session: Session, request: Request, kinds: Sequence[str], where: str) -> Result:

@@ -78,7 +78,10 @@ Shown = Annotated[
                 "dtype": {"type": "string"},
                 "shape": {"type": "array", "items": {"type": "integer"}},
                 "data": {"description": "Nested; flat where it is not complete"},
-                "complete": {"const": False, "description": "Only the first 1000 elements are shown: ask with full=true"},
+                "complete": {
+                    "const": False,
+                    "description": "Only the first 1000 elements are shown: ask with full=true",
+                },
                 "values": {"type": "object", "description": "Of a sparse gradient: rows, beside `indices`"},
                 "indices": {"type": "object", "description": "Of a sparse gradient: which rows"},
             },
@@ -122,7 +125,9 @@ class Assignment(Body):
     model_config = _examples({"value": [0.5, 0.5, 0.5], "mode": "add"})
 
     value: Input
-    mode: Annotated[Literal["set", "add", "sub"], Field(description="Replace it, add to it or subtract from it")] = "set"
+    mode: Annotated[Literal["set", "add", "sub"], Field(description="Replace it, add to it or subtract from it")] = (
+        "set"
+    )
 
 
 class Variable(Answer):
@@ -339,7 +344,40 @@ class Functions(Answer):
     functions: list[Function]
 
 
-# ---------------------------------------------------------------------------------------------------------------- run
+# -------------------------------------------------------------------------------------------------------- run, batches
+class Batch(Body):
+    """Commands in order, and ids to release behind their last mention. `teletape.wire` reads it."""
+
+    model_config = _examples(
+        {
+            "commands": [
+                {"do": "op", "op": "mul", "inputs": ["w", 2.0], "outputs": ["doubled"]},
+                {"do": "fetch", "id": "doubled"},
+            ],
+            "release": ["doubled"],
+        }
+    )
+
+    commands: Annotated[
+        list[dict[str, Any]], Field(description="Each with its name under `do`; docs/protocol.md lists them")
+    ]
+    release: list[Id] = []
+    client: Annotated[int, Field(ge=0, description="As attach gave it; 0: no client, no sequence")] = 0
+    seq: Annotated[int, Field(ge=0)] = 0
+    nonce: Annotated[str, Field(pattern="^([0-9a-fA-F]{32})?$")] = ""
+
+
+class BatchAnswer(Answer):
+    """What a batch gave, and the first command that failed, if one did."""
+
+    results: list[dict[str, Any]]
+    failure: dict[str, Any] | None
+    bytes_in_use: int
+    expires_at: Annotated[str | float | None, Field(description="When the session ends unless something is asked")]
+    waited: Annotated[float, Field(description="Seconds before it started")]
+    computed: Annotated[float, Field(description="Seconds it took")]
+
+
 class Run(Body):
     """Commands for a session that lives for this request alone."""
 

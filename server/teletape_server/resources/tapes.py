@@ -165,7 +165,9 @@ def gradient(session: Session, request: Request) -> Result:
     _check_paused(facts_of(session, tape))
     asked = given.ids if given.ids is not None else [None] * len(given.sources)
     if len(asked) != len(given.sources):
-        raise InvalidRequestError(f"ids: one for each of the {len(given.sources)} sources, null for none; found {len(asked)}")
+        raise InvalidRequestError(
+            f"ids: one for each of the {len(given.sources)} sources, null for none; found {len(asked)}"
+        )
     names = [one or new_id() for one in asked]
     question = command_of(
         "gradient",
@@ -178,9 +180,7 @@ def gradient(session: Session, request: Request) -> Result:
     )
     assert isinstance(question, Gradient)
     before, after = _around(outer(session, tape))
-    [found] = [
-        one for one in execute(session, request, [*before, question, *after]).results if isinstance(one, Kinds)
-    ]
+    [found] = [one for one in execute(session, request, [*before, question, *after]).results if isinstance(one, Kinds)]
     made = [name for name, what in zip(names, found.kinds, strict=True) if what != "none"]
     passing = [name for name, wanted in zip(names, asked, strict=True) if wanted is None and name in made]
     values = dict(zip(made, shown(session, request, made, releases=passing), strict=True))

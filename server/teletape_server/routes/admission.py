@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Annotated, Any, Final
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
@@ -46,7 +46,10 @@ async def caller(request: Request) -> str:
 Caller = Annotated[str, Depends(caller)]
 
 
-async def found_session(request: Request, session: str, owner: Caller) -> Session:
+SessionId = Annotated[str, Path(description="The session's id", examples=["demo"])]
+
+
+async def found_session(request: Request, session: SessionId, owner: Caller) -> Session:
     """The caller's live session that the path names.
 
     Raises:

@@ -8,6 +8,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from teletape import wire
+from teletape_server.openapi import BODY, RAW, SESSION, answers, takes
+from teletape_server.resources import models
 from teletape_server.routes.admission import (
     Found,
     answer,
@@ -20,6 +22,7 @@ from teletape_server.routes.admission import (
     take_body,
     wanted_type,
 )
+from teletape_server.schemas import Still
 from teletape_server.sessions import Session
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
@@ -27,7 +30,26 @@ router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
 TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
 
 
-@router.post("/batch", summary="Execute a batch of commands")
+@router.post(
+    "/batch",
+    summary="Execute a batch of commands",
+    response_class=Response,
+    openapi_extra=takes(models.Batch, others={wire.FRAME_TYPE: RAW}),
+    responses=answers(
+        models.BatchAnswer,
+        *SESSION,
+        *BODY,
+        "bad_command",
+        "malformed_frame",
+        "corrupt_frame",
+        "frame_too_large",
+        "not_acceptable",
+        "out_of_turn",
+        "sequence_conflict",
+        others={wire.FRAME_TYPE: RAW},
+    )
+    | {202: {"model": Still, "description": "It runs still: send the same request again to wait on"}},
+)
 async def batch(
     request: Request,
     found: Found,

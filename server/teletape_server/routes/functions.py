@@ -52,9 +52,7 @@ async def get(request: Request, found: Found, function: FunctionId) -> Response:
     summary="Call a function",
     response_class=Response,
     openapi_extra=takes(models.FunctionCall),
-    responses=answers(
-        models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK
-    ),
+    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK),
 )
 async def call(request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None) -> Response:
     """On values; a tape, if one is named, records its ops as if they had been posted there."""
@@ -64,11 +62,10 @@ async def call(request: Request, found: Found, function: FunctionId, full: Full 
 @router.delete(
     "/{function}",
     status_code=204,
-    tags=["release"],
     summary="End a function",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end_function(request: Request, found: Found, function: FunctionId) -> Response:
+async def end(request: Request, found: Found, function: FunctionId) -> Response:
     """What it made stays. Its id is not used again in the session."""
     return await exchange(request, found, "function.release", name=function, status=204)

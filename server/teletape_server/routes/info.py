@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
+from teletape_server.openapi import refusals
 from teletape_server.routes.admission import Caller, settings_of
 from teletape_server.schemas import Devices, Health, Info
 
@@ -16,14 +17,14 @@ async def health() -> Health:
     return Health()
 
 
-@router.get("/info", summary="Versions, limits and features")
+@router.get("/info", summary="Versions, limits and features", responses=refusals("unauthenticated"))
 async def info(request: Request, _: Caller) -> Info:
     """What this server speaks and allows. A client whose catalogue has another digest treats ops as unknown to it."""
     found: Info = request.app.state.info
     return found
 
 
-@router.get("/devices", summary="Where sessions can compute")
+@router.get("/devices", summary="Where sessions can compute", responses=refusals("unauthenticated"))
 async def devices(request: Request, _: Caller) -> Devices:
     """The devices of this machine, and the one that a session gets when it names none."""
     return Devices(devices=await request.app.state.hosts.devices(), default=settings_of(request).device)

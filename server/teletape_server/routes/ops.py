@@ -29,10 +29,14 @@ def _differentiable(facts: dict[str, Any]) -> bool:
     return any(one["kind"] in ("dense", "slices") for one in facts["gradients"].values())
 
 
-@router.get("/ops", tags=["catalogue"], summary="List the ops", responses=refusals("unauthenticated", "invalid_request"))
+@router.get(
+    "/ops", tags=["catalogue"], summary="List the ops", responses=refusals("unauthenticated", "invalid_request")
+)
 async def listing(
     _: Caller,
-    name: Annotated[str | None, Query(description="Those with this in their name, or in TensorFlow's", examples=["mat"])] = None,
+    name: Annotated[
+        str | None, Query(description="Those with this in their name, or in TensorFlow's", examples=["mat"])
+    ] = None,
     differentiable: Annotated[bool | None, Query(description="Those with a gradient, or those without")] = None,
 ) -> OpList:
     """Each with its inputs, attributes (as JSON Schema), documentation, and for each input what a gradient keeps."""

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from teletape.wire import timestamp
 from teletape_server.leases import Reason
+from teletape_server.openapi import BODY, SESSION, refusals
 from teletape_server.routes.admission import Caller, Found, SmallBodies, ask, sessions_of, settings_of
 from teletape_server.schemas import Client, Extension, NewSession, SessionFacts, SessionList, Work
 from teletape_server.sessions import Session
@@ -29,10 +30,21 @@ def _facts(request: Request, session: Session) -> SessionFacts:
     )
 
 
-@router.post("", status_code=201, summary="Make a session")
+@router.post(
+    "",
+    status_code=201,
+    summary="Make a session",
+    responses={200: {"model": SessionFacts, "description": "The session that is there already"}}
+    | refusals("unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions"),
+)
 async def make(request: Request, response: Response, owner: Caller, body: NewSession) -> SessionFacts:
-    """A new session: 201. The same id again, with the same device and limit, gives the session there is: 200."""
+    """A new session: 201. The same id again, with the same device and limit, gives the session there is: 200.
+
+    With `replace` the session of that id ends first, if there is one.
+    """
     sessions = sessions_of(request)
+    if body.replace and body.id is not None and (old := sessions.known(owner, body.id)) is not None:
+        await sessions.end(old, Reason.DELETED, "another one of its id took its place")
     device = body.device or settings_of(request).device
     session, new = await sessions.create(
         owner, body.id, device="gpu:0" if device == "gpu" else device, memory_limit=body.memory_limit
@@ -42,40 +54,42 @@ async def make(request: Request, response: Response, owner: Caller, body: NewSes
     return _facts(request, session)
 
 
-@router.get("", summary="List your sessions")
+@router.get("", summary="List your sessions", responses=refusals("unauthenticated"))
 async def listing(request: Request, owner: Caller) -> SessionList:
     """Live sessions only; of one that ended its own address tells why."""
     sessions = sessions_of(request)
     return SessionList(sessions=[_facts(request, one) for one in sessions.of(owner)])
 
 
-@router.get("/{session}", summary="Look at a session")
+@router.get("/{session}", summary="Look at a session", responses=refusals(*SESSION[:-1]))
 async def look(request: Request, found: Found) -> SessionFacts:
     """Does not count as work: a session that is only looked at ends all the same."""
     return _facts(request, found)
 
 
-@router.post("/{session}/extend", summary="Keep a session")
+@router.post("/{session}/extend", summary="Keep a session", responses=refusals(*SESSION[:-1], *BODY))
 async def extend(request: Request, found: Found, body: Extension) -> SessionFacts:
     """Keeps it for at least so many seconds from now, idle or not, within the server's greatest age."""
     found.lease.extend(sessions_of(request).clock(), body.seconds)
     return _facts(request, found)
 
 
-@router.post("/{session}/attach", summary="Join a session as a client", response_model=Client)
+@router.post(
+    "/{session}/attach", summary="Join a session as a client", response_model=Client, responses=refusals(*SESSION)
+)
 async def attach(request: Request, found: Found) -> Response:
     """A client has a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
     return await ask(request, found, "attach", {})
 
 
-@router.post("/{session}/cancel", status_code=202, summary="Stop what runs")
+@router.post("/{session}/cancel", status_code=202, summary="Stop what runs", responses=refusals(*SESSION[:-1]))
 async def cancel(request: Request, found: Found) -> SessionFacts:
     """What runs and waits stops before its next command, and is answered with the failure `cancelled`."""
     found.host.cancel()
     return _facts(request, found)
 
 
-@router.delete("/{session}", status_code=204, summary="End a session")
+@router.delete("/{session}", status_code=204, summary="End a session", responses=refusals(*SESSION[:-1]))
 async def end(request: Request, found: Found) -> None:
     """All that it holds is gone; what runs in it is answered with the problem `session_ended`."""
     sessions = sessions_of(request)

@@ -16,6 +16,12 @@ router = APIRouter(prefix="/sessions/{session}/tapes", tags=["tapes"])
 
 TapeId = Annotated[str, named("tape", "tape")]
 _STATE = ("tape_consumed", "tape_state")
+_EXAMPLE = {
+    "ops": [
+        {"op": "mul", "inputs": ["w", "x"], "outputs": ["y"]},
+        {"op": "reduce_sum", "inputs": ["y"], "outputs": ["loss"]},
+    ]
+}
 
 
 @router.post(
@@ -61,22 +67,7 @@ async def watch(request: Request, found: Found, tape: TapeId, key: Once = None) 
     "/{tape}/ops",
     summary="Run ops, recorded on a tape",
     response_class=Response,
-    openapi_extra={
-        "requestBody": {
-            **takes(models.Ops)["requestBody"],
-            "content": {
-                "application/json": {
-                    **takes(models.Ops)["requestBody"]["content"]["application/json"],
-                    "example": {
-                        "ops": [
-                            {"op": "mul", "inputs": ["w", "x"], "outputs": ["y"]},
-                            {"op": "reduce_sum", "inputs": ["y"], "outputs": ["loss"]},
-                        ]
-                    },
-                }
-            },
-        }
-    },
+    openapi_extra=takes(models.Ops, example=_EXAMPLE),
     responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *_STATE, *WORK),
 )
 async def record(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
@@ -112,11 +103,10 @@ async def reset(request: Request, found: Found, tape: TapeId, key: Once = None) 
 @router.delete(
     "/{tape}",
     status_code=204,
-    tags=["release"],
     summary="End a tape",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end_tape(request: Request, found: Found, tape: TapeId) -> Response:
+async def end(request: Request, found: Found, tape: TapeId) -> Response:
     """With all that it kept. Its id is not used again in the session."""
     return await exchange(request, found, "tape.release", name=tape, status=204)

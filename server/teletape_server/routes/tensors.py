@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, answers, refusals, takes
+from teletape_server.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.resources import models
 from teletape_server.routes.admission import Found
 from teletape_server.routes.exchange import Dtype, Full, NameQuery, Once, Shape, exchange, named
@@ -22,7 +22,7 @@ TensorId = Annotated[str, named("tensor", "x")]
     status_code=201,
     summary="Put a tensor into the session",
     response_class=Response,
-    openapi_extra=takes(models.NewTensor, raw=True),
+    openapi_extra=takes(models.NewTensor, others=TENSOR),
     responses=answers(models.TensorFacts, *SESSION, *BODY, "id_in_use", "resource_exhausted", status=201),
 )
 async def put(
@@ -47,7 +47,7 @@ async def listing(request: Request, found: Found) -> Response:
     "/{tensor}",
     summary="Read a tensor",
     response_class=Response,
-    responses=answers(models.TensorFacts, *SESSION, *NAMED, "not_acceptable", raw=True),
+    responses=answers(models.TensorFacts, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
 )
 async def get(request: Request, found: Found, tensor: TensorId, full: Full = False) -> Response:
     """Facts and numbers; or, with Accept: application/octet-stream, the raw bytes."""
@@ -57,11 +57,10 @@ async def get(request: Request, found: Found, tensor: TensorId, full: Full = Fal
 @router.delete(
     "/{tensor}",
     status_code=204,
-    tags=["release"],
     summary="End a tensor",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end_tensor(request: Request, found: Found, tensor: TensorId) -> Response:
+async def end(request: Request, found: Found, tensor: TensorId) -> Response:
     """Tapes keep what they need of it. Its id is not used again in the session."""
     return await exchange(request, found, "tensor.release", name=tensor, status=204)

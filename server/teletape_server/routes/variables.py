@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.resources import models
 from teletape_server.routes.admission import Found
 from teletape_server.routes.exchange import Dtype, Full, NameQuery, Once, Shape, exchange, named
@@ -22,7 +22,7 @@ VariableId = Annotated[str, named("variable", "w")]
     status_code=201,
     summary="Make a variable",
     response_class=Response,
-    openapi_extra=takes(models.NewVariable, raw=True),
+    openapi_extra=takes(models.NewVariable, others=TENSOR),
     responses=answers(models.Variable, *SESSION, *BODY, *NAMED, "id_in_use", "resource_exhausted", status=201),
 )
 async def make(
@@ -40,9 +40,7 @@ async def make(
     return await exchange(request, found, "variable.make", status=201, query=query)
 
 
-@router.get(
-    "", summary="List the variables", response_class=Response, responses=answers(models.Variables, *SESSION)
-)
+@router.get("", summary="List the variables", response_class=Response, responses=answers(models.Variables, *SESSION))
 async def listing(request: Request, found: Found) -> Response:
     """Facts alone; the numbers of one are at its own address."""
     return await exchange(request, found, "variable.list")
@@ -52,7 +50,7 @@ async def listing(request: Request, found: Found) -> Response:
     "/{variable}",
     summary="Read a variable",
     response_class=Response,
-    responses=answers(models.Variable, *SESSION, *NAMED, "not_acceptable", raw=True),
+    responses=answers(models.Variable, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
 )
 async def get(request: Request, found: Found, variable: VariableId, full: Full = False) -> Response:
     """Facts and numbers; or, with Accept: application/octet-stream, the raw bytes."""
@@ -63,7 +61,7 @@ async def get(request: Request, found: Found, variable: VariableId, full: Full =
     "/{variable}",
     summary="Assign to a variable",
     response_class=Response,
-    openapi_extra=takes(models.Assignment, raw=True),
+    openapi_extra=takes(models.Assignment, others=TENSOR),
     responses=answers(models.Variable, *SESSION, *BODY, *NAMED, "invalid_argument", "resource_exhausted"),
 )
 async def assign(
@@ -82,11 +80,10 @@ async def assign(
 @router.delete(
     "/{variable}",
     status_code=204,
-    tags=["release"],
     summary="End a variable",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end_variable(request: Request, found: Found, variable: VariableId) -> Response:
+async def end(request: Request, found: Found, variable: VariableId) -> Response:
     """Tapes that watch it keep what they need. Its id is not used again in the session."""
     return await exchange(request, found, "variable.release", name=variable, status=204)

@@ -1,0 +1,249 @@
+"""Sessions and their limits over HTTP: made, kept, ended, and refused with the numbers."""
+
+import os
+import signal
+import threading
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from serving import Program, Server, ok, problem
+
+from teletape import wire
+from teletape.wire.errors import WireError
+from teletape_engine.commands import Call, Fetch, Put
+from teletape_engine.errors import tree
+from teletape_engine.graph import Literal
+from teletape_server.hosts.worker import IdempotencyConflictError
+from teletape_server.problems import PROBLEMS, Problem
+
+
+@pytest.fixture
+def http(server: Server) -> Any:
+    with server.client() as client:
+        yield client
+
+
+def test_the_engines_and_the_wires_codes_are_all_in_the_table() -> None:
+    codes = tree()
+    assert codes.keys() >= {WireError.code, IdempotencyConflictError.code}
+    own = {code for code, cls in codes.items() if cls.__module__.startswith(("teletape_engine", "teletape.wire"))}
+    assert own <= PROBLEMS.keys()
+    for code in PROBLEMS:
+        Problem(code, "said")
+    with pytest.raises(KeyError):
+        Problem("no_such_code", "said")
+
+
+def test_a_session_is_made_looked_at_listed_and_ended(server: Server, http: httpx.Client) -> None:
+    made = http.post("/v1/sessions", json={"id": "demo", "device": "cpu", "memory_limit": 1 << 20})
+    assert made.status_code == 201
+    assert made.headers["Location"] == "/v1/sessions/demo"
+    facts = ok(http.get("/v1/sessions/demo")).json()
+    assert facts == made.json() | {"expires_at": facts["expires_at"]}
+    assert (facts["device"], facts["memory_limit"], facts["bytes_in_use"]) == ("cpu", 1 << 20, 0)
+    assert facts["running"] == {"requests": 0, "done": 0, "total": 0}
+    other = ok(http.post("/v1/sessions", json={})).json()
+    assert other["id"].startswith("_")
+    assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo", other["id"]]
+    assert http.delete("/v1/sessions/demo").status_code == 204
+    assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == [other["id"]]
+    found = problem(http.get("/v1/sessions/demo"), 410, "session_ended")
+    assert found["details"]["reason"] == "deleted"
+    assert found["details"]["ended_at"].endswith("Z")
+
+
+def test_making_the_same_session_again_gives_it_and_another_is_a_conflict(http: httpx.Client) -> None:
+    assert http.post("/v1/sessions", json={"id": "demo"}).status_code == 201
+    Program(http, "demo").run(Put("x", np.ones(2)))
+    assert http.post("/v1/sessions", json={"id": "demo"}).status_code == 200
+    assert ok(http.post("/v1/sessions/demo/batch", json={"commands": [{"do": "fetch", "id": "x"}]})).json()["results"]
+    problem(http.post("/v1/sessions", json={"id": "demo", "memory_limit": 4096}), 409, "id_in_use")
+    ok(http.delete("/v1/sessions/demo"))
+    assert http.post("/v1/sessions", json={"id": "demo"}).status_code == 201
+
+
+def test_requests_for_the_same_new_session_at_once_make_one(server: Server) -> None:
+    statuses: list[int] = []
+
+    def make() -> None:
+        with server.client() as client:
+            statuses.append(ok(client.post("/v1/sessions", json={"id": "demo"})).status_code)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200, 200, 200, 201]
+
+
+def test_a_session_that_does_not_exist_is_404(http: httpx.Client) -> None:
+    for response in (
+        http.get("/v1/sessions/nobody"),
+        http.post("/v1/sessions/nobody/batch", json={"commands": []}),
+        http.post("/v1/sessions/nobody/attach"),
+    ):
+        assert "'nobody'" in problem(response, 404, "unknown_session")["detail"]
+
+
+def test_a_session_ends_after_the_idle_limit(server: Server, http: httpx.Client) -> None:
+    ok(http.post("/v1/sessions", json={"id": "demo"}))
+    program = Program(http, "demo")
+    server.clock.ahead += 50
+    program.run(Put("x", np.ones(2)))
+    server.clock.ahead += 50
+    ok(http.get("/v1/sessions/demo"))
+    server.clock.ahead += 11
+    found = problem(program.post(program.batch()), 410, "session_ended")
+    assert found["details"]["reason"] == "idle"
+    assert "60 s" in found["detail"]
+    problem(http.get("/v1/sessions/demo"), 410, "session_ended")
+
+
+def test_a_session_can_be_kept_within_the_greatest_age(server: Server, http: httpx.Client) -> None:
+    before = ok(http.post("/v1/sessions", json={"id": "demo"})).json()
+    after = ok(http.post("/v1/sessions/demo/extend", json={"seconds": 300})).json()
+    assert after["expires_at"] > before["expires_at"]
+    server.clock.ahead += 299
+    ok(http.get("/v1/sessions/demo"))
+    most = ok(http.post("/v1/sessions/demo/extend", json={"seconds": 10_000})).json()
+    assert most["expires_at"] == most["ends_at"]
+    server.clock.ahead += 302
+    assert problem(http.get("/v1/sessions/demo"), 410, "session_ended")["details"]["reason"] == "max_age"
+
+
+def test_the_answer_tells_when_the_session_expires(server: Server, http: httpx.Client) -> None:
+    ok(http.post("/v1/sessions", json={"id": "demo"}))
+    ok(http.post("/v1/sessions/demo/extend", json={"seconds": 300}))
+    program = Program(http, "demo")
+    server.clock.ahead += 100
+    _, served = wire.decode_answer(ok(program.post(program.batch())).content)
+    assert served.expires_at is not None
+    assert abs(served.expires_at - (server.clock() + 200)) < 10
+
+
+def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
+    for _ in range(3):
+        ok(http.post("/v1/sessions", json={}))
+    found = problem(http.post("/v1/sessions", json={}), 409, "too_many_sessions")
+    assert found["details"] == {"found": 3, "limit": 3}
+    with server.client("bob") as bob:
+        for _ in range(2):
+            ok(bob.post("/v1/sessions", json={}))
+        assert problem(bob.post("/v1/sessions", json={}), 409, "too_many_sessions")["details"] == {"found": 5, "limit": 5}
+    first = ok(http.get("/v1/sessions")).json()["sessions"][0]["id"]
+    ok(http.delete(f"/v1/sessions/{first}"))
+    ok(http.post("/v1/sessions", json={}))
+
+
+def test_a_session_may_not_ask_for_more_memory_than_there_is(http: httpx.Client) -> None:
+    found = problem(http.post("/v1/sessions", json={"memory_limit": 1 << 40}), 422, "invalid_request")
+    assert found["details"] == {"found": 1 << 40, "limit": 64 << 20}
+
+
+def test_memory_is_limited_by_session(http: httpx.Client) -> None:
+    """What one batch brings and what it computes both count; a refusal leaves the session as it was."""
+    ok(http.post("/v1/sessions", json={"id": "demo", "memory_limit": 4 << 20}))
+    program = Program(http, "demo")
+    program.run(Put("x", np.ones(1 << 18, np.float32)))
+    answer = program.run(*[Call("add", ("x", Literal(float(i))), (f"y{i}",)) for i in range(8)])
+    assert answer.failure is not None
+    assert answer.failure.code == "resource_exhausted"
+    assert str(4 << 20) in answer.failure.message
+    assert program.run(Fetch("y0")).failure is None
+    large = program.run(Put("z", np.ones(1 << 20, np.float32)))
+    assert large.failure is not None
+    assert large.failure.code == "resource_exhausted"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"id": "has space"}, "body.id"),
+        ({"id": "_generated"}, "body.id"),
+        ({"id": "x" * 65}, "body.id"),
+        ({"device": "tpu"}, "body.device"),
+        ({"memory_limit": 0}, "body.memory_limit"),
+        ({"memory_limit": "lots"}, "body.memory_limit"),
+        ({"limit": 3}, "body.limit"),
+        ([], "body"),
+    ],
+)
+def test_a_session_that_is_asked_for_wrongly(http: httpx.Client, body: Any, said: str) -> None:
+    found = problem(http.post("/v1/sessions", json=body), 422, "invalid_request")
+    assert said in found["detail"]
+    assert found["details"]["fields"]
+
+
+def test_a_device_that_is_not_there(http: httpx.Client) -> None:
+    present = ok(http.get("/v1/devices")).json()
+    assert present["devices"][0] == present["default"] == "cpu"
+    found = problem(http.post("/v1/sessions", json={"device": "gpu:99"}), 422, "unknown_device")
+    assert found["details"]["devices"] == present["devices"]
+    ok(http.post("/v1/sessions", json={"id": "demo"}))
+
+
+def test_bodies_that_the_front_parses_are_small(http: httpx.Client) -> None:
+    padded = b'{"id": "demo"' + b" " * (1 << 20) + b"}"
+    headers = {"Content-Type": "application/json"}
+    found = problem(http.post("/v1/sessions", content=padded, headers=headers), 413, "body_too_large")
+    assert found["details"]["limit"] == 1 << 20
+    problem(http.post("/v1/sessions", content=b"{", headers=headers), 400, "malformed_json")
+    problem(http.post("/v1/sessions", content=iter([b"{}"]), headers=headers), 411, "length_required")
+
+
+def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, http: httpx.Client) -> None:
+    for name in ("doomed", "other"):
+        ok(http.post("/v1/sessions", json={"id": name}))
+    other, doomed = Program(http, "other"), Program(http, "doomed")
+    other.run(Put("x", np.ones(2)))
+    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
+    batch = doomed.batch(Put(1, np.zeros((), np.float32)), *chain)
+    assert doomed.post(batch).status_code == 202
+    os.kill(server.worker("doomed"), signal.SIGKILL)
+    while (response := doomed.post(batch)).status_code == 202:
+        pass
+    found = problem(response, 410, "session_ended")
+    assert found["details"]["reason"] == "worker_died"
+    assert "SIGKILL" in found["detail"]
+    problem(http.get("/v1/sessions/doomed"), 410, "session_ended")
+    assert other.run(Fetch("x")).failure is None
+    ok(http.post("/v1/sessions", json={"id": "doomed"}))
+    assert Program(http, "doomed").run(Put("x", np.ones(2))).failure is None
+
+
+def test_ending_a_session_answers_what_runs_in_it(server: Server, http: httpx.Client) -> None:
+    ok(http.post("/v1/sessions", json={"id": "demo"}))
+    program = Program(http, "demo")
+    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
+    assert program.post(program.batch(Put(1, np.zeros((), np.float32)), *chain)).status_code == 202
+    pid = server.worker("demo")
+    ok(http.delete("/v1/sessions/demo"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert problem(program.post(program.batch()), 410, "session_ended")["details"]["reason"] == "deleted"
+
+
+def test_the_server_answers_while_a_session_computes(server: Server, http: httpx.Client) -> None:
+    ok(http.post("/v1/sessions", json={"id": "demo"}))
+    program = Program(http, "demo")
+    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
+    batch = program.batch(Put(1, np.zeros((), np.float32)), *chain)
+    assert program.post(batch).status_code == 202
+    ok(http.get("/v1/health"))
+    assert ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 1
+
+
+def test_info_tells_what_is_allowed(http: httpx.Client) -> None:
+    info = ok(http.get("/v1/info")).json()
+    assert info["frame_versions"] == [wire.VERSION]
+    assert info["content_types"] == [wire.FRAME_TYPE, wire.JSON_TYPE]
+    assert info["limits"]["max_body"] == 16 << 20
+    assert len(info["catalogue"]) >= 16
+
+
+def test_methods_and_paths_that_are_not_there(http: httpx.Client) -> None:
+    assert "GET" in problem(http.put("/v1/sessions/demo"), 405, "method_not_allowed")["detail"]
+    problem(http.get("/v2/sessions"), 404, "not_found")

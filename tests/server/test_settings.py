@@ -1,0 +1,200 @@
+"""Settings from flags and the environment, and `teletape serve` as a process of its own."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import ok
+
+from teletape_server import cli
+from teletape_server.settings import Settings, SettingsError
+
+TELETAPE = [sys.executable, "-m", "teletape_server.cli"]
+
+
+def load(*arguments: str, **environment: str) -> Settings:
+    return Settings.load(arguments, environment)
+
+
+def test_defaults_serve_this_machine_alone() -> None:
+    settings = load()
+    assert (settings.host, settings.port, settings.device, settings.api_keys) == ("127.0.0.1", 8470, "cpu", {})
+
+
+def test_a_flag_comes_before_the_environment_and_that_before_the_default() -> None:
+    assert load("--port", "1", TELETAPE_PORT="2").port == 1
+    assert load(TELETAPE_PORT="2").port == 2
+    assert load(TELETAPE_PORT="").port == 8470
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("port", "0", 0),
+        ("device", "gpu", "gpu:0"),
+        ("device", "gpu:3", "gpu:3"),
+        ("host", "[::1]", "::1"),
+        ("data_dir", "/nowhere/yet", Path("/nowhere/yet")),
+        ("memory_limit", "1024", 1024),
+        ("memory_limit", "1.5GiB", 3 << 29),
+        ("max_body", "10MB", 10_000_000),
+        ("max_body", "1K", 1024),
+        ("idle_limit", "90", 90.0),
+        ("idle_limit", "15m", 900.0),
+        ("max_age", "2d", 172_800.0),
+        ("patience", "0.5s", 0.5),
+        ("log_level", "INFO", "info"),
+        ("sessions", "7", 7),
+    ],
+)
+def test_values_are_read_from_flags_and_from_the_environment(name: str, text: str, value: Any) -> None:
+    assert getattr(load("--" + name.replace("_", "-"), text), name) == value
+    assert getattr(load(**{"TELETAPE_" + name.upper(): text}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("port", "65536", "a whole number from 0 to 65535; found '65536'"),
+        ("port", "-1", "whole number"),
+        ("port", "http", "whole number"),
+        ("device", "tpu", "cpu, gpu or gpu:N"),
+        ("host", "a b", "an address or a name"),
+        ("memory_limit", "lots", "bytes from 1 up"),
+        ("memory_limit", "0", "bytes from 1 up"),
+        ("memory_limit", "3parsecs", "bytes from 1 up"),
+        ("idle_limit", "-3", "a time above 0"),
+        ("idle_limit", "3 weeks", "a time above 0"),
+        ("data_dir", __file__, "a folder"),
+        ("log_level", "loud", "one of debug"),
+        ("api_keys", "nocolon", "name:key pairs"),
+        ("api_keys", "ann:short", "8 characters"),
+        ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann comes twice"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_it_may_be(name: str, text: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(**{"TELETAPE_" + name.upper(): text})
+    assert f"TELETAPE_{name.upper()} must be" in str(caught.value)
+    assert said in str(caught.value)
+    if name == "api_keys":
+        assert text not in str(caught.value)
+    else:
+        with pytest.raises(SettingsError, match="--" + name.replace("_", "-")):
+            load(f"--{name.replace('_', '-')}={text}")
+
+
+def test_keys_come_from_the_environment_alone() -> None:
+    assert load(TELETAPE_API_KEYS="ann:long-enough-1, bob:a:b:c:d:e").api_keys == {
+        "ann": "long-enough-1",
+        "bob": "a:b:c:d:e",
+    }
+    with pytest.raises(SystemExit):
+        load("--api-keys", "ann:long-enough-1")
+
+
+def test_without_keys_other_machines_are_not_served() -> None:
+    with pytest.raises(SettingsError, match=r"0\.0\.0\.0 .* TELETAPE_API_KEYS"):
+        load("--host", "0.0.0.0")
+    assert load("--host", "0.0.0.0", TELETAPE_API_KEYS="ann:long-enough-1").host == "0.0.0.0"
+
+
+def test_every_setting_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        load("--help")
+    text = capsys.readouterr().out
+    for name in Settings.__dataclass_fields__:
+        assert f"TELETAPE_{name.upper()}" in text
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["serve", "--port", "x"], ["serve", "--host", "0.0.0.0"]])
+def test_a_wrong_command_line_ends_with_2_and_says_why(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("TELETAPE_")]:
+        monkeypatch.delenv(name)
+    assert cli.main(arguments) == 2
+    said = capsys.readouterr()
+    assert "teletape" in said.err
+    assert said.out == ""
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    assert "serve" in capsys.readouterr().out
+
+
+def test_a_port_that_is_taken_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert cli.serve(Settings(port=taken.getsockname()[1])) == 1
+    assert "cannot listen on 127.0.0.1" in capsys.readouterr().err
+
+
+def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.serve(Settings(port=0, device="gpu:99")) == 2
+    assert "device gpu:99 is not there: this machine has cpu" in capsys.readouterr().err
+
+
+def children(pid: int) -> set[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+    direct = {int(one) for one in found}
+    return direct.union(*(children(one) for one in direct)) if direct else direct
+
+
+@pytest.mark.parametrize(("number", "statuses"), [(signal.SIGTERM, {-signal.SIGTERM, 0}), (signal.SIGINT, {130})])
+def test_serve_says_where_it_is_and_ends_with_its_workers(number: int, statuses: set[int]) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
+    with subprocess.Popen(
+        [*TELETAPE, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            lines = [process.stdout.readline()]
+            url = re.search(r"http://127\.0\.0\.1:\d+", lines[0])
+            assert url, lines
+            while "tf." not in lines[-1] or "print" not in lines[-1]:
+                lines.append(process.stdout.readline())
+            greeting = "".join(lines)
+            assert f"{url[0]}/docs" in greeting
+            assert f'tf.connect("{url[0]}")' in greeting
+            with httpx.Client(base_url=url[0], trust_env=False, timeout=30) as http:
+                ok(http.post("/v1/sessions", json={"id": "demo"}))
+                started = children(process.pid)
+                assert started
+        finally:
+            process.send_signal(number)
+            out, err = process.communicate(timeout=30)
+    assert process.returncode in statuses
+    assert out.strip() == ""
+    assert "every user of this machine" in err
+    assert "Traceback" not in err
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            while True:  # the forkserver ends a moment after its parent; the test's own limit is the bound
+                os.kill(pid, 0)
+
+
+def test_a_killed_server_leaves_no_worker_behind() -> None:
+    process = subprocess.Popen(
+        [*TELETAPE, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        url = process.stdout.readline().split()[3]
+        with httpx.Client(base_url=url, trust_env=False, timeout=30) as http:
+            ok(http.post("/v1/sessions", json={"id": "demo"}))
+        started = children(process.pid)
+        process.kill()
+        process.wait()
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            while True:
+                os.kill(pid, 0)
