@@ -99,7 +99,14 @@ def commands() -> tuple[Call, ...]:
     return tuple(made)
 
 
-_COMMANDS = (Put(10, START), TapeOpen(1), TapeWatch(1, (10,)), *commands(), Gradient(1, (10 + OPS,), (10,), (9,)), Fetch(9))
+_COMMANDS = (
+    Put(10, START),
+    TapeOpen(1),
+    TapeWatch(1, (10,)),
+    *commands(),
+    Gradient(1, (10 + OPS,), (10,), (9,)),
+    Fetch(9),
+)
 
 
 def engine() -> np.ndarray:

@@ -24,7 +24,7 @@ except ImportError as error:
     raise SystemExit(f"{error.name} is missing: pip install 'teletape[demo]'") from error
 
 matplotlib.use("agg")
-from matplotlib import pyplot  # noqa: E402  # after the choice of a backend that needs no screen
+from matplotlib import pyplot  # after the choice of a backend that needs no screen
 
 HIDDEN, BATCH, EPOCHS, RATE = 64, 64, 15, 0.5
 ACCURACY, REQUESTS_A_STEP = 0.95, 1.0
@@ -100,7 +100,9 @@ def draw(x: np.ndarray, y: np.ndarray, weights: list[tf.Variable], losses: list[
     curve.plot(losses, color="0.7", linewidth=0.8, label="each step")
     window = 22
     curve.plot(
-        np.arange(window - 1, len(losses)), np.convolve(losses, np.ones(window) / window, "valid"), label="mean of an epoch"
+        np.arange(window - 1, len(losses)),
+        np.convolve(losses, np.ones(window) / window, "valid"),
+        label="mean of an epoch",
     )
     curve.set(xlabel="training step", ylabel="cross-entropy", title="loss", yscale="log")
     curve.legend()

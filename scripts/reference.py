@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the catalogue: `python scripts/reference.py`, or with --check tells whether it is current."""
+"""Writes docs/reference.md from the catalogue; with --check it tells whether the page is current."""
 
 import sys
 from pathlib import Path

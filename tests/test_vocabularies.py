@@ -24,7 +24,13 @@ def test_the_server_has_a_status_for_every_code_that_can_be_raised() -> None:
 @pytest.mark.parametrize("code", sorted(PROBLEMS))
 def test_the_sdk_has_an_exception_for_every_problem(code: str) -> None:
     kind = PROBLEMS[code]
-    body = {"code": code, "title": kind.title, "status": kind.status, "detail": "what to do", "instance": "urn:request:7"}
+    body = {
+        "code": code,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": "what to do",
+        "instance": "urn:request:7",
+    }
     error = errors.error_of(kind.status, json.dumps(body).encode())
     assert isinstance(error, TeletapeError)
     assert error.code == code

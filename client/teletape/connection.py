@@ -62,9 +62,7 @@ class Connection:
         self._retried(send, path, received)
         return received
 
-    def _retried(
-        self, send: Callable[[], httpx.Response], path: str, body: bytearray | None = None
-    ) -> httpx.Response:
+    def _retried(self, send: Callable[[], httpx.Response], path: str, body: bytearray | None = None) -> httpx.Response:
         deadline = time.monotonic() + _PATIENCE
         attempt = 0
         while True:
@@ -75,13 +73,13 @@ class Connection:
             except httpx.TransportError as error:
                 if time.monotonic() + wait > deadline or isinstance(error, httpx.UnsupportedProtocol):
                     raise ConnectionFailed(
-                        f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, and "
-                        "is the address right?"
+                        f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, "
+                        "and is the address right?"
                     ) from None
                 if attempt == 1 and isinstance(error, httpx.ConnectError) and not self.requests:
                     raise ConnectionFailed(
-                        f"{self.url}: nothing answers there ({error}); start a server with `teletape serve`, or leave out "
-                        "the address to compute inside this process"
+                        f"{self.url}: nothing answers there ({error}); start a server with `teletape serve`, or leave "
+                        "out the address to compute inside this process"
                     ) from None
             else:
                 if response.status_code == 202:  # it runs still: asking again joins it

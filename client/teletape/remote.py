@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
-
 import numpy as np
 
 from teletape import logs, wire
@@ -289,8 +288,8 @@ class RemoteSession(Session):
         info = self._http.json("GET", "/v1/info")
         if info["catalogue"] != describe.digest():
             logs.get_logger().warning(
-                "the server's ops (version %s, catalogue %s) are not this SDK's (catalogue %s): gradients that differ in "
-                "structure are refused as structure_mismatch; install the same version on both sides",
+                "the server's ops (version %s, catalogue %s) are not this SDK's (catalogue %s): gradients that differ "
+                "in structure are refused as structure_mismatch; install the same version on both sides",
                 info["version"],
                 info["catalogue"],
                 describe.digest(),
@@ -589,7 +588,7 @@ class RemoteSession(Session):
         try:
             self.close()
         except TeletapeError as error:
-            print(f"teletape: the last commands were not delivered: {error}", file=sys.stderr)
+            logs.get_logger().error("the last commands were not delivered: %s", error)
 
 
 _HERE: Final = os.path.dirname(os.path.abspath(__file__))

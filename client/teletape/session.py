@@ -12,8 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from teletape.convert import HostArray
 from teletape_engine.backward import declare_no_gradient
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
@@ -96,10 +94,10 @@ class Session(ABC):
         """What this session has asked of a server, and which lines read values."""
         return "a session inside this process: no requests"
 
-    def sync(self) -> None:
+    def sync(self) -> None:  # noqa: B027  # inside this process there is nothing to wait for
         """Returns when everything recorded so far has happened; raises what failed meanwhile."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # nor anything to end
         """Ends the session."""
 
 
@@ -218,5 +216,3 @@ def connect(
     if lazy is None:
         lazy = os.environ.get("TELETAPE_LAZY", "1") not in ("0", "false", "no")
     return use(RemoteSession(url, api_key or os.environ.get("TELETAPE_API_KEY"), device=device, lazy=lazy))
-
-

@@ -250,4 +250,3 @@ def declare_no_gradient(declared: set[str], op_type: str, catalogue: Mapping[str
     if op_type in declared or any(op.op_type == op_type and op.registered for op in catalogue.values()):
         raise GradientRegisteredError(f"Registering two gradient with name '{op_type}'!", op_type=op_type)
     declared.add(op_type)
-

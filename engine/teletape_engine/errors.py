@@ -21,8 +21,8 @@
     ├─ CancelledError                   cancelled
     └─ InternalError                    internal
 
-A class is both its own tree and the builtin that a caller expects. `surface` is the type a TensorFlow program sees for it:
-the class itself where TensorFlow has one of that name, the plain builtin elsewhere. The code is what travels.
+A class is both its own tree and the builtin that a caller expects. `surface` is the type a TensorFlow program sees
+for it: the class itself where TensorFlow has one of that name, the plain builtin elsewhere. The code is what travels.
 """
 
 from __future__ import annotations
@@ -116,8 +116,7 @@ class TapeConsumedError(TeletapeError, RuntimeError):
 
     def __init__(self, message: str = "", **details: Any) -> None:
         super().__init__(
-            message
-            or "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)",
+            message or "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)",
             **details,
         )
 

@@ -84,7 +84,7 @@ class Op:
         variadic: Takes any number of arrays.
         forward: `forward(xp, *arrays, **attrs)`; `xp` is the array namespace. Pure; never writes into its inputs.
         infer: `infer(*specs, **attrs) -> Spec`; raises InvalidArgumentError.
-        workspace: `workspace(*specs, **attrs)`: bytes the forward needs beside its result at its peak, or None for none.
+        workspace: `workspace(*specs, **attrs)`: bytes the forward needs beside its result at its peak; None: none.
         vjp: A rule per input, or Gradient.NOT_REGISTERED / NONE for the input or for all.
         jvp: A rule per input giving its share of the result's tangent.
         batch: `batch(op, args, batched, attrs)`: the op over a leading batch axis of the `batched` inputs, or None when
@@ -95,8 +95,8 @@ class Op:
         like: For each input the input whose dtype a Python number there takes; itself: none.
         views: The result may share memory with an input.
         dynamic: The result's shape depends on values: `infer` gives an upper bound, the result itself the spec.
-        refuses: Integer inputs whose values the forward may refuse (an index out of range, a divisor of zero): a recorder
-            without arrays that knows those values anyway can refuse them at once.
+        refuses: Integer inputs whose values the forward may refuse (an index out of range, a divisor of zero). A
+            recorder without arrays that knows those values anyway can refuse them at once.
         expand: Set for a composite: `expand(*arrays, **attrs)` calls other ops, which are recorded in its place.
         backends: Where it runs.
         samples: Inputs for the laws, made by `samples()`.
@@ -549,4 +549,3 @@ class Catalogue(dict[str, Op]):
 
 
 CATALOGUE: Final = Catalogue()
-

@@ -31,7 +31,7 @@ from teletape_engine.errors import (
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import CATALOGUE, Kind
 from teletape_engine.program import Program
-from teletape_engine.spec import Spec, shape_text
+from teletape_engine.spec import Spec
 from teletape_engine.tape import Executor, Memory, SlicesValue, Value
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.

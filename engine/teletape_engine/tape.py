@@ -261,8 +261,8 @@ class Memory:
         if used + nbytes > self.ceiling:
             name = what if isinstance(what, str) else f"op {what.name!r}"
             raise ResourceExhaustedError(
-                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values or "
-                "tapes, or ask for less",
+                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values "
+                "or tapes, or ask for less",
                 needed=nbytes,
                 used=used,
                 limit=self.limit,

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from teletape import wire
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
@@ -35,8 +35,8 @@ SECTIONS: Final = {
     "server": "What answers here, and what it can do.",
     "catalogue": "The ops there are. A program is data: calls of these, and nothing else.",
     "run": "One request, one session: the gradient of a function from a single call.",
-    "sessions": "A session holds values, variables and tapes on one device until it is ended, or idle for too long. The "
-    "examples below all use the one that the first of them makes.",
+    "sessions": "A session holds values, variables and tapes on one device until it is ended, or idle for too long. "
+    "The examples below all use the one that the first of them makes.",
     "variables": "Named slots whose value changes. A variable may stand wherever a value may.",
     "tensors": "The values of the session: what you put there, what ops made, gradients you kept.",
     "tapes": "A tape records the ops that are posted to it, and answers for gradients as often as you ask.",
@@ -173,9 +173,9 @@ def _complete(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
 
 
 _ABOUT: Final = (
-    "Gradients on somebody else's machine. Try the operations from top to bottom: each example runs as it stands, also a "
-    "second time. Every refusal is a problem (RFC 9457) with a `code`, what was found and what to do. JSON answers show "
-    "the first 1000 elements of a large tensor unless `full=true` is asked for; raw bytes are had with `Accept: "
+    "Gradients on somebody else's machine. Try the operations from top to bottom: each example runs as it stands, also "
+    "a second time. Every refusal is a problem (RFC 9457) with a `code`, what was found and what to do. JSON answers "
+    "show the first 1000 elements of a large tensor unless `full=true` is asked for; raw bytes are had with `Accept: "
     "application/octet-stream`."
 )
 
@@ -186,7 +186,9 @@ def _schemas() -> dict[str, Any]:
         for one in vars(models).values()
         if isinstance(one, type) and issubclass(one, models.Body | models.Answer) and one.__module__ == models.__name__
     ]
-    given = [one for one in (*bodies, ProblemBody) if one not in (models.Body, models.Answer)]
-    _, schema = models_json_schema([(one, "validation") for one in given], ref_template=_REF)
+    given: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (one, "validation") for one in (*bodies, ProblemBody) if one not in (models.Body, models.Answer)
+    ]
+    _, schema = models_json_schema(given, ref_template=_REF)
     definitions: dict[str, Any] = schema["$defs"]
     return definitions

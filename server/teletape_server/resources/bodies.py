@@ -121,7 +121,7 @@ def command_of(verb: str, /, **fields: Any) -> Command:
         made = commands_of([{"do": verb, **plain}])[0]
     except (BadCommandError, wire.MalformedJsonError) as error:
         raise type(error)(error.message.removeprefix("command 0: ")) from None
-    return dataclasses.replace(made, **arrays)
+    return dataclasses.replace(made, **arrays)  # type: ignore[type-var]  # every command is a dataclass
 
 
 def ids_of(given: Iterable[Any]) -> tuple[Id, ...]:

@@ -1,4 +1,4 @@
-"""What the routes of values, tapes and functions share: parameters, types, and the question to the session's process."""
+"""What the routes of values, tapes and functions share: parameters, types, the question to the session's process."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def _facts(request: Request, session: Session) -> SessionFacts:
     "",
     status_code=201,
     summary="Make a session",
-    responses={200: {"model": SessionFacts, "description": "The session that is there already"}}
-    | refusals("unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions"),
+    responses=refusals("unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions")
+    | {200: {"model": SessionFacts, "description": "The session that is there already"}},
 )
 async def make(request: Request, response: Response, owner: Caller, body: NewSession) -> SessionFacts:
     """A new session: 201. The same id again, with the same device and limit, gives the session there is: 200.
