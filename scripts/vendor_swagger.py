@@ -1,6 +1,7 @@
 """Fetches the API page's Swagger UI with npm: `python scripts/vendor_swagger.py [VERSION]`.
 
-Keeps what the page needs. The files are committed, so that a server needs neither npm nor the network. VENDORED.md tells version and licence.
+Keeps what the page needs. The files are committed, so that a server needs neither npm nor the network. VENDORED.md
+tells version and licence.
 """
 
 import json

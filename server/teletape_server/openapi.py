@@ -7,7 +7,7 @@ stand from top to bottom, and again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -181,14 +181,10 @@ _ABOUT: Final = (
 
 
 def _schemas() -> dict[str, Any]:
-    bodies: Sequence[type[BaseModel]] = [
-        one
-        for one in vars(models).values()
-        if isinstance(one, type) and issubclass(one, models.Body | models.Answer) and one.__module__ == models.__name__
-    ]
-    given: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (one, "validation") for one in (*bodies, ProblemBody) if one not in (models.Body, models.Answer)
-    ]
+    given: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ProblemBody, "validation")]
+    for one in vars(models).values():
+        if isinstance(one, type) and issubclass(one, models.Body | models.Answer) and one.__bases__ != (BaseModel,):
+            given.append((one, "validation"))
     _, schema = models_json_schema(given, ref_template=_REF)
     definitions: dict[str, Any] = schema["$defs"]
     return definitions

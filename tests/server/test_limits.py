@@ -151,7 +151,8 @@ def test_memory_is_limited_by_session(http: httpx.Client) -> None:
     answer = program.run(*[Call("add", ("x", Literal(float(i))), (f"y{i}",)) for i in range(8)])
     assert answer.failure is not None
     assert answer.failure.code == "resource_exhausted"
-    assert str(4 << 20) in answer.failure.message
+    assert f"{4 << 20:,}" in answer.failure.message
+    assert answer.failure.details["limit"] == 4 << 20
     assert program.run(Fetch("y0")).failure is None
     large = program.run(Put("z", np.ones(1 << 20, np.float32)))
     assert large.failure is not None

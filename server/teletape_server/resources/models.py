@@ -103,6 +103,7 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+# Among the examples 2.0 does not occur: a browser writes it as 2, which is an integer tensor's.
 def _examples(*examples: Any) -> ConfigDict:
     return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": list(examples)})
 
@@ -111,7 +112,7 @@ def _examples(*examples: Any) -> ConfigDict:
 class NewVariable(Body):
     """A variable to be made."""
 
-    model_config = _examples({"id": "w", "value": [1.0, 2.0, 3.0]})
+    model_config = _examples({"id": "w", "value": [0.5, 1.5, 2.5]})
 
     id: Name | None = None
     value: Input
@@ -154,7 +155,7 @@ class Variables(Answer):
 class NewTensor(Body):
     """A tensor to be held in the session."""
 
-    model_config = _examples({"id": "x", "value": [4.0, 5.0, 6.0]})
+    model_config = _examples({"id": "x", "value": {"dtype": "float32", "shape": [3], "data": [4, 5, 6]}})
 
     id: Name | None = None
     value: Tensor
@@ -194,7 +195,7 @@ class Ops(Body):
     model_config = _examples(
         {
             "ops": [
-                {"op": "add", "inputs": ["w", 1.0], "outputs": ["shifted"]},
+                {"op": "add", "inputs": ["w", 1], "outputs": ["shifted"]},
                 {"op": "reduce_max", "inputs": ["shifted"], "outputs": ["largest"]},
             ]
         }
@@ -351,7 +352,7 @@ class Batch(Body):
     model_config = _examples(
         {
             "commands": [
-                {"do": "op", "op": "mul", "inputs": ["w", 2.0], "outputs": ["doubled"]},
+                {"do": "op", "op": "mul", "inputs": ["w", 2], "outputs": ["doubled"]},
                 {"do": "fetch", "id": "doubled"},
             ],
             "release": ["doubled"],
@@ -384,7 +385,7 @@ class Run(Body):
     model_config = _examples(
         {
             "commands": [
-                {"do": "variable", "id": "x", "value": 2.0},
+                {"do": "variable", "id": "x", "value": 0.5},
                 {"do": "tape.open", "id": "t"},
                 {"do": "op", "op": "sin", "inputs": ["x"], "outputs": ["s"]},
                 {"do": "op", "op": "mul", "inputs": ["s", "x"], "outputs": ["y"]},

@@ -1,0 +1,406 @@
+"""Worker processes and the channel to them, without HTTP."""
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from teletape import wire
+from teletape_engine.commands import Batch, Call, Fetch, Put
+from teletape_engine.errors import UnimplementedError
+from teletape_engine.graph import Literal
+from teletape_engine.session import Answer, Fetched
+from teletape_server.hosts import HostGone, Running, Start
+from teletape_server.hosts.channel import INLINE, Channel
+from teletape_server.hosts.kinds import KINDS, Request, Result, kind
+from teletape_server.hosts.worker import IdempotencyConflictError, Replays
+from teletape_server.hosts.workers import WorkerHost, Workers
+
+START = Start("cpu", 64 << 20, 16 << 20)
+BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
+
+
+# ------------------------------------------------------------------------------------------------------------- channel
+@pytest.fixture
+def ends() -> Iterator[tuple[Channel, Channel]]:
+    one, other = (Channel(sock) for sock in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    yield one, other
+    one.close()
+    other.close()
+
+
+def send(channel: Channel, head: Any, content: bytes | None = None) -> int:
+    """Sends a message; returns the id of the segment that its body lies in, 0 for none."""
+    loan = None
+    if content is not None:
+        loan = channel.loan(len(content))
+        loan.view[:] = content
+    segment = loan.segment.id if loan is not None and loan.segment is not None else 0
+    channel.transmit(*channel.encode(head, loan))
+    return segment
+
+
+def test_small_bodies_travel_in_their_message(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    assert send(one, ["head", 1], b"x" * INLINE) == 0
+    head, body = other.receive() or (None, None)
+    assert head == ("head", 1)
+    assert body == b"x" * INLINE
+    assert send(one, ["no body"]) == 0
+    assert other.receive() == (("no body",), None)
+
+
+def test_large_bodies_lie_in_memory_that_is_used_again_once_nobody_looks(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    size = INLINE + 1
+    first = send(one, 1, b"a" * size)
+    _, body = other.receive() or (None, None)
+    assert body is not None
+    assert body.readonly
+    array = np.frombuffer(body[100:200], np.uint8)
+    del body
+    second = send(one, 2, b"b" * size)
+    other.receive()
+    send(other, "what is free")
+    one.receive()
+    assert second != first
+    third = send(one, 3, b"c" * size)
+    other.receive()
+    assert third == second
+    assert (array == ord("a")).all()
+    del array
+    gc.collect()
+    send(other, "what is free")
+    one.receive()
+    assert {send(one, 4, b"d" * size), send(one, 5, b"e" * size)} == {first, second}
+
+
+def test_a_room_that_is_given_back_is_used_again(ends: tuple[Channel, Channel]) -> None:
+    one, _ = ends
+    loan = one.loan(INLINE + 1)
+    assert loan.segment is not None
+    number = loan.segment.id
+    loan.discard()
+    again = one.loan(INLINE + 1)
+    assert again.segment is not None
+    assert again.segment.id == number
+
+
+def test_idle_memory_is_bounded_and_the_other_end_lets_go_of_it(ends: tuple[Channel, Channel]) -> None:
+    """Bodies of ever new sizes: what is kept for reuse stays under 256 MiB, on both ends."""
+    one, other = ends
+    for n in range(40):
+        loan = one.loan((10 << 20) + (n << 20))
+        one.transmit(*one.encode(n, loan))
+        other.receive()
+        send(other, "what is free")
+        one.receive()
+    one.loan(0)
+    send(one, "what is forgotten")
+    other.receive()
+    assert sum(segment.size for segment in one.pool._idle) <= 256 << 20
+    assert len(other._maps) == len(one.pool._all) < 20
+
+
+def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) -> None:
+    one, other = ends
+    one.close()
+    assert other.receive() is None
+    with pytest.raises(OSError, match="closed"):
+        one.loan(INLINE + 1)
+
+
+# -------------------------------------------------------------------------------------------------------------- workers
+@asynccontextmanager
+async def workers() -> AsyncIterator[Workers]:
+    made = Workers()
+    made.prepare()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def run(test: Callable[[Workers], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with workers() as made:
+            await test(made)
+
+    asyncio.run(whole())
+
+
+async def started(made: Workers, start: Start = START) -> WorkerHost:
+    host = await made.start(start)
+    assert isinstance(host, WorkerHost)
+    return host
+
+
+def submit(host: WorkerHost, *commands: Any) -> Running:
+    frame = wire.encode_batch(Batch(commands))
+    room = host.room(frame.length)
+    at = 0
+    for buffer in frame.buffers:
+        room.view[at : at + len(buffer)] = buffer
+        at += len(buffer)
+    return host.submit("batch", BATCH, content_type=wire.FRAME_TYPE, room=room)
+
+
+async def execute(host: WorkerHost, *commands: Any) -> Answer:
+    reply = await submit(host, *commands).reply
+    assert reply.code is None, reply.facts
+    return wire.decode_answer(reply.body)[0]
+
+
+def long(count: int = 100_000) -> tuple[Any, ...]:
+    return (
+        Put(1, np.zeros((), np.float32)),
+        *(Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, count)),
+        Fetch(count),
+    )
+
+
+def test_a_spare_process_becomes_the_next_session() -> None:
+    async def test(made: Workers) -> None:
+        first = await started(made)
+        second = await started(made)
+        assert first.pid != second.pid
+        await execute(first, Put("x", np.ones(2, np.float32)))
+        answer = await execute(second, Fetch("x"))
+        assert answer.failure is not None
+        assert answer.failure.code == "unknown_id"
+
+    run(test)
+
+
+def test_a_spare_that_died_is_replaced() -> None:
+    async def test(made: Workers) -> None:
+        assert made._spare is not None
+        spare = await made._spare
+        assert spare.pid is not None
+        os.kill(spare.pid, signal.SIGKILL)
+        await spare.ended
+        host = await started(made)
+        assert (await execute(host, Put("x", np.ones(2)))).failure is None
+
+    run(test)
+
+
+def test_requests_run_in_the_order_in_which_they_came() -> None:
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        first = submit(host, Put("x", np.full(3, 2.0, np.float32)))
+        second = submit(host, Call("mul", ("x", "x"), ("y",)), Fetch("y"))
+        assert len(host.running) == 2
+        await first.reply
+        answer = wire.decode_answer((await second.reply).body)[0]
+        (found,) = answer.results
+        assert isinstance(found, Fetched)
+        assert found.array.tolist() == [4.0] * 3
+        assert not host.running
+
+    run(test)
+
+
+def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
+    """A megabyte put is held once: the body's segment leaves the pool until the value is released."""
+
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        large = np.arange(1 << 18, dtype=np.float32)
+        await execute(host, Put("large", large))
+        assert len(host._channel.pool._all) == 1
+        await execute(host, Put("other", large + 1))
+        assert len(host._channel.pool._all) == 2
+        frame = wire.encode_batch(Batch((), ("large",)))
+        room = host.room(frame.length)
+        room.view[:] = b"".join(frame.buffers)
+        await host.submit("batch", BATCH, content_type=wire.FRAME_TYPE, room=room).reply
+        await execute(host, *[Put(i, large[: 1 << 10]) for i in range(256)])
+        await execute(host, *[Put(1000 + i, large[: 1 << 10]) for i in range(256)])
+        answer = await execute(host, Fetch("other"), Fetch(5))
+        assert [one.array.ravel()[-1] for one in answer.results if isinstance(one, Fetched)] == [1 << 18, 1023.0]
+        assert len(host._channel.pool._all) <= 3
+
+    run(test)
+
+
+def test_progress_comes_before_the_answer() -> None:
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        running = submit(host, *long())
+        seen = set()
+        while not running.reply.done():
+            seen.add((running.done, running.total))
+            await asyncio.sleep(0)
+        steps = sorted(done for done, total in seen if total)
+        assert steps
+        assert {total for _, total in seen} <= {0, 100_001}
+
+    run(test)
+
+
+def test_cancel_reaches_what_runs_and_what_waits_and_nothing_later() -> None:
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        running = [submit(host, *long()), submit(host, *long())]
+        while not running[0].total:
+            await asyncio.sleep(0)
+        host.cancel()
+        for one in running:
+            failure = wire.decode_answer((await one.reply).body)[0].failure
+            assert failure is not None
+            assert failure.code in ("cancelled", "id_in_use")
+        assert (await execute(host, Put("x", np.ones(2)))).failure is None
+
+    run(test)
+
+
+def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
+    async def test(made: Workers) -> None:
+        host, other = await started(made), await started(made)
+        running = [submit(host, *long()), submit(host, *long())]
+        assert host.pid is not None
+        os.kill(host.pid, signal.SIGKILL)
+        for one in running:
+            with pytest.raises(HostGone, match="SIGKILL.*memory runs out"):
+                await one.reply
+        assert "SIGKILL" in await host.ended
+        with pytest.raises(HostGone):
+            host.submit("attach", {})
+        with pytest.raises(HostGone):
+            host.room(10)
+        assert (await execute(other, Put("x", np.ones(2)))).failure is None
+        await host.end("again")
+
+    run(test)
+
+
+def test_ending_a_host_ends_its_process_also_while_it_computes() -> None:
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        running = submit(host, *long())
+        await host.end("enough")
+        with pytest.raises(HostGone, match="enough"):
+            await running.reply
+        assert await host.ended == "enough"
+        assert host.pid is not None
+        with pytest.raises(ProcessLookupError):
+            os.kill(host.pid, 0)
+
+    run(test)
+
+
+def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None:
+    async def test(made: Workers) -> None:
+        with pytest.raises(UnimplementedError, match="gpu"):
+            await made.start(Start("gpu:99", 1 << 20, 1 << 20))
+        assert all(host.device == "" for host in made._hosts)
+        assert (await made.devices())[0] == "cpu"
+        assert await made.devices() == await made.devices()
+
+    run(test)
+
+
+def test_no_host_starts_after_the_end() -> None:
+    async def test(made: Workers) -> None:
+        await made.close()
+        made.prepare()
+        with pytest.raises(HostGone):
+            spare, made._spare = made._spare, None
+            assert spare is not None
+            await made.start(START)
+
+    run(test)
+
+
+def limits(pid: int) -> dict[str, str]:
+    with open(f"/proc/{pid}/limits") as file:
+        return {line[:26].strip(): line[26:].split()[0] for line in file}
+
+
+def test_a_workers_memory_is_capped_and_its_linear_algebra_has_one_thread() -> None:
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        assert host.pid is not None
+        cap = int(limits(host.pid)["Max address space"])
+        assert START.memory_limit < cap < 8 << 30
+        with open(f"/proc/{host.pid}/environ") as file:
+            assert "OPENBLAS_NUM_THREADS=1" in file.read().split("\0")
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] != cap
+
+    run(test)
+
+
+def test_an_unknown_kind_is_a_defect_and_the_session_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        reply = await host.submit("no.such.kind", {}).reply
+        assert reply.code == "internal"
+        assert "no.such.kind" in reply.facts["message"]
+        assert (await execute(host, Put("x", np.ones(2)))).failure is None
+
+    run(test)
+
+
+def test_a_kind_has_one_function() -> None:
+    assert {"attach", "batch"} <= KINDS.keys()
+    with pytest.raises(TypeError, match="registered twice"):
+        kind("batch")(lambda session, request: Result("", [], 0))
+
+
+# -------------------------------------------------------------------------------------------------------------- replays
+def request(body: bytes = b"", **params: Any) -> Request:
+    return Request(params, "text/plain", memoryview(body), 0, lambda: False, lambda done, total: None, 0.0)
+
+
+def test_an_answer_is_kept_under_its_key_and_given_to_that_request_alone() -> None:
+    ran: list[str] = []
+
+    def go(name: str, one: Request) -> Result:
+        ran.append(name)
+        return Result("text/plain", [b"ran ", str(len(ran)).encode()], 5)
+
+    replays = Replays()
+    first = replays.once("key", "kind", request(b"x", now=1.0), go)
+    again = replays.once("key", "kind", request(b"x", now=2.0), go)
+    assert b"".join(first.buffers) == b"".join(again.buffers) == b"ran 1"
+    replays.once(None, "kind", request(b"x"), go)
+    assert len(ran) == 2
+    for other in (request(b"y"), request(b"x", full=True)):
+        with pytest.raises(IdempotencyConflictError, match="'key'"):
+            replays.once("key", "kind", other, go)
+    with pytest.raises(IdempotencyConflictError):
+        replays.once("key", "another", request(b"x"), go)
+
+
+def test_a_refusal_is_kept_too() -> None:
+    ran: list[str] = []
+
+    def go(name: str, one: Request) -> Result:
+        ran.append(name)
+        raise UnimplementedError("no")
+
+    replays = Replays()
+    for _ in range(2):
+        with pytest.raises(UnimplementedError):
+            replays.once("key", "kind", request(), go)
+    assert len(ran) == 1
+
+
+def test_what_is_kept_is_bounded_but_holds_the_last() -> None:
+    replays = Replays()
+    large = b"x" * (40 << 20)
+    for n in range(3):
+        replays.once(str(n), "kind", request(), lambda name, one: Result("", [large], len(large)))
+    assert list(replays._kept) == ["2"]
+    for n in range(100):
+        replays.once(f"small{n}", "kind", request(), lambda name, one: Result("", [b"x"], 1))
+    assert len(replays._kept) <= 64
