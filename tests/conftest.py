@@ -64,7 +64,6 @@ OBSTACLES: dict[str, Callable[[], str | None]] = {"browser": without_browser, "g
 def server_url() -> Iterator[str]:
     """The address of a server without keys, with the settings that a user gets; tests share it."""
     from serving import Server
-
     from teletape_server.settings import Settings
 
     with Server(Settings(sessions_per_key=1000, sessions=1000)).running() as server:
@@ -75,7 +74,6 @@ def server_url() -> Iterator[str]:
 def server() -> "Iterator[Server]":
     """A server of the test's own, with keys and small limits."""
     from serving import KEYS, Server
-
     from teletape_server.settings import Settings
 
     settings = Settings(

@@ -38,7 +38,7 @@ class Server:
         self.clock = Clock()
         self.app = create_app(settings, clock=self.clock)
         self._listener = socket.create_server(("127.0.0.1", 0))
-        # uvloop would; asyncio does not for a listener made so, and each answer then waits 40 ms for an acknowledgement.
+        # As the server's own listener: asyncio sets it for no listener made so, and each answer would wait 40 ms.
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -219,18 +219,18 @@ class Batch:
 
 def mentions(command: Command) -> Iterator[Id]:
     """Every id that the command names, whether it uses it or makes it."""
-    for name in fields(command.verb):
-        if name not in _WORDS:
-            value = getattr(command, name)
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, int | str) and not isinstance(one, bool):
-                    yield one
+    for name in _NAMING[command.verb]:
+        value = getattr(command, name)
+        for one in value if value.__class__ is tuple else (value,):
+            if one.__class__ is int or one.__class__ is str:
+                yield one
 
 
-#: Fields that hold words or counts, not ids.
-_WORDS: Final = frozenset(
-    ("op", "attrs", "where", "name", "mode", "unconnected", "predicted", "no_gradient", "part", "calls", "elements")
-)
+#: The fields of each command that hold ids, by their annotation.
+_NAMING: Final = {
+    verb: tuple(f.name for f in dataclasses.fields(cls) if "Id" in str(f.type) or "Input" in str(f.type))  # type: ignore[arg-type]
+    for verb, cls in COMMANDS.items()
+}
 
 
 def outputs(command: Command) -> tuple[Id, ...]:

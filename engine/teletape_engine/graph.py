@@ -211,6 +211,10 @@ class Context:
         """Begins a new epoch: the next read of each variable is a node of its own."""
         self._reads.clear()
 
+    def reads(self) -> list[Any]:
+        """The variables' values read in this epoch: what a tape records of them next would be these."""
+        return [value for _, value in self._reads.values()]
+
     def read(self, variable: Variable) -> Any:
         """The variable's value as an op's input: inside tapes a node of its own, one per epoch and version."""
         if not self.tapes:

@@ -36,7 +36,7 @@ class Program:
         """Checks names, ops and attributes; shapes are known only when it is called.
 
         Raises:
-            InvalidArgumentError: A name used before it is made, made twice, or never made; an op or attribute wrong.
+            InvalidArgumentError: A name used before it is made, made twice, or never made; an op, its count of inputs or an attribute wrong.
         """
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         known = set(self.inputs)
@@ -45,6 +45,7 @@ class Program:
         steps = []
         for at, call in enumerate(calls):
             op = CATALOGUE.named(call.op)
+            op.check_count(len(call.inputs))
             for one in call.inputs:
                 if not isinstance(one, Literal | np.ndarray) and one not in known:
                     raise InvalidArgumentError(

@@ -22,6 +22,7 @@ from teletape_engine.errors import (
     OutOfTurnError,
     PoisonedError,
     ReleasedIdError,
+    ResourceExhaustedError,
     SequenceConflictError,
     StructureMismatchError,
     TapeStateError,
@@ -31,10 +32,11 @@ from teletape_engine.errors import (
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import CATALOGUE, Kind
 from teletape_engine.program import Program
-from teletape_engine.spec import Spec
+from teletape_engine.spec import Spec, weak_dtype
 from teletape_engine.tape import Executor, Memory, SlicesValue, Value
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
+_OWN: Final = 1 << CLIENT_BITS  #: From here on ids are the clients' own. Below they are people's, in any order.
 _REPORTED: Final = 1024  #: Commands between two reports of progress.
 _MAIN: Final = 0  #: The context in which every batch begins.
 
@@ -255,20 +257,15 @@ class Session:
             self._index = index
             if not index % _REPORTED and index:
                 progress(index, len(todo))
-            try:
-                if failure is None:
-                    if cancelled():
-                        raise CancelledError("the batch was cancelled by its caller")
+            if failure is None and cancelled():
+                failure = self._failed(index, command, CancelledError("the batch was cancelled by its caller"))
+            if failure is None or command.structural:
+                try:
                     do[command.__class__](command)
-                elif command.structural:
-                    do[command.__class__](command)
-                elif poison:
-                    self._poison(command, failure)
-            except Exception as error:
-                if failure is None:
-                    failure = self._failed(index, command, error)
-                if poison:
-                    self._poison(command, failure)
+                except Exception as error:
+                    failure = failure or self._failed(index, command, error)
+            if failure is not None and poison:
+                self._poison(command, failure)
             if due and index in due:
                 for name in due[index]:
                     self.release(name)
@@ -278,7 +275,9 @@ class Session:
         return Answer(tuple(self._results), failure, self.memory.estimate())
 
     def _failed(self, index: int, command: Command, error: Exception) -> Failure:
-        if not isinstance(error, TeletapeError):  # a defect here must not end the session's other work
+        if isinstance(error, MemoryError) and not isinstance(error, TeletapeError):
+            error = ResourceExhaustedError(f"command {command.verb!r}: the device has no memory left: {error}")
+        elif not isinstance(error, TeletapeError):  # a defect here must not end the session's other work
             error = InternalError(f"command {command.verb!r} failed inside the engine: {type(error).__name__}: {error}")
         op = command.op if isinstance(command, commands.Call) else error.details.get("op")
         where = command.where if isinstance(command, commands.Call) else error.details.get("where")
@@ -288,15 +287,15 @@ class Session:
 
     def _poison(self, command: Command, failure: Failure) -> None:
         for name in commands.outputs(command):
-            if name not in self._names:
-                self._name(name, Poison(failure.message))
+            if name not in self._released:
+                self._names.setdefault(name, Poison(failure.message))
 
     def release(self, name: Id) -> None:
         """Forgets a name. A tape stops recording; arrays that tapes or other values share stay."""
         thing = self._names.pop(name, None)
         if thing is None:
             return
-        if isinstance(name, str):
+        if isinstance(name, str) or name < _OWN:
             self._released.add(name)
         if isinstance(thing, _Tape) and thing.tape in thing.context.tapes:
             thing.context.pause(thing.tape)
@@ -304,24 +303,18 @@ class Session:
     # ---------------------------------------------------------------------------------------------------------- names
     def _name(self, name: Id, thing: Any) -> None:
         if name in self._names:
-            raise IdInUseError(f"the id {name!r} is in use: {self._kind(self._names[name])}; choose another", id=name)
-        if isinstance(name, str):
-            if name in self._released:
-                raise IdInUseError(f"the id {name!r} was used before and released; choose another", id=name)
-        elif name > self._latest:
+            raise IdInUseError(f"the id {name!r} is in use: {_WORDS[type(self._names[name])]}; choose another", id=name)
+        if name in self._released:
+            raise IdInUseError(f"the id {name!r} was used before and released; choose another", id=name)
+        if isinstance(name, int) and name > self._latest:
             self._latest = name
         self._names[name] = thing
 
     def _note_highest(self) -> None:
-        """An integer id up to the highest that its client has used, and that names nothing, was released."""
+        """An id of a client's own, up to the highest that it has used, that names nothing was released."""
         client = self._latest >> CLIENT_BITS
         self._highest[client] = max(self._highest[client], self._latest)
         self._latest = 0
-
-    @staticmethod
-    def _kind(thing: Any) -> str:
-        words = {_Tape: "a tape", Variable: "a variable", Program: "a program", Poison: "a value that failed"}
-        return words.get(type(thing), "a value")
 
     @overload
     def find(self, name: Id, kind: type[T]) -> T: ...
@@ -340,15 +333,14 @@ class Session:
             return thing
         if thing is None:
             self._note_highest()
-            seen = name in self._released if isinstance(name, str) else name <= self._highest[name >> CLIENT_BITS]
-            if seen:
+            if name in self._released or (isinstance(name, int) and _OWN <= name <= self._highest[name >> CLIENT_BITS]):
                 raise ReleasedIdError(f"the id {name!r} was released: its value is gone", id=name)
             raise UnknownIdError(f"unknown id {name!r}: nothing in this session has it", id=name)
         if isinstance(thing, Poison):
             raise PoisonedError(thing.cause, id=name)
         kinds = kind if isinstance(kind, tuple) else (kind,)
         wanted = " or ".join(dict.fromkeys(_WORDS[one] for one in kinds))
-        raise InvalidArgumentError(f"the id {name!r} is {self._kind(thing)}, and {wanted} is needed", id=name)
+        raise InvalidArgumentError(f"the id {name!r} is {_WORDS[type(thing)]}, and {wanted} is needed", id=name)
 
     def _input(self, given: commands.Input) -> Any:
         """A command's input as a recorded value: an id is looked up, a variable read, slices made dense."""
@@ -372,9 +364,7 @@ class Session:
         """An input as a value: a literal becomes an array, of the dtype of `like` if that is given."""
         found = self._input(given)
         if isinstance(found, Literal):
-            op = CATALOGUE["identity"]
-            dtype = like.dtype if like is not None else op.number_dtype(0, (found.spec,))
-            return self._context.number(found, dtype)
+            return self._context.number(found, weak_dtype(found.spec, None if like is None else like.dtype))
         return found  # type: ignore[no-any-return]  # narrowed: a Value
 
     def _put(self, command: commands.Put) -> None:
@@ -419,9 +409,10 @@ class Session:
         attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS
         result = self._context.apply(op, inputs, attrs, command.where)
         (name,) = command.outputs
-        if name.__class__ is int and name not in names:
+        if name.__class__ is int and name not in names and name not in self._released:
             names[name] = result
-            self._latest = name
+            if name > self._latest:
+                self._latest = name
         else:
             self._name(name, result)
         if op.dynamic:
@@ -474,6 +465,7 @@ class Session:
                 None if seed is None else self._value(seed, like=target.spec)
                 for seed, target in zip(command.seeds, targets, strict=True)
             ]
+        self.memory.spend(sum([one.spec.nbytes for one in sources]), "the gradient")
         found = self._context.gradient(
             held.tape,
             targets,
@@ -532,13 +524,11 @@ class Session:
         if elements is None or elements >= value.spec.size:
             return Fetched(self._index, name, self.host(value), value.spec, True)
         head = value.array.reshape(-1)[:elements]
-        return Fetched(self._index, name, self.backend.get(head), value.spec, False)
+        return Fetched(self._index, name, _read_only(self.backend.get(head)), value.spec, False)
 
     def host(self, value: Value) -> np.ndarray[Any, Any]:
         """The value's numbers on the host, row-major, read only."""
-        array = np.ascontiguousarray(self.backend.get(value.array)).reshape(value.spec.shape).view()
-        array.flags.writeable = False
-        return array
+        return _read_only(np.ascontiguousarray(self.backend.get(value.array)).reshape(value.spec.shape))
 
     # -------------------------------------------------------------------------------------------------------- looking
     def describe(self, name: Id) -> dict[str, Any]:
@@ -585,13 +575,24 @@ class Session:
         return [one for one in facts if one["kind"] == kind]
 
     def bytes_in_use(self) -> int:
-        """Bytes of all arrays that names and tapes keep alive, each buffer once."""
+        """Bytes of all arrays that names, tapes and kept answers hold alive, each buffer once."""
         base = self.backend.base
         buffers = dict(base(value.array) for value in self._alive() if not isinstance(value, Literal))
+        buffers.update(arrays.CPU.base(array) for array in self._kept())
         return sum(buffers.values())
 
+    def _kept(self) -> Iterator[np.ndarray[Any, Any]]:
+        """Numbers on the host that a client may ask for again."""
+        for client in self._clients.values():
+            for result in client.answer.results if client.answer is not None else ():
+                if isinstance(result, Fetched):
+                    yield from result.array[:2] if isinstance(result.array, SlicesArrays) else (result.array,)
+
     def _alive(self) -> Iterator[Any]:
-        tapes = [tape for context in self._contexts.values() for tape in context.tapes]
+        tapes = []
+        for context in self._contexts.values():
+            tapes += context.tapes
+            yield from context.reads()
         for thing in self._names.values():
             if isinstance(thing, Value):
                 yield thing
@@ -609,13 +610,21 @@ class Session:
                 yield variable.value
 
 
+#: What messages call each kind of thing.
 _WORDS: Final = {
     Value: "a value",
-    SlicesValue: "a value",
+    SlicesValue: "slices",
+    Poison: "a value that failed",
     Variable: "a variable",
     _Tape: "a tape",
     Program: "a program",
 }
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array = array.view()
+    array.flags.writeable = False
+    return array
 
 
 def _kind(value: Any) -> str:

@@ -370,11 +370,11 @@ class Executor(Recorder):
         """Wraps the arrays."""
         if isinstance(ct, Slices):
             return SlicesValue(self._wrap(ct.values), self._wrap(ct.indices), ct.dense)
-        return Value(ct, spec, new_uid())
+        return Value(self._compact(ct), spec, new_uid())
 
     def _wrap(self, array: Any) -> Value:
         shape: Shape = tuple(array.shape)
-        return Value(array, Spec.of(shape, array.dtype), new_uid())
+        return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
 
 
 def translated(error: Exception, bound: Bound) -> TeletapeError:
@@ -384,7 +384,7 @@ def translated(error: Exception, bound: Bound) -> TeletapeError:
         error.details.setdefault("op", op.name)
         return error
     shapes = ", ".join(map(repr, bound.specs))
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+    if isinstance(error, MemoryError):  # CuPy's OutOfMemoryError is one
         return ResourceExhaustedError(
             f"op {op.name!r} on {shapes}: no memory left for {bound.price:,} bytes", op=op.name
         )

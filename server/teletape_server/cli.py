@@ -83,7 +83,10 @@ def serve(settings: Settings) -> int:
 
 def _listen(host: str, port: int) -> socket.socket:
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    return socket.create_server(address[:2], family=family, backlog=2048)
+    listener = socket.create_server(address[:2], family=family, backlog=2048)
+    # uvloop would set it; asyncio does not for a listener made so, and each answer would wait 40 ms for its receipt.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _greeting(settings: Settings, listener: socket.socket) -> str:

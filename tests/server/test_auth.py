@@ -2,8 +2,8 @@
 
 import httpx
 import pytest
-from serving import KEYS, Server, ok, problem
 
+from serving import KEYS, Server, ok, problem
 from teletape_server.auth import LOCAL, Keys, host_name, is_loopback, presented_key, same_origin
 
 
@@ -45,7 +45,9 @@ def test_loopback_names(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["", "0.0.0.0", "example.com", "127.0.0.1.example.com", "localhost.com", "10.0.0.1", "::"])
+@pytest.mark.parametrize(
+    "host", ["", "0.0.0.0", "example.com", "127.0.0.1.example.com", "localhost.com", "10.0.0.1", "::"]
+)
 def test_names_that_are_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
@@ -131,7 +133,10 @@ def test_with_keys_names_and_origins_are_free(server: Server) -> None:
 def test_every_answer_carries_a_request_id(server: Server) -> None:
     with server.client() as http:
         assert http.get("/v1/health", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"] == "mine-1"
-        made = {http.get("/v1/health", headers={"X-Request-Id": bad}).headers["X-Request-Id"] for bad in ("", "a b", "x" * 65)}
+        made = {
+            http.get("/v1/health", headers={"X-Request-Id": bad}).headers["X-Request-Id"]
+            for bad in ("", "a b", "x" * 65)
+        }
         assert len(made) == 3
         assert not made & {"", "a b", "x" * 65}
         problem(http.get("/v1/nothing", headers={"X-Request-Id": "mine-2"}), 404, "not_found")

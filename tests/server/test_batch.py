@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from serving import Program, Server, ok, problem
 
+from serving import Program, Server, ok, problem
 from teletape import wire
 from teletape_engine.commands import Assign, Batch, Call, Fetch, MakeVariable, Put
 from teletape_engine.graph import Literal

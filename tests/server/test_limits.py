@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from serving import Program, Server, ok, problem
 
+from serving import Program, Server, ok, problem
 from teletape import wire
 from teletape.wire.errors import WireError
 from teletape_engine.commands import Call, Fetch, Put
@@ -132,7 +132,10 @@ def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
     with server.client("bob") as bob:
         for _ in range(2):
             ok(bob.post("/v1/sessions", json={}))
-        assert problem(bob.post("/v1/sessions", json={}), 409, "too_many_sessions")["details"] == {"found": 5, "limit": 5}
+        assert problem(bob.post("/v1/sessions", json={}), 409, "too_many_sessions")["details"] == {
+            "found": 5,
+            "limit": 5,
+        }
     first = ok(http.get("/v1/sessions")).json()["sessions"][0]["id"]
     ok(http.delete(f"/v1/sessions/{first}"))
     ok(http.post("/v1/sessions", json={}))

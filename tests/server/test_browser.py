@@ -1,0 +1,98 @@
+"""The API page in a real browser: tried as a person tries it, and asking no host but its own for anything."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+PATIENCE = 30_000  # milliseconds: the browser may be busy with itself
+
+
+class Seen:
+    """What the page asked for, and what went wrong in it."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def page(server_url: str, seen: Seen) -> "Iterator[Page]":
+    """The API page, filled."""
+    from playwright.sync_api import sync_playwright
+
+    environment: dict[str, str | float | bool] = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
+        try:
+            made = browser.new_page()
+            made.set_default_timeout(PATIENCE)
+            made.on("request", lambda request: seen.requests.append(request.url))
+            made.on("pageerror", lambda error: seen.complaints.append(str(error)))
+            made.on("console", lambda said: seen.complaints.append(said.text) if said.type == "error" else None)
+            made.goto(f"{server_url}/docs")
+            made.locator(".opblock").first.wait_for()
+            yield made
+        finally:
+            browser.close()
+
+
+def execute(page: "Page", operation: str) -> Any:
+    """Opens the operation, sends its example as it stands, and reads the answer off the page."""
+    block: Locator = page.locator(f'.opblock[id$="-{operation}"]')
+    block.locator(".opblock-summary").first.click()
+    block.locator("button.execute").click()
+    answer = block.locator(".live-responses-table")
+    answer.wait_for()
+    status = answer.locator("tbody .response-col_status").first.inner_text()
+    shown = answer.locator("tbody .response-col_description pre").first.inner_text()
+    assert re.match(r"20[0-9]", status), f"{operation}: {status} {shown}"
+    return json.loads(shown)
+
+
+def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
+    for _ in range(2):
+        assert execute(page, "sessions_make")["id"] == "demo"
+        assert execute(page, "variables_make")["dtype"] == "float32"
+        execute(page, "tensors_put")
+        assert execute(page, "tapes_make")["persistent"] is True
+        execute(page, "tapes_watch")
+        recorded = execute(page, "tapes_record")
+        assert recorded["values"]["loss"]["data"] == 0.5 * 4 + 1.5 * 5 + 2.5 * 6
+        [dw, dx] = execute(page, "tapes_gradient")["gradients"]
+        assert (dw["source"], dw["value"]["data"]) == ("w", [4, 5, 6])
+        assert (dx["source"], dx["value"]["data"]) == ("x", [0.5, 1.5, 2.5])
+        page.reload()
+        page.locator(".opblock").first.wait_for()
+
+    here = urlsplit(server_url).netloc
+    elsewhere = [url for url in seen.requests if urlsplit(url).scheme != "data" and urlsplit(url).netloc != here]
+    assert elsewhere == []
+    assert seen.complaints == []
+    assert sum(url.endswith("/gradient") for url in seen.requests) == 2
+
+
+def test_the_page_stands_in_the_order_of_the_walk(page: "Page") -> None:
+    import httpx
+    import walk
+
+    document = httpx.get(page.url.removesuffix("/docs") + "/openapi.json", trust_env=False).json()
+    expected = [step.operation for step in walk.steps(document)]
+    found = page.locator(".opblock").evaluate_all("all => all.map(one => one.id)")
+    assert [one.removeprefix("operations-").partition("-")[2] for one in found] == expected

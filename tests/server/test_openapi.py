@@ -1,0 +1,185 @@
+"""The OpenAPI document: as committed, harmless to clients, complete; and every example on the page runs, twice."""
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+import walk
+
+from serving import Server, ok
+from teletape_server import export
+from teletape_server.compatibility import breaks
+from teletape_server.openapi import SECTIONS
+from teletape_server.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return export.document()
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{method.upper()} {path}", one)
+        for path, methods in document["paths"].items()
+        for method, one in methods.items()
+    ]
+
+
+def test_the_committed_document_is_current() -> None:
+    assert export.FILE.read_text(encoding="utf-8") == export.text(), "run `make openapi`"
+
+
+def test_nothing_breaks_clients_of_the_committed_document(document: dict[str, Any]) -> None:
+    assert breaks(json.loads(export.FILE.read_text()), document) == []
+
+
+def drop_path(new: dict[str, Any]) -> None:
+    del new["paths"]["/v1/run"]
+
+
+def drop_operation(new: dict[str, Any]) -> None:
+    del new["paths"]["/v1/sessions"]["get"]
+
+
+def require_field(new: dict[str, Any]) -> None:
+    new["components"]["schemas"]["NewTape"]["required"] = ["persistent"]
+
+
+def drop_field_of_body(new: dict[str, Any]) -> None:
+    del new["components"]["schemas"]["Question"]["properties"]["unconnected"]
+
+
+def drop_field_of_answer(new: dict[str, Any]) -> None:
+    del new["components"]["schemas"]["Derivative"]["properties"]["kind"]
+
+
+def make_answer_optional(new: dict[str, Any]) -> None:
+    new["components"]["schemas"]["SessionFacts"]["required"].remove("expires_at")
+
+
+def narrow_word(new: dict[str, Any]) -> None:
+    new["components"]["schemas"]["Assignment"]["properties"]["mode"]["enum"].remove("sub")
+
+
+def widen_answer(new: dict[str, Any]) -> None:
+    new["components"]["schemas"]["Derivative"]["properties"]["kind"]["enum"].append("fourth")
+
+
+def change_type(new: dict[str, Any]) -> None:
+    new["components"]["schemas"]["Variable"]["properties"]["version"]["type"] = "string"
+
+
+def require_parameter(new: dict[str, Any]) -> None:
+    parameters = new["paths"]["/v1/run"]["post"]["parameters"]
+    next(one for one in parameters if one["name"] == "device")["required"] = True
+
+
+def drop_raw(new: dict[str, Any]) -> None:
+    del new["paths"]["/v1/sessions/{session}/tensors"]["post"]["requestBody"]["content"]["application/octet-stream"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (drop_path, "POST /v1/run: gone"),
+        (drop_operation, "GET /v1/sessions: gone"),
+        (require_field, "body.persistent: required now"),
+        (drop_field_of_body, "body.unconnected: gone"),
+        (drop_field_of_answer, "answer.gradients[].kind: gone"),
+        (make_answer_optional, "answer.expires_at: not always there"),
+        (narrow_word, "body.mode: enum"),
+        (widen_answer, "answer.gradients[].kind: enum"),
+        (change_type, "version: type 'integer' has become 'string'"),
+        (require_parameter, "the query parameter device is required now"),
+        (drop_raw, "bodies of application/octet-stream are not taken any more"),
+    ],
+)
+def test_a_change_that_breaks_clients_is_found(
+    document: dict[str, Any], change: Callable[[dict[str, Any]], None], told: str
+) -> None:
+    new = copy.deepcopy(document)
+    change(new)
+    assert any(told in one for one in breaks(document, new)), breaks(document, new)
+
+
+def test_additions_break_nobody(document: dict[str, Any]) -> None:
+    new = copy.deepcopy(document)
+    schemas = new["components"]["schemas"]
+    schemas["NewTape"]["properties"]["colour"] = {"type": "string"}
+    schemas["Tape"]["properties"]["colour"] = {"type": "string"}
+    schemas["Tape"]["required"].append("colour")
+    new["paths"]["/v1/new"] = {"get": new["paths"]["/v1/health"]["get"]}
+    assert breaks(document, new) == []
+
+
+def test_export_refuses_to_break_clients(
+    document: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = copy.deepcopy(document)
+    more["paths"]["/v1/more"] = more["paths"]["/v1/health"]
+    file = tmp_path / "openapi.json"
+    file.write_text(json.dumps(more))
+    monkeypatch.setattr("sys.argv", ["export", "--file", str(file)])
+    assert export.main() == 1
+    assert "GET /v1/more: gone" in capsys.readouterr().err
+    assert json.loads(file.read_text()) == more
+    monkeypatch.setattr("sys.argv", ["export", "--file", str(file), "--breaking"])
+    assert export.main() == 0
+    assert json.loads(file.read_text()) == document
+
+
+def test_every_operation_is_told_of(document: dict[str, Any]) -> None:
+    found = operations(document)
+    assert len(found) > 35
+    for where, one in found:
+        assert one["summary"], where
+        assert one["description"], where
+        assert one["tags"][0] in SECTIONS, where
+        assert "HTTPValidationError" not in json.dumps(one), where
+        problems = [answer for status, answer in one["responses"].items() if not status.startswith("2")]
+        assert all([*answer["content"]] == ["application/problem+json"] for answer in problems), where
+        if "{session}" in where:
+            assert {"401", "404", "410"} <= one["responses"].keys(), where
+    assert len({one["operationId"] for _, one in found}) == len(found)
+
+
+def test_references_lead_somewhere(document: dict[str, Any]) -> None:
+    for name in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document))):
+        assert name in document["components"]["schemas"], name
+
+
+def test_every_example_runs_from_top_to_bottom_and_again(server_url: str, document: dict[str, Any]) -> None:
+    steps = list(walk.steps(document))
+    assert len(steps) == len(operations(document))
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
+        for _ in range(2):
+            seen = {step.operation: walk.send(http, step) for step in steps}
+            [dw, dx] = seen["tapes_gradient"].json()["gradients"]
+            assert dw["value"]["data"] == [4.0, 5.0, 6.0]
+            assert dx["value"]["data"] == [1.0, 2.0, 3.0]
+            assert seen["run_run"].json()["values"]["dx"]["data"] == pytest.approx(0.9182, abs=1e-4)
+
+
+def test_the_walk_can_begin_anew_wherever_it_was_left(server_url: str, document: dict[str, Any]) -> None:
+    steps = list(walk.steps(document))
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
+        for step in steps[: len(steps) * 2 // 3]:
+            walk.send(http, step)
+        for step in steps:
+            walk.send(http, step)
+
+
+def test_the_examples_run_with_a_key(document: dict[str, Any]) -> None:
+    with Server(Settings(api_keys={"ann": "the key of ann"})).running() as server:
+        with server.client(None) as http:
+            assert ok(http.get("/openapi.json")).json()["paths"].keys() == document["paths"].keys()
+            assert ok(http.get("/docs")).headers["content-type"].startswith("text/html")
+            assert http.get("/v1/info").status_code == 401
+        with httpx.Client(base_url=server.url, headers={"X-API-Key": "the key of ann"}, trust_env=False) as http:
+            for step in walk.steps(document):
+                walk.send(http, step)
