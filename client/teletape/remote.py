@@ -7,6 +7,8 @@ goes on meanwhile. A failed command poisons what was made since; its cause is ra
 from __future__ import annotations
 
 import atexit
+import contextlib
+import itertools
 import os
 import queue
 import secrets
@@ -30,12 +32,11 @@ from teletape_engine import commands, describe
 from teletape_engine.attrs import NO_ATTRS, Attrs
 from teletape_engine.backward import Presence
 from teletape_engine.commands import Batch, Command
-from teletape_engine.errors import PoisonedError
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import Bound, Kind, Op, Slices
-from teletape_engine.session import Answer, Fetched, Made, SlicesArrays
+from teletape_engine.session import Answer, Fetched, Made, Result, SlicesArrays
 from teletape_engine.spec import INTEGER, DType, Spec
-from teletape_engine.tape import Recorder, SlicesValue, translated
+from teletape_engine.tape import Recorder, SlicesValue, kind_of, translated
 
 _MOST_COMMANDS: Final = 8192  #: A buffer of so many commands leaves without being asked.
 _MOST_BYTES: Final = 64 << 20  #: Or one with so many bytes of tensors.
@@ -47,38 +48,38 @@ _EXIT_PATIENCE: Final = 10.0  #: Seconds that the last batch gets when the progr
 Where: TypeAlias = tuple[CodeType, int] | None
 
 
+class Name:
+    """An id on the server, alive for as long as anything here holds this: then it joins the next batch's releases."""
+
+    __slots__ = ("_released", "id")
+
+    def __init__(self, id: int, released: deque[int]) -> None:
+        self.id, self._released = id, released
+
+    def __del__(self) -> None:
+        self._released.append(self.id)
+
+
 class Handle:
-    """A value on the server: its spec, and its id there (None while nothing outside a rule has needed one).
+    """A value on the server: its spec, and its name there (None while nothing outside a rule has needed one).
 
     Attributes:
         uid: Which value it is to this side's tapes.
-        wire: Its id in the session.
+        name: What the server knows it by; a variable's is that of all its versions.
         host: The numbers, if they are known here.
     """
 
-    __slots__ = ("host", "spec", "uid", "wire")
+    __slots__ = ("host", "name", "spec", "uid")
 
-    def __init__(self, spec: Spec, wire: int | None = None, host: HostArray | None = None) -> None:
-        self.spec, self.wire, self.host = spec, wire, host
+    def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
+        self.spec, self.name, self.host = spec, name, host
         self.uid = new_uid()
 
     def alias(self, uid: int) -> Handle:
         """The same value under another uid."""
-        made = Handle(self.spec, self.wire, self.host)
+        made = Handle(self.spec, self.name, self.host)
         made.uid = uid
         return made
-
-
-class _Name:
-    """Keeps an id alive on the server: when this is collected, the id goes into the next batch's releases."""
-
-    __slots__ = ("_id", "_released")
-
-    def __init__(self, wire_id: int, released: deque[int]) -> None:
-        self._id, self._released = wire_id, released
-
-    def __del__(self) -> None:
-        self._released.append(self._id)
 
 
 class Follower(Recorder):
@@ -119,11 +120,15 @@ class Follower(Recorder):
             result = super().apply(op, inputs, attrs, where)
         finally:
             self._inside = False
-        result.wire = self.session.next_id()
-        names = tuple([one if one.__class__ is Literal else one.wire for one in inputs])
-        self.session.emit(self, commands.Call(op.name, names, (result.wire,), attrs))
+        result.name = name = self.session.new_name()
+        names = tuple([one if one.__class__ is Literal else one.name.id for one in inputs])
+        call = commands.Call(op.name, names, (name.id,), attrs)
         if op.dynamic:
-            result.spec = self.session.made_spec()
+            made = self.session.ask(self, call)
+            assert isinstance(made, Made)
+            (result.spec,) = made.specs
+        else:
+            self.session.emit(self, call)
         return result
 
     def gradient(
@@ -144,27 +149,19 @@ class Follower(Recorder):
             found = super().gradient(tape, targets, sources, seeds=seeds, zeros=zeros, no_gradient=no_gradient)
         finally:
             self._inside = False
-        outputs: list[int | None] = []
-        kinds = []
         for one in found:
-            outputs.append(None if one is None else self.session.next_id())
-            if isinstance(one, SlicesValue):
-                one.name = outputs[-1]
-                kinds.append("slices")
-            else:
-                kinds.append("none" if one is None else "dense")
-                if one is not None:
-                    one.wire = outputs[-1]
+            if one is not None:
+                one.name = self.session.new_name()
         self.session.emit(
             self,
             commands.Gradient(
-                tape.name,
-                tuple([name_of(one) for one in targets]),
-                tuple([name_of(one) for one in sources]),
-                tuple(outputs),
-                None if seeds is None else tuple([None if one is None else name_of(one) for one in seeds]),
+                tape.name.id,
+                tuple([id_of(one) for one in targets]),
+                tuple([id_of(one) for one in sources]),
+                tuple([None if one is None else id_of(one) for one in found]),
+                None if seeds is None else tuple([None if one is None else id_of(one) for one in seeds]),
                 "zero" if zeros else "none",
-                tuple(kinds),
+                tuple([kind_of(one).value for one in found]),
             ),
         )
         return found
@@ -189,9 +186,9 @@ def _judge(bound: Bound, inputs: Sequence[Any]) -> None:
         raise translated(error, bound) from None
 
 
-def name_of(one: Any) -> int:
-    """The id that the server knows a handle or a variable by."""
-    return one.value.wire if isinstance(one, Variable) else one.wire  # type: ignore[no-any-return]  # ids are integers
+def id_of(one: Any) -> int:
+    """The id that the server knows a handle, slices or a variable by."""
+    return (one.value if isinstance(one, Variable) else one).name.id  # type: ignore[no-any-return]  # a Name's
 
 
 @dataclass(slots=True)
@@ -264,7 +261,7 @@ class RemoteSession(Session):
         attached = self._http.json("POST", f"/v1/sessions/{self.id}/attach")
         self._client: int = attached["client"]
         self._seq: int = attached["seq"]
-        self._counter: int = attached["first_id"]
+        self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
         self.lazy = lazy
         self._pid = os.getpid()
         self._lock = threading.RLock()
@@ -296,11 +293,9 @@ class RemoteSession(Session):
             )
 
     # ------------------------------------------------------------------------------------------------------ recording
-    def next_id(self) -> int:
-        """An id that this session has never used."""
-        with self._lock:
-            self._counter += 1
-            return self._counter
+    def new_name(self) -> Name:
+        """An id that this session has never used, released when the name is no longer held."""
+        return Name(self.next_id(), self._released)
 
     def recorder(self) -> Follower:
         try:
@@ -311,14 +306,12 @@ class RemoteSession(Session):
 
     def emit(self, recorder: Follower, command: Command, nbytes: int = 0) -> None:
         """Writes down one command; the buffer leaves when it has grown too large, or at once without laziness."""
+        self._check_open()
         with self._lock:
-            self._check_open()
-            if self._poisoned and self._touches_poison(command):
+            if self._poisoned and (cause := self._poison_in(command)) is not None:
+                self._poison(command, cause)
                 return
-            if self._context is not recorder:
-                self._context = recorder
-                self._append(commands.ContextSwitch(recorder.id), None)
-            self._append(command, _caller() if self._where else None)
+            self._record(recorder, command)
             self._nbytes += nbytes
             if not self.lazy:
                 self.sync()
@@ -326,19 +319,21 @@ class RemoteSession(Session):
                 self._land()
                 self._seal()
 
+    def _record(self, recorder: Follower, command: Command) -> None:
+        if self._context is not recorder:
+            self._context = recorder
+            self._append(commands.ContextSwitch(recorder.id), None)
+        self._append(command, _caller() if self._where else None)
+
     def _append(self, command: Command, where: Where) -> None:
         self._buffer.append(command)
         self._wheres.append(where)
 
-    def _touches_poison(self, command: Command) -> bool:
-        """A value command that uses a poisoned id is not sent: what it would make is poisoned too."""
+    def _poison_in(self, command: Command) -> TeletapeError | None:
+        """Why a value command is not sent: it uses what was never made, and what it makes is not made either."""
         if command.structural:
-            return False
-        cause = next((self._poisoned[one] for one in commands.mentions(command) if one in self._poisoned), None)
-        if cause is None:
-            return False
-        self._poison(command, cause)
-        return True
+            return None
+        return next((self._poisoned[one] for one in commands.mentions(command) if one in self._poisoned), None)
 
     def _poison(self, command: Command, cause: TeletapeError) -> None:
         for one in commands.outputs(command):
@@ -349,50 +344,43 @@ class RemoteSession(Session):
         spec = Spec.of(array.shape, array.dtype)
         if array.dtype == object:  # strings never leave the program
             return Handle(spec, None, array)
-        handle = Handle(spec, self.next_id(), array if array.nbytes <= _REMEMBERED else None)
-        assert handle.wire is not None
-        self.emit(self.recorder(), commands.Put(handle.wire, array), array.nbytes)
-        return handle
+        name = self.new_name()
+        self.emit(self.recorder(), commands.Put(name.id, array), array.nbytes)
+        return Handle(spec, name, array if array.nbytes <= _REMEMBERED else None)
 
     def variable(self, value: Any, *, trainable: bool, name: str) -> Variable:
-        handle = Handle(value.spec, self.next_id(), value.host)
-        assert handle.wire is not None
-        self.emit(self.recorder(), commands.MakeVariable(handle.wire, value.wire, trainable, name))
-        return Variable(handle, trainable=trainable, name=name)
+        made = self.new_name()
+        self.emit(self.recorder(), commands.MakeVariable(made.id, value.name.id, trainable, name))
+        return Variable(Handle(value.spec, made, value.host), trainable=trainable, name=name)
 
     def assign(self, variable: Variable, value: Any, mode: str) -> None:
-        given = value if isinstance(value, Literal) else value.wire
-        self.emit(self.recorder(), commands.Assign(variable.value.wire, given, mode))
-        known = value.host if mode == "set" and not isinstance(value, Literal) else None
-        variable.assign(Handle(variable.spec, variable.value.wire, known))
-
-    def keep(self, value: Any) -> _Name | None:
-        wire_id = value.name if isinstance(value, SlicesValue) else name_of(value)
-        return None if wire_id is None else _Name(wire_id, self._released)
+        name: Name = variable.value.name
+        given = value if isinstance(value, Literal) else value.name.id
+        self.emit(self.recorder(), commands.Assign(name.id, given, mode))
+        variable.assign(Handle(variable.spec, name))  # its numbers are not known here: the assignment may be dropped
 
     def part(self, slices: SlicesValue, which: str) -> Handle:
         handle: Handle = slices.values if which == "values" else slices.indices
-        if handle.wire is None:
-            handle.wire = self.next_id()
-            self.emit(self.recorder(), commands.Part(slices.name, which, handle.wire))
+        if handle.name is None:
+            handle.name = self.new_name()
+            self.emit(self.recorder(), commands.Part(slices.name.id, which, handle.name.id))
         return handle
 
     # ---------------------------------------------------------------------------------------------------------- tapes
-    def open_tape(self, tape: Tape) -> _Name:
+    def open_tape(self, tape: Tape) -> None:
         recorder = self.recorder()
         if not recorder.tapes:
             self._step_ends()
         recorder.open(tape)
-        tape.name = self.next_id()
-        self.emit(recorder, commands.TapeOpen(tape.name, tape.persistent, tape.watch_accessed))
-        return _Name(tape.name, self._released)
+        tape.name = self.new_name()
+        self.emit(recorder, commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed))
 
     def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
         recorder = self.recorder()
         if event == "watch":
             recorder.watch(tape, values)
-            names = tuple(name_of(one) for one in values if one.spec.dtype != object)
-            self.emit(recorder, commands.TapeWatch(tape.name, names))
+            names = tuple(id_of(one) for one in values if one.spec.dtype != object)
+            self.emit(recorder, commands.TapeWatch(tape.name.id, names))
             return
         act, command = {
             "pause": (recorder.pause, commands.TapePause),
@@ -400,7 +388,7 @@ class RemoteSession(Session):
             "reset": (recorder.reset, commands.TapeReset),
         }[event]
         act(tape)
-        self.emit(recorder, command(tape.name))
+        self.emit(recorder, command(tape.name.id))
 
     def _step_ends(self) -> None:
         """Where an outermost tape opens a step begins: a well-filled buffer leaves, if nothing is under way."""
@@ -417,33 +405,29 @@ class RemoteSession(Session):
     def fetch(self, value: Any) -> HostArray:
         if value.host is not None:
             return value.host  # type: ignore[no-any-return]  # a host array
-        with self._lock:
-            self._check_open()
-            where = place(_caller())
-            self._reads[where] += 1
-            self._land()
-            self._raise_failure()
-            if value.wire in self._poisoned:
-                raise self._poisoned[value.wire]
-            self._append(commands.Fetch(value.wire), _caller() if self._where else None)
-            self._seal()
-            answer = self._land()
-            self._raise_failure()
-        assert answer is not None
-        found = next(one for one in answer.results if isinstance(one, Fetched) and one.id == value.wire)
+        self._reads[place(_caller())] += 1
+        found = self.ask(self.recorder(), commands.Fetch(value.name.id))
+        assert isinstance(found, Fetched)
         assert not isinstance(found.array, SlicesArrays)
         value.host = found.array
         return found.array
 
-    def made_spec(self) -> Spec:
-        """The spec of the result of the last command, which only its values tell."""
+    def ask(self, recorder: Follower, command: Command) -> Result:
+        """Sends all that is recorded and the command behind it, and waits for what it gives."""
+        self._check_open()
         with self._lock:
             self._land()
+            self._raise_failure()
+            cause = self._poison_in(command)
+            if cause is not None:
+                self._poison(command, cause)
+                raise cause.surfaced()
+            self._record(recorder, command)
             self._seal()
             answer = self._land()
             self._raise_failure()
         assert answer is not None
-        return next(one for one in reversed(answer.results) if isinstance(one, Made)).specs[0]
+        return answer.results[-1]
 
     def sync(self) -> None:
         with self._lock:
@@ -479,6 +463,7 @@ class RemoteSession(Session):
         releases = []
         while self._released:
             releases.append(self._released.popleft())
+            self._poisoned.pop(releases[-1], None)
         batch = Batch(tuple(self._buffer), tuple(releases), self._client, self._seq, secrets.token_bytes(16))
         self._flight = _Sealed(batch, self._wheres)
         self._buffer, self._wheres, self._nbytes, self._context = [], [], 0, None
@@ -493,7 +478,10 @@ class RemoteSession(Session):
     def _send(self, batch: Batch) -> Answer:
         frame = wire.encode_batch(batch)
         body = self._http.frame(f"/v1/sessions/{self.id}/batch", frame.buffers, frame.length, wire.FRAME_TYPE)
-        answer, _ = wire.decode_answer(memoryview(body))
+        try:
+            answer, _ = wire.decode_answer(memoryview(body))
+        except wire.WireError as error:  # executed all the same: it is not to be taken for a refusal
+            raise ConnectionFailed(f"the server's answer cannot be read: {error}") from error
         return answer
 
     def _land(self) -> Answer | None:
@@ -508,13 +496,16 @@ class RemoteSession(Session):
             self._fly(sealed)
         try:
             answer = sealed.future.result()
-        except ConnectionFailed:
-            sealed.lost = True
-            raise
         except TeletapeError as error:
+            if isinstance(error, ConnectionFailed | wire.CorruptFrameError):
+                sealed.lost = True
+                raise
             self._flight = None
             self._refused(error, sealed)
             return None
+        except Exception:  # a defect here or in a library: what the server has done is not known
+            sealed.lost = True
+            raise
         self._flight = None
         if answer.failure is not None:
             failure = answer.failure
@@ -541,20 +532,18 @@ class RemoteSession(Session):
 
     def _fail(self, cause: TeletapeError, sealed: _Sealed, index: int) -> None:
         """Poisons what was made from the failed command on, and drops what was to make more."""
-        surfaced = cause.surfaced()
-        error = surfaced if isinstance(surfaced, TeletapeError) else cause
         for command in sealed.batch.commands[index:]:
             if not command.structural:
-                self._poison(command, error)
+                self._poison(command, cause)
         recorded = list(zip(self._buffer, self._wheres, strict=True))
         self._buffer, self._wheres = [], []
         for command, where in recorded:
             if command.structural:
                 self._append(command, where)
             else:
-                self._poison(command, error)
-        if self._failure is None and not isinstance(cause, PoisonedError):
-            self._failure = error
+                self._poison(command, cause)
+        if self._failure is None:
+            self._failure = cause
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
@@ -568,15 +557,22 @@ class RemoteSession(Session):
             raise SessionEndedError("this session belongs to the parent process: connect again in the child")
 
     def close(self) -> None:
-        """Delivers what is left and ends the session on the server."""
-        if self.closed is None and os.getpid() == self._pid:
-            try:
+        """Delivers what is left and ends the session on the server; raises what failed meanwhile."""
+        if os.getpid() != self._pid:
+            return
+        try:
+            if self.closed is None:
                 self.sync()
-                self._http.json("DELETE", f"/v1/sessions/{self.id}")
+        finally:
+            try:
+                if self.closed is None and self._flight is None:  # else it has ended, or cannot be reached
+                    with contextlib.suppress(SessionEndedError):
+                        self._http.json("DELETE", f"/v1/sessions/{self.id}")
             finally:
-                self.closed = "it was closed by the program"
+                self.closed = self.closed or "it was closed by the program"
                 self._sender.stop()
                 self._http.close()
+                atexit.unregister(self._at_exit)
 
     def _at_exit(self) -> None:
         if self.closed is None and os.getpid() == self._pid:
@@ -587,18 +583,17 @@ class RemoteSession(Session):
     def _close_quietly(self) -> None:
         try:
             self.close()
-        except TeletapeError as error:
+        except Exception as error:
             logs.get_logger().error("the last commands were not delivered: %s", error)
 
 
-_HERE: Final = os.path.dirname(os.path.abspath(__file__))
-_ENGINE: Final = os.path.dirname(os.path.abspath(commands.__file__))
+_OURS: Final = tuple(os.path.dirname(os.path.abspath(one)) + os.sep for one in (__file__, commands.__file__))
 
 
 def _caller() -> Where:
     """The program's own code that is recording: (code, instruction). Turned into a line only when it is told."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_HERE, _ENGINE)):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
@@ -612,5 +607,5 @@ def place(where: Where) -> str:
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
             line = number
-    path = os.path.relpath(code.co_filename) if code.co_filename.startswith(os.getcwd()) else code.co_filename
+    path = os.path.relpath(code.co_filename) if code.co_filename.startswith(os.getcwd() + os.sep) else code.co_filename
     return f"{path}:{line}, in {code.co_name}"

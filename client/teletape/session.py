@@ -10,7 +10,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from teletape.convert import HostArray
 from teletape_engine.backward import declare_no_gradient
@@ -18,7 +18,7 @@ from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import CATALOGUE
 from teletape_engine.session import Session as EngineSession
 from teletape_engine.spec import Spec
-from teletape_engine.tape import Recorder, SlicesValue, Value
+from teletape_engine.tape import Executor, Recorder, SlicesValue, Value
 
 Recorded: TypeAlias = Any  # engine Value, remote Handle
 
@@ -57,17 +57,13 @@ class Session(ABC):
     def fetch(self, value: Recorded) -> HostArray:
         """The numbers, not to be written into."""
 
-    @abstractmethod
-    def keep(self, value: Recorded) -> Any:
-        """A token that keeps the value's name in the session; None where there are no names."""
-
     def part(self, slices: SlicesValue, which: str) -> Recorded:
         """The `values` or `indices` of slices that a tape answered with."""
         return slices.values if which == "values" else slices.indices
 
     @abstractmethod
-    def open_tape(self, tape: Tape) -> Any:
-        """Makes a new tape active in this thread; the token keeps it in the session."""
+    def open_tape(self, tape: Tape) -> None:
+        """Makes a new tape active in this thread."""
 
     @abstractmethod
     def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
@@ -100,6 +96,12 @@ class Session(ABC):
     def close(self) -> None:  # noqa: B027  # nor anything to end
         """Ends the session."""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
 
 class LocalSession(Session):
     """A session inside this process: the engine's own recorders and arrays."""
@@ -115,7 +117,7 @@ class LocalSession(Session):
         try:
             return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
         except AttributeError:
-            self._thread.recorder = recorder = self._engine.context(threading.get_ident())
+            self._thread.recorder = recorder = Executor(self._engine.backend, self._engine.memory)
             return recorder
 
     def constant(self, array: HostArray) -> Value:
@@ -140,9 +142,6 @@ class LocalSession(Session):
         if value.spec.dtype == object:
             return value.array  # type: ignore[no-any-return]  # strings stay on the host
         return self._engine.backend.get(value.array)
-
-    def keep(self, value: Recorded) -> None:
-        return None
 
     def open_tape(self, tape: Tape) -> None:
         self.recorder().open(tape)

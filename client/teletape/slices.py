@@ -73,7 +73,6 @@ class _Answered(IndexedSlices):
     def __init__(self, slices: SlicesValue, owner: session.Session) -> None:
         super().__init__(None, None, None)
         self._slices, self._owner = slices, owner
-        self._kept = owner.keep(slices)
 
     @property
     def values(self) -> Any:

@@ -47,7 +47,6 @@ class GradientTape:
         self._watch_accessed_variables = watch_accessed_variables
         self._tape: graph.Tape | None = None
         self._session: session.Session | None = None
-        self._kept: Any = None
         self._recording = False
         self._watched: tuple[Variable, ...] = ()
 
@@ -69,7 +68,7 @@ class GradientTape:
             self._tape = graph.Tape(
                 persistent=bool(self._persistent), watch_accessed=bool(self._watch_accessed_variables)
             )
-            self._kept = self._session.open_tape(self._tape)
+            self._session.open_tape(self._tape)
         else:
             self._of_session().tape_event("resume", self._tape)
         self._recording = True
@@ -198,7 +197,7 @@ class GradientTape:
         finally:
             if not self._persistent:
                 self.watched_variables()
-                self._tape = self._kept = None
+                self._tape = None
         for (i, _), answer in zip(asked, answers, strict=True):
             found[i] = wrap(answer, owner)
         return nest.pack_sequence_as(sources, found)

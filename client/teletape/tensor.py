@@ -81,12 +81,11 @@ class Tensor(TensorLike):
 class EagerTensor(Tensor):
     """An immutable array in a session."""
 
-    __slots__ = ("__weakref__", "_kept", "_session", "_v")
+    __slots__ = ("__weakref__", "_session", "_v")
 
     def __init__(self, value: Any, owner: session.Session) -> None:
         self._v = value
         self._session = owner
-        self._kept = None if owner.local else owner.keep(value)
 
     def _operand(self) -> Any:
         if self._session is not session.current():

@@ -47,7 +47,7 @@ class Variable(TensorLike):
         ValueError: No initial value; a shape or dtype that does not fit.
     """
 
-    __slots__ = ("__weakref__", "_kept", "_name", "_session", "_slot")
+    __slots__ = ("__weakref__", "_name", "_session", "_slot")
 
     _slot: graph.Variable
 
@@ -92,7 +92,6 @@ class Variable(TensorLike):
             )
         self._session = session.current()
         self._slot = self._session.variable(value._operand(), trainable=trainable is not False, name=self._name + ":0")
-        self._kept = None if self._session.local else self._session.keep(self._slot)
         self._slot.owner = weakref.ref(self)
 
     @staticmethod
@@ -102,14 +101,14 @@ class Variable(TensorLike):
         if found is None:
             found = object.__new__(ResourceVariable)
             found._name = (slot.name or "Variable:0").removesuffix(":0")
-            found._session, found._slot, found._kept = session.current(), slot, None
+            found._session, found._slot = session.current(), slot
             slot.owner = weakref.ref(found)
         return found
 
     def _same(self, kind: type[V]) -> V:
         """Another object for this variable."""
         made = object.__new__(kind)
-        made._name, made._session, made._slot, made._kept = self._name, self._session, self._slot, self._kept
+        made._name, made._session, made._slot = self._name, self._session, self._slot
         return made
 
     def _operand(self) -> Any:
@@ -287,7 +286,7 @@ class _Sliced(EagerTensor):
     __slots__ = ("_index", "_variable")
 
     def __init__(self, read: EagerTensor, variable: Variable, index: tuple[Any, ...]) -> None:
-        self._v, self._session, self._kept = read._v, read._session, read._kept
+        self._v, self._session = read._v, read._session
         self._variable, self._index = variable, index
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:

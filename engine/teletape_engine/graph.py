@@ -103,7 +103,7 @@ class Tape:
         unregistered: Whether a node has an op with no gradient registered.
         sparse: Number of nodes whose gradient may be slices.
         consumed: A non-persistent tape that has answered.
-        name: The id under which a remote session knows it, where there is one.
+        name: What a remote session knows it by, where there is one.
     """
 
     __slots__ = (

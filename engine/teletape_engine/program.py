@@ -36,7 +36,8 @@ class Program:
         """Checks names, ops and attributes; shapes are known only when it is called.
 
         Raises:
-            InvalidArgumentError: A name used before it is made, made twice, or never made; an op, its count of inputs or an attribute wrong.
+            InvalidArgumentError: A name used before it is made, made twice, or never made; an op, its count of
+                inputs or an attribute wrong.
         """
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         known = set(self.inputs)

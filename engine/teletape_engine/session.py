@@ -11,6 +11,7 @@ import numpy as np
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine import arrays, commands
+from teletape_engine.arrays.cpu import CPU
 from teletape_engine.attrs import NO_ATTRS
 from teletape_engine.backward import declare_no_gradient
 from teletape_engine.commands import Batch, Command, Id
@@ -30,10 +31,10 @@ from teletape_engine.errors import (
     UnknownIdError,
 )
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
-from teletape_engine.op import CATALOGUE, Kind
+from teletape_engine.op import CATALOGUE
 from teletape_engine.program import Program
 from teletape_engine.spec import Spec, weak_dtype
-from teletape_engine.tape import Executor, Memory, SlicesValue, Value
+from teletape_engine.tape import Executor, Memory, SlicesValue, Value, kind_of
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
 _OWN: Final = 1 << CLIENT_BITS  #: From here on ids are the clients' own. Below they are people's, in any order.
@@ -474,7 +475,7 @@ class Session:
             zeros=command.unconnected == "zero",
             no_gradient=self.no_gradient,
         )
-        kinds = tuple([_kind(one) for one in found])
+        kinds = tuple([kind_of(one).value for one in found])
         if command.predicted is not None and kinds != command.predicted:
             raise StructureMismatchError(
                 f"the gradient of {list(command.targets)} has the structure {list(kinds)}, predicted was "
@@ -578,7 +579,7 @@ class Session:
         """Bytes of all arrays that names, tapes and kept answers hold alive, each buffer once."""
         base = self.backend.base
         buffers = dict(base(value.array) for value in self._alive() if not isinstance(value, Literal))
-        buffers.update(arrays.CPU.base(array) for array in self._kept())
+        buffers.update(CPU.base(array) for array in self._kept())
         return sum(buffers.values())
 
     def _kept(self) -> Iterator[np.ndarray[Any, Any]]:
@@ -625,12 +626,6 @@ def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     array = array.view()
     array.flags.writeable = False
     return array
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return Kind.NONE.value
-    return Kind.SLICES.value if isinstance(value, SlicesValue) else Kind.DENSE.value
 
 
 def _last_mentions(batch: Batch) -> dict[int, list[Id]]:

@@ -21,7 +21,7 @@ from teletape_engine.errors import (
     TeletapeError,
 )
 from teletape_engine.graph import Context, Literal, Tape, Uid, Variable, new_uid, record
-from teletape_engine.op import CATALOGUE, Bound, Op, Operand, Runtime, Slices
+from teletape_engine.op import CATALOGUE, Bound, Kind, Op, Operand, Runtime, Slices
 from teletape_engine.spec import DType, Shape, Spec, broadcast, shape_text
 
 Recorded: TypeAlias = Any  # a Value here, a handle in an SDK
@@ -47,7 +47,7 @@ class SlicesValue:
     """A sparse gradient: two recorded values and the spec of the array they stand for.
 
     Attributes:
-        name: The id under which a remote session knows it, where there is one.
+        name: What a remote session knows it by, where there is one.
     """
 
     __slots__ = ("dense", "indices", "name", "spec", "values")
@@ -59,6 +59,13 @@ class SlicesValue:
 
     def __repr__(self) -> str:
         return f"<slices of {self.dense!r}>"
+
+
+def kind_of(answer: Any) -> Kind:
+    """The structure of one source's gradient."""
+    if answer is None:
+        return Kind.NONE
+    return Kind.SLICES if isinstance(answer, SlicesValue) else Kind.DENSE
 
 
 class Recorder(Context, Runtime):

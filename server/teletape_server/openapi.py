@@ -117,8 +117,8 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
 
 # ---------------------------------------------------------------------------------------------------------- the whole
 def operation_id(route: APIRoute) -> str:
-    """section_name: short, and the same from version to version."""
-    return f"{route.tags[0]}_{route.name}"
+    """section-name: short, and the same from version to version."""
+    return f"{route.tags[0]}-{route.name}"
 
 
 def document(app: FastAPI) -> dict[str, Any]:

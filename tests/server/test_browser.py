@@ -37,7 +37,9 @@ def page(server_url: str, seen: Seen) -> "Iterator[Page]":
     """The API page, filled."""
     from playwright.sync_api import sync_playwright
 
-    environment: dict[str, str | float | bool] = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    environment: dict[str, str | float | bool] = {
+        k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")
+    }
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
         try:
@@ -56,7 +58,8 @@ def page(server_url: str, seen: Seen) -> "Iterator[Page]":
 def execute(page: "Page", operation: str) -> Any:
     """Opens the operation, sends its example as it stands, and reads the answer off the page."""
     block: Locator = page.locator(f'.opblock[id$="-{operation}"]')
-    block.locator(".opblock-summary").first.click()
+    if "is-open" not in (block.get_attribute("class") or ""):  # the one that the address names is open already
+        block.locator(".opblock-summary-control").click()
     block.locator("button.execute").click()
     answer = block.locator(".live-responses-table")
     answer.wait_for()
@@ -68,14 +71,14 @@ def execute(page: "Page", operation: str) -> Any:
 
 def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
     for _ in range(2):
-        assert execute(page, "sessions_make")["id"] == "demo"
-        assert execute(page, "variables_make")["dtype"] == "float32"
-        execute(page, "tensors_put")
-        assert execute(page, "tapes_make")["persistent"] is True
-        execute(page, "tapes_watch")
-        recorded = execute(page, "tapes_record")
+        assert execute(page, "sessions-make")["id"] == "demo"
+        assert execute(page, "variables-make")["dtype"] == "float32"
+        execute(page, "tensors-put")
+        assert execute(page, "tapes-make")["persistent"] is True
+        execute(page, "tapes-watch")
+        recorded = execute(page, "tapes-record")
         assert recorded["values"]["loss"]["data"] == 0.5 * 4 + 1.5 * 5 + 2.5 * 6
-        [dw, dx] = execute(page, "tapes_gradient")["gradients"]
+        [dw, dx] = execute(page, "tapes-gradient")["gradients"]
         assert (dw["source"], dw["value"]["data"]) == ("w", [4, 5, 6])
         assert (dx["source"], dx["value"]["data"]) == ("x", [0.5, 1.5, 2.5])
         page.reload()
@@ -85,7 +88,7 @@ def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
     elsewhere = [url for url in seen.requests if urlsplit(url).scheme != "data" and urlsplit(url).netloc != here]
     assert elsewhere == []
     assert seen.complaints == []
-    assert sum(url.endswith("/gradient") for url in seen.requests) == 2
+    assert sum(urlsplit(url).path.endswith("/gradient") for url in seen.requests) == 2
 
 
 def test_the_page_stands_in_the_order_of_the_walk(page: "Page") -> None:

@@ -162,6 +162,9 @@ async def execute(host: WorkerHost, *commands: Any) -> Answer:
     return wire.decode_answer(reply.body)[0]
 
 
+GOOD_SMALL = b"".join(wire.encode_batch(Batch(())).buffers)
+
+
 @functools.cache
 def long() -> bytes:
     """A batch that takes a good part of a second: made once, since making it takes as long."""
@@ -227,6 +230,24 @@ def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
         answer = await execute(host, Fetch("other"), Fetch(5))
         assert [one.array.ravel()[-1] for one in answer.results if isinstance(one, Fetched)] == [1 << 18, 1023.0]
         assert len(host._channel.pool._all) <= 4  # two that held values, two that take turns
+
+    run(test)
+
+
+def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:
+    """Good ones and refused ones, small and large: memory that waits for a garbage collection counts as used."""
+
+    async def test(made: Workers) -> None:
+        host = await started(made)
+        assert host.pid is not None
+        good = b"".join(wire.encode_batch(Batch((Put("x", np.ones(1 << 16)),), ("x",))).buffers)
+        sizes = []
+        for n in range(1200):
+            await post(host, good if n % 4 == 0 else GOOD_SMALL if n % 4 == 1 else good[:-8] + b"spoiled!").reply
+            if n in (200, 1199):
+                sizes.append(int(re.search(r"VmData:\s+([0-9]+) kB", proc(host.pid, "status"))[1]))  # type: ignore[index]
+        assert sizes[1] - sizes[0] < 8192
+        assert len(host._channel.pool._all) <= 4
 
     run(test)
 

@@ -159,10 +159,10 @@ def test_every_example_runs_from_top_to_bottom_and_again(server_url: str, docume
     with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
         for _ in range(2):
             seen = {step.operation: walk.send(http, step) for step in steps}
-            [dw, dx] = seen["tapes_gradient"].json()["gradients"]
+            [dw, dx] = seen["tapes-gradient"].json()["gradients"]
             assert dw["value"]["data"] == [4.0, 5.0, 6.0]
             assert dx["value"]["data"] == [1.0, 2.0, 3.0]
-            assert seen["run_run"].json()["values"]["dx"]["data"] == pytest.approx(0.9182, abs=1e-4)
+            assert seen["run-run"].json()["values"]["dx"]["data"] == pytest.approx(0.9182, abs=1e-4)
 
 
 def test_the_walk_can_begin_anew_wherever_it_was_left(server_url: str, document: dict[str, Any]) -> None:

@@ -1,9 +1,11 @@
 """Frames: what goes in comes out, and whatever lies is refused with a WireError before memory is taken for it."""
 
 import contextlib
+import gc
 import random
 import struct
 import tracemalloc
+import weakref
 import zlib
 from typing import Any
 
@@ -91,6 +93,23 @@ def test_big_tensors_are_neither_copied_out_nor_in() -> None:
     assert not put.value.flags.writeable
     (put,) = wire.decode_batch(data.data, copy_below=1 << 20).commands
     assert not np.shares_memory(put.value, data)
+
+
+def test_nothing_waits_for_the_garbage_collector() -> None:
+    """A frame's memory is free the moment its batch is: in a worker it is the next body's."""
+    gc.disable()
+    try:
+        array = np.arange(10_000, dtype=np.float32)
+        frame = wire.encode_batch(Batch((Put("x", array),)))
+        data = np.frombuffer(b"".join(frame.buffers), np.uint8)
+        batch = wire.decode_batch(data.data)
+        with pytest.raises(wire.WireError):
+            wire.decode_batch(data[:-1].data)
+        gone = [weakref.ref(array), weakref.ref(data)]
+        del array, frame, data, batch
+        assert [one() for one in gone] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_tensors_lie_at_multiples_of_64() -> None:

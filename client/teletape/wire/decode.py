@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
@@ -55,8 +56,24 @@ def _header(frame: memoryview, kind: FrameKind, max_header: int) -> tuple[Prefix
     return prefix, header
 
 
+def _extension(tensors: list[Array], code: int, data: bytes) -> Any:
+    if code == EXT_TENSOR and len(data) == EXT_INDEX.size:
+        (index,) = EXT_INDEX.unpack(data)
+        if index < len(tensors):
+            return tensors[index]
+        raise WireError(f"a command names tensor {index}, the frame has {len(tensors)}")
+    if code == EXT_COMPLEX and len(data) == EXT_PAIR.size:
+        return complex(*EXT_PAIR.unpack(data))
+    if code == EXT_BIG and 0 < len(data) <= MAX_INT_BYTES:
+        return int.from_bytes(data, "little", signed=True)
+    raise WireError(f"unknown msgpack extension {code} with {len(data)} bytes")
+
+
 class _Reader:
-    """Unpacks one header. Lists are bounded, so that a short header cannot claim a long one."""
+    """Unpacks one header. Lists are bounded, so that a short header cannot claim a long one.
+
+    The unpacker knows the tensors and not the reader: a cycle would keep the frame until a garbage collection.
+    """
 
     def __init__(self, header: memoryview) -> None:
         self.tensors: list[Array] = []
@@ -65,7 +82,7 @@ class _Reader:
             None,
             max_buffer_size=size,
             use_list=False,
-            ext_hook=self._extension,
+            ext_hook=partial(_extension, self.tensors),
             max_array_len=min(size, MAX_ITEMS),
             max_map_len=min(size, MAX_ITEMS),
         )
@@ -81,18 +98,6 @@ class _Reader:
         """Checks that nothing is left."""
         if self._stream.tell() != self._length:
             raise WireError(f"the header has {self._length} bytes, its content ends at byte {self._stream.tell()}")
-
-    def _extension(self, code: int, data: bytes) -> Any:
-        if code == EXT_TENSOR and len(data) == EXT_INDEX.size:
-            (index,) = EXT_INDEX.unpack(data)
-            if index < len(self.tensors):
-                return self.tensors[index]
-            raise WireError(f"a command names tensor {index}, the frame has {len(self.tensors)}")
-        if code == EXT_COMPLEX and len(data) == EXT_PAIR.size:
-            return complex(*EXT_PAIR.unpack(data))
-        if code == EXT_BIG and 0 < len(data) <= MAX_INT_BYTES:
-            return int.from_bytes(data, "little", signed=True)
-        raise WireError(f"unknown msgpack extension {code} with {len(data)} bytes")
 
 
 def _guarded(decode: Callable[..., Any], *args: Any) -> Any:
@@ -129,7 +134,7 @@ def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) 
     if parts != 3:
         raise WireError(f"the header must be a list of 3 parts, found {parts}")
     rows = [reader.next() for _ in range(reader.count())]
-    reader.tensors = read(frame, rows, PREFIX_LENGTH + len(header), copy_below=copy_below)
+    reader.tensors += read(frame, rows, PREFIX_LENGTH + len(header), copy_below=copy_below)
     return prefix, reader
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from functools import partial
 from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
@@ -40,41 +41,46 @@ from teletape_engine.session import Answer, Kinds, Made, Result, SlicesArrays
 from teletape_engine.spec import Spec
 
 _NOTHING: Final = Served()
+_BUFFER: Final = 4096  # bytes to begin with; msgpack's own 256 KiB cost more than a small batch
+
+
+def _other(table: Table, value: Any) -> Any:
+    """What msgpack has no form for. It comes here in the order of the commands."""
+    kind = value.__class__
+    if kind is Literal:
+        number = value.array
+        if number.__class__ is float:
+            return number
+        return (number.real, number.imag) if number.__class__ is complex else (number,)
+    if kind is np.ndarray:
+        return msgpack.ExtType(EXT_TENSOR, EXT_INDEX.pack(table.add(value)))
+    if kind is complex:
+        return msgpack.ExtType(EXT_COMPLEX, EXT_PAIR.pack(value.real, value.imag))
+    if kind is int:
+        size = value.bit_length() // 8 + 1
+        if size > MAX_INT_BYTES:
+            raise InvalidArgumentError(f"an integer of {value.bit_length()} bits cannot travel: no dtype holds it")
+        return msgpack.ExtType(EXT_BIG, value.to_bytes(size, "little", signed=True))
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.dtype):
+        return value.name
+    if isinstance(value, Spec):
+        return (NAMES[value.dtype], value.shape)
+    if hasattr(value, "keys"):
+        return dict(value)
+    raise InvalidArgumentError(f"a {kind.__name__} cannot travel in a command: {value!r:.60}")
 
 
 class _Writer:
-    """Packs the parts of one frame; tensors met on the way go into its table."""
+    """Packs the parts of one frame; tensors met on the way go into its table.
+
+    The packer knows the table and not the writer: a cycle would keep tensors until a garbage collection.
+    """
 
     def __init__(self) -> None:
         self.table = Table()
-        self.pack = msgpack.Packer(default=self._other).pack
-
-    def _other(self, value: Any) -> Any:
-        """What msgpack has no form for. It comes here in C order, which is the order of the commands."""
-        kind = value.__class__
-        if kind is Literal:
-            number = value.array
-            if number.__class__ is float:
-                return number
-            return (number.real, number.imag) if number.__class__ is complex else (number,)
-        if kind is np.ndarray:
-            return msgpack.ExtType(EXT_TENSOR, EXT_INDEX.pack(self.table.add(value)))
-        if kind is complex:
-            return msgpack.ExtType(EXT_COMPLEX, EXT_PAIR.pack(value.real, value.imag))
-        if kind is int:
-            size = value.bit_length() // 8 + 1
-            if size > MAX_INT_BYTES:
-                raise InvalidArgumentError(f"an integer of {value.bit_length()} bits cannot travel: no dtype holds it")
-            return msgpack.ExtType(EXT_BIG, value.to_bytes(size, "little", signed=True))
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, np.dtype):
-            return value.name
-        if isinstance(value, Spec):
-            return (NAMES[value.dtype], value.shape)
-        if hasattr(value, "keys"):
-            return dict(value)
-        raise InvalidArgumentError(f"a {kind.__name__} cannot travel in a command: {value!r:.60}")
+        self.pack = msgpack.Packer(default=partial(_other, self.table), buf_size=_BUFFER).pack
 
     def frame(self, kind: FrameKind, body: list[bytes], *, client: int, seq: int, nonce: bytes) -> Frame:
         """The finished frame: `body` are the header's parts behind the table."""

@@ -20,7 +20,7 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from teletape_engine.errors import InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.session import Session
@@ -115,19 +115,17 @@ class Worker:
                 self._reporter(number),
                 received,
             )
-            result = self._replays.once(params.get("idempotency_key"), kind, request, self._run)
-            self._reply(number, result)
-            return
+            self._reply(number, self._replays.once(params.get("idempotency_key"), kind, request, self._run))
+        # Each error is used up in its clause: kept in a variable it would keep this frame, and with it the body.
         except TeletapeError as error:
-            problem = error
+            self._refuse(number, error)
         except MemoryError:
-            problem = ResourceExhaustedError("the session's process has reached its memory limit")
+            self._refuse(number, ResourceExhaustedError("the session's process has reached its memory limit"))
         except Exception as error:
             traceback.print_exc()
-            problem = InternalError(f"{kind}: {type(error).__name__}: {error}")
+            self._refuse(number, InternalError(f"{kind}: {type(error).__name__}: {error}"))
         finally:
             self._cancelled.discard(number)
-        self._refuse(number, problem)
 
     def _run(self, kind: str, request: Request) -> Result:
         assert self._session is not None, "a request came before the session was opened"
@@ -166,6 +164,14 @@ class Worker:
         self._channel.transmit(*self._channel.encode(head, loan))
 
 
+class Refusal(NamedTuple):
+    """What is kept of an error: without its traceback, which would keep the request."""
+
+    cls: type[TeletapeError]
+    message: str
+    details: Mapping[str, Any]
+
+
 class Replays:
     """Answers kept under an Idempotency-Key, so that a retry gets the first one again.
 
@@ -173,7 +179,7 @@ class Replays:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[bytes, Result | TeletapeError]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[bytes, Result | Refusal]] = OrderedDict()
 
     def once(self, key: str | None, kind: str, request: Request, run: Any) -> Result:
         """Runs the request unless its key was seen.
@@ -190,19 +196,20 @@ class Replays:
                 raise IdempotencyConflictError(
                     f"the Idempotency-Key {key!r} was used for another request: take a new key for a new request"
                 )
-        else:
-            try:
-                outcome = run(kind, request)
-            except TeletapeError as error:
-                outcome = error
-            self._keep(key, digest, outcome)
-        if isinstance(outcome, TeletapeError):
-            raise outcome
-        return outcome
+            if isinstance(outcome, Refusal):
+                raise outcome.cls(outcome.message, **outcome.details)
+            return outcome
+        try:
+            result: Result = run(kind, request)
+        except TeletapeError as error:
+            self._keep(key, digest, Refusal(type(error), error.message, error.details))
+            raise
+        # In bytes: the arrays may be released; what was said is not.
+        result = Result(result.content_type, [b"".join(result.buffers)], result.length, result.facts)
+        self._keep(key, digest, result)
+        return result
 
-    def _keep(self, key: str, digest: bytes, outcome: Result | TeletapeError) -> None:
-        if isinstance(outcome, Result):  # the arrays may be released; what was said is not
-            outcome = Result(outcome.content_type, [b"".join(outcome.buffers)], outcome.length, outcome.facts)
+    def _keep(self, key: str, digest: bytes, outcome: Result | Refusal) -> None:
         self._kept[key] = digest, outcome
         while len(self._kept) > 64 or (len(self._kept) > 1 and self._bytes() > 64 << 20):
             self._kept.popitem(last=False)

@@ -35,7 +35,8 @@ def _differentiable(facts: dict[str, Any]) -> bool:
 async def listing(
     _: Caller,
     name: Annotated[
-        str | None, Query(description="Those with this in their name, or in TensorFlow's", examples=["mat"])
+        str | None,
+        Query(description="Those with this in their name, or in the last part of TensorFlow's", examples=["mat"]),
     ] = None,
     differentiable: Annotated[bool | None, Query(description="Those with a gradient, or those without")] = None,
 ) -> OpList:
@@ -43,7 +44,10 @@ async def listing(
     found = [
         facts
         for facts in _facts().values()
-        if (name is None or any(name.lower() in one.lower() for one in (facts["name"], *facts["tensorflow"])))
+        if (
+            name is None
+            or any(name.lower() in one.rpartition(".")[2].lower() for one in (facts["name"], *facts["tensorflow"]))
+        )
         and differentiable in (None, _differentiable(facts))
     ]
     return OpList(ops=[OpFacts.model_validate(one) for one in found])

@@ -1,0 +1,57 @@
+"""The API page's files: this server's own, all that the page names, and told what they may do."""
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+import teletape_server
+from serving import ok, problem
+
+STATIC = Path(teletape_server.__file__).parent / "static"
+
+
+def test_the_page_may_talk_to_its_own_server_alone(server_url: str) -> None:
+    page = ok(httpx.get(f"{server_url}/docs", trust_env=False))
+    policy = dict(rule.split(" ", 1) for rule in page.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert not re.search(r"https?:|//", re.sub(r"<!doctype html>", "", page.text))
+    assert page.headers["x-content-type-options"] == "nosniff"
+
+
+def test_every_file_that_the_page_names_is_there(server_url: str) -> None:
+    with httpx.Client(base_url=server_url, trust_env=False) as http:
+        named = re.findall(r'(?:src|href)="([^"]+)"', http.get("/docs").text)
+        assert len(named) == 5
+        types = {one: ok(http.get("/" + one)).headers["content-type"].partition(";")[0] for one in named}
+        assert types["docs/static/swagger-ui/swagger-ui.css"] == "text/css"
+        assert types["docs/static/page.js"] == "text/javascript"
+        problem(http.get("/docs/static/none.js"), 404, "not_found")
+        problem(http.get("/docs/static/..%2fapp.py"), 404, "not_found")
+
+
+def test_fastapis_own_pages_are_off(server_url: str) -> None:
+    problem(httpx.get(f"{server_url}/redoc", trust_env=False), 404, "not_found")
+
+
+def test_what_is_vendored_says_what_it_is() -> None:
+    folder = STATIC / "swagger-ui"
+    about = (folder / "VENDORED.md").read_text()
+    version = re.search(r'VERSION = "([^"]+)"', (Path(__file__).parents[2] / "scripts/vendor_swagger.py").read_text())
+    assert version is not None
+    assert f"swagger-ui-dist {version[1]}, Apache-2.0" in about
+    assert "Apache License" in (folder / "LICENSE").read_text()
+    assert not list(folder.glob("*.map"))
+
+
+@pytest.mark.parametrize("name", ["swagger-ui-bundle.js", "swagger-ui.css"])
+def test_no_file_asks_for_a_source_map(name: str) -> None:
+    assert "# sourceMappingURL=" + name not in (STATIC / "swagger-ui" / name).read_text()
+
+
+def test_the_validator_is_off() -> None:
+    settings = (STATIC / "page.js").read_text()
+    assert json.loads(re.search(r"validatorUrl: (\w+)", settings)[1]) is None  # type: ignore[index]  # it is there

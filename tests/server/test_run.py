@@ -1,0 +1,103 @@
+"""POST /v1/run: one request, one session, nothing left behind."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from serving import Server, ok, problem
+
+
+@pytest.fixture(scope="module")
+def http(server_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
+        yield client
+
+
+def op(name: str, *inputs: Any, to: str, **attrs: Any) -> dict[str, Any]:
+    return {"do": "op", "op": name, "inputs": list(inputs), "outputs": [to], "attrs": attrs}
+
+
+def sessions(http: httpx.Client) -> set[str]:
+    return {one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]}
+
+
+SQUARE = [
+    {"do": "variable", "id": "x", "value": 3.5},
+    {"do": "tape.open", "id": "t"},
+    op("square", "x", to="y"),
+    {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["dx"]},
+]
+
+
+def test_a_gradient_from_one_request(http: httpx.Client) -> None:
+    before = sessions(http)
+    for _ in range(2):
+        answer = ok(http.post("/v1/run", json={"commands": SQUARE, "fetch": ["y", "dx"]})).json()
+        assert {name: one["data"] for name, one in answer["values"].items()} == {"y": 12.25, "dx": 7.0}
+    assert sessions(http) == before
+
+
+def test_fetch_commands_count_and_a_missing_gradient_is_null(http: httpx.Client) -> None:
+    commands = [
+        *SQUARE[:3],
+        {"do": "tape.open", "id": "empty"},
+        {"do": "gradient", "tape": "empty", "targets": ["y"], "sources": ["x"], "outputs": ["none"]},
+        {"do": "fetch", "id": "y"},
+    ]
+    answer = ok(http.post("/v1/run", json={"commands": commands, "fetch": ["none"]})).json()
+    assert answer["values"]["none"] is None
+    assert answer["values"]["y"]["data"] == 12.25
+    assert ok(http.post("/v1/run", json={"commands": []})).json() == {"values": {}}
+
+
+def test_large_answers_are_previewed(http: httpx.Client) -> None:
+    body = {"commands": [op("fill", 1.5, to="x", shape=[2000])], "fetch": ["x"]}
+    shown = ok(http.post("/v1/run", json=body)).json()["values"]["x"]
+    assert (shown["complete"], len(shown["data"]), shown["shape"]) == (False, 1000, [2000])
+    whole = ok(http.post("/v1/run?full=true", json=body)).json()["values"]["x"]
+    assert whole["data"] == [1.5] * 2000
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "told"),
+    [
+        ({"commands": [*SQUARE, op("nothing", "x", to="z")]}, 422, "unknown_op", "command 4: unknown op"),
+        ({"commands": [{"do": "dance"}]}, 422, "bad_command", "dance"),
+        ({"commands": [{"do": "put", "id": "x"}]}, 422, "bad_command", "value"),
+        ({"commands": [op("fill", 1.5, to="x", shape=[10**6, 10**6])]}, 507, "resource_exhausted", "fill"),
+        ({"commands": [], "fetch": ["x"]}, 404, "unknown_id", "'x'"),
+        ({"commands": SQUARE, "fetch": 5}, 422, "invalid_request", "fetch"),
+        ({"command": []}, 422, "invalid_request", "commands"),
+        ({"commands": [*SQUARE, SQUARE[3] | {"outputs": ["again"]}]}, 409, "tape_consumed", "command 4"),
+    ],
+)
+def test_what_cannot_run(http: httpx.Client, body: Any, status: int, code: str, told: str) -> None:
+    before = sessions(http)
+    assert told in problem(http.post("/v1/run", json=body), status, code)["detail"]
+    assert sessions(http) == before
+
+
+def test_types_devices_and_malformed_json(http: httpx.Client) -> None:
+    problem(http.post("/v1/run", content=b"{", headers={"Content-Type": "application/json"}), 400, "malformed_json")
+    problem(http.post("/v1/run", content=b"x", headers={"Content-Type": "text/plain"}), 415, "unsupported_media_type")
+    problem(http.post("/v1/run", json={"commands": []}, headers={"Accept": "text/html"}), 406, "not_acceptable")
+    problem(http.post("/v1/run?device=gpu:99", json={"commands": []}), 422, "unknown_device")
+    problem(http.post("/v1/run?device=abacus", json={"commands": []}), 422, "invalid_request")
+
+
+def test_a_slow_run_is_waited_for_even_with_a_key(server: Server) -> None:
+    many = [{"do": "put", "id": "x0", "value": 1.5}, *(op("neg", f"x{i}", to=f"x{i + 1}") for i in range(20_000))]
+    with server.client() as http:
+        headers = {"Idempotency-Key": "k"}
+        answer = ok(http.post("/v1/run", json={"commands": many, "fetch": ["x20000"]}, headers=headers)).json()
+        assert answer["values"]["x20000"]["data"] == 1.5
+
+
+def test_limits_and_keys(server: Server) -> None:
+    with server.client() as http, server.client(None) as nobody:
+        problem(nobody.post("/v1/run", json={"commands": []}), 401, "unauthenticated")
+        for _ in range(server.settings.sessions_per_key):
+            ok(http.post("/v1/sessions", json={}))
+        problem(http.post("/v1/run", json={"commands": []}), 409, "too_many_sessions")
