@@ -27,7 +27,6 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.errors import (
-    IdInUseError,
     OutOfTurnError,
     PoisonedError,
     ReleasedIdError,
@@ -77,7 +76,7 @@ def test_every_command_of_the_vocabulary_is_executed(session):
 def test_put_and_fetch_give_the_same_bytes(session):
     for i, dtype in enumerate(("float16", "float32", "int64", "bool", "complex64")):
         array = np.arange(6).reshape(2, 3).astype(dtype)
-        _, = run(session, Put(f"v{i}", array), Fetch(f"v{i}"))
+        run(session, Put(f"v{i}", array))
         found = value(session, f"v{i}")
         assert (found.dtype, found.shape) == (array.dtype, (2, 3))
         assert found.tobytes() == array.tobytes()
@@ -158,7 +157,7 @@ def test_gradient_with_seeds_zeros_and_sources_not_wanted(session):
     assert value(session, "g").tolist() == [2.0, 40.0, 600.0]
     assert value(session, "h").tolist() == [2.0, 4.0, 6.0]
     assert (value(session, "z").tolist(), value(session, "z").dtype) == ([0.0, 0.0], np.float64)
-    assert isinstance(failing(session, Fetch("nothing")).code, str)
+    assert failing(session, Fetch("nothing")).code == "unknown_id"
 
 
 def test_slices_are_one_id_with_parts(session):
@@ -333,7 +332,6 @@ WRONG = {
     "seed's shape": (Gradient("t", ("x",), ("x",), ("n",), (np.ones(2, np.float32),)), "invalid_argument", "[2] vs. [3]"),
     "seed's dtype": (Gradient("t", ("x",), ("x",), ("n",), (np.ones(3),)), "invalid_argument", "float64"),
     "prediction": (Gradient("t", ("x",), ("x",), ("n",), predicted=("none",)), "structure_mismatch", "['dense']"),
-    "declared twice": (Declare("Add"), None, None),
     "declared, but registered": (Declare("MatMul"), "gradient_registered", "'MatMul'!"),
     "part": (Part("slices", "rows", "n"), "invalid_argument", "values and indices, found 'rows'"),
     "arguments": (CallProgram("f", (), ("n",)), "invalid_argument", "takes 1 inputs (a), found 0"),
@@ -346,7 +344,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", [case for case, (_, code, _) in WRONG.items() if code])
+@pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_told(session, case):
     command, code, words = WRONG[case]
     one_of_each(session)
@@ -683,13 +681,12 @@ def test_a_gradient_is_recorded_where_it_is_asked(session):
 
 # -------------------------------------------------------------------------------------------------------------- purity
 def test_the_same_batch_gives_the_same_bytes_anywhere():
-    key = np.array([1, 2], np.uint64)
     todo = (
         Put("x", np.linspace(-2, 2, 101, dtype=np.float32)),
         TapeOpen("t"),
         TapeWatch("t", ("x",)),
         Call("softmax", ("x",), ("p",)),
-        Call("random_normal", (key, Literal(7)), ("noise",), {"shape": (101,), "dtype": "float32"}),
+        Call("random_normal", (Literal(5), Literal(7)), ("noise",), {"shape": (101,), "dtype": "float32"}),
         Call("mul", ("p", "noise"), ("y",)),
         Gradient("t", ("y",), ("x",), ("g",)),
         *(Fetch(name) for name in ("p", "noise", "g")),
@@ -700,15 +697,13 @@ def test_the_same_batch_gives_the_same_bytes_anywhere():
     assert len(arrays[0]) == 3
 
 
-def test_errors_are_the_trees_own(session):
+def test_looking_at_what_is_not_there(session):
     run(session, Put("a", X), releases=("a",))
     with pytest.raises(ReleasedIdError):
         session.describe("a")
     failing(session, Call("nope", (), ("b",)))
-    with pytest.raises(PoisonedError):
+    with pytest.raises(PoisonedError, match="unknown op 'nope'"):
         session.describe("b")
-    with pytest.raises(IdInUseError):
-        session._name("a", None)
 
 
 def test_kinds_come_with_every_gradient(session):

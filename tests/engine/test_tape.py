@@ -1,0 +1,493 @@
+"""Recording with arrays: what a tape keeps, what memory it takes, and the questions that it answers or refuses."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.arrays import backend
+from teletape_engine.commands import (
+    Assign,
+    Batch,
+    Call,
+    ContextSwitch,
+    Fetch,
+    Gradient,
+    MakeVariable,
+    Part,
+    Put,
+    TapeOpen,
+    TapeWatch,
+)
+from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, TapeConsumedError
+from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.op import CATALOGUE, Kind
+from teletape_engine.session import Session
+from teletape_engine.tape import Executor, Memory, kind_of
+
+X = np.array([0.5, -1.0, 2.0], np.float32)
+
+
+@pytest.fixture
+def context():
+    return Executor(backend("cpu"), Memory(None, lambda: 0))
+
+
+def op(context, name, *inputs, **attrs):
+    record = CATALOGUE[name]
+    given = [Literal(one) if isinstance(one, int | float) else one for one in inputs]
+    return context.apply(record, given, record.attrs(attrs))
+
+
+def recording(context, *values, persistent=False):
+    tape = Tape(persistent=persistent)
+    context.open(tape)
+    context.watch(tape, values)
+    return tape
+
+
+def numbers(answers):
+    return [None if one is None else np.asarray(one.array).tolist() for one in answers]
+
+
+# ------------------------------------------------------------------------------------------------------------ residuals
+@pytest.mark.parametrize(
+    ("name", "tracked", "kept"),
+    [
+        ("relu", "a", "y"),
+        ("tanh", "a", "y"),
+        ("exp", "a", "y"),
+        ("log", "a", "a"),
+        ("neg", "a", ""),
+        ("floor", "a", ""),
+        ("add", "ab", ""),
+        ("sub", "ab", ""),
+        ("mul", "a", "b"),
+        ("mul", "b", "a"),
+        ("mul", "ab", "ab"),
+        ("div", "a", "b"),
+        ("reduce_sum", "a", ""),
+        ("reshape", "a", ""),
+        ("matmul", "a", "b"),
+        ("matmul", "b", "a"),
+    ],
+)
+def test_a_tape_keeps_what_the_tracked_inputs_need_and_no_more(context, name, tracked, kept):
+    shape = (2, 2) if name == "matmul" else (4,)
+    given = {one: context.constant(np.full(shape, 1.5, np.float32)) for one in "ab"}
+    tape = recording(context, *(given[one] for one in tracked))
+    inputs = [given[one] for one in "ab"[: len(CATALOGUE[name].inputs)]]
+    result = op(context, name, *inputs, **({"shape": (2, 2)} if name == "reshape" else {}))
+    given["y"] = result
+    assert [id(one) for one in tape.nodes[-1][3]] == [id(given[one]) for one in kept]
+
+
+def test_arrays_die_with_their_last_use(context):
+    x = context.constant(X)
+    tape = recording(context, x)
+    squared = op(context, "mul", x, x)
+    logistic = op(context, "tanh", squared)
+    shifted = op(context, "add", logistic, 1.0)
+    alive = [weakref.ref(one.array) for one in (squared, logistic, shifted)]
+    del squared, logistic
+    target = shifted
+    del shifted
+    gc.collect()
+    assert [one() is not None for one in alive] == [False, True, True]  # tanh keeps its result; add and mul keep neither
+    context.gradient(tape, [target], [x])
+    del target
+    gc.collect()
+    assert [one() is not None for one in alive] == [False, False, False]
+
+
+def test_a_pass_over_a_non_persistent_tape_frees_each_node_as_it_goes(context, monkeypatch):
+    x = context.constant(X)
+    tape = recording(context, x)
+    y = x
+    for _ in range(5):
+        y = op(context, "tanh", y)
+    left = []
+    plan = tape.nodes[0][0]
+    (_, rule), *_ = plan.rules
+    watching = plan._replace(rules=((0, lambda ct, kept: (left.append(len(tape.nodes)), rule(ct, kept))[1]),))
+    tape.nodes[:] = [(watching, *node[1:]) for node in tape.nodes]
+    context.gradient(tape, [y], [x])
+    assert left == [4, 3, 2, 1, 0]
+
+
+def test_a_persistent_tape_keeps_its_nodes(context):
+    x = context.constant(X)
+    tape = recording(context, x, persistent=True)
+    y = op(context, "mul", x, x)
+    context.pause(tape)
+    assert numbers(context.gradient(tape, [y], [x])) == numbers(context.gradient(tape, [y], [x])) == [[1.0, -2.0, 4.0]]
+    assert len(tape.nodes) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------- questions
+def test_the_contracts_example_of_a_variable_between_assignments(context):
+    v = Variable(context.constant(np.float32(1)), trainable=True)
+    tape = recording(context)
+    y = op(context, "mul", context.read(v), context.read(v))
+    v.assign(context.constant(np.float32(5)))
+    z = op(context, "mul", context.read(v), 3.0)
+    w = op(context, "mul", context.read(v), context.read(v))
+    assert numbers(context.gradient(tape, [y, z, w], [v])) == [15.0]
+
+
+@pytest.mark.parametrize(("source", "expected"), [("x", [6.0]), ("unwatched", [None]), ("y", [1.0]), ("int", [None])])
+def test_which_sources_count(context, source, expected):
+    x, other, count = (context.constant(one) for one in (np.float32(3), np.float32(3), np.int32(3)))
+    tape = recording(context, x)
+    y = op(context, "mul", x, x)
+    given = {"x": x, "unwatched": other, "y": y, "int": count}
+    assert numbers(context.gradient(tape, [y], [given[source]])) == expected
+
+
+def test_an_unconnected_source_gets_zeros_of_its_own_shape_and_dtype(context):
+    x, other, count = context.constant(X), context.constant(np.ones((2, 2))), context.constant(np.ones(3, np.int32))
+    tape = recording(context, x, other)
+    (a, b, c) = context.gradient(tape, [op(context, "neg", x)], [x, other, count], zeros=True)
+    assert a.array.tolist() == [-1, -1, -1]
+    assert (b.array.tolist(), b.array.dtype) == ([[0, 0], [0, 0]], np.float64)
+    assert (c.array.tolist(), c.array.dtype) == ([0, 0, 0], np.int32)
+
+
+def test_targets_add_up_and_one_that_is_a_source_adds_its_own_one(context):
+    x = context.constant(X)
+    tape = recording(context, x, persistent=True)
+    y = op(context, "mul", x, 2.0)
+    assert numbers(context.gradient(tape, [y, x, y], [x, y])) == [[5.0] * 3, [2.0] * 3]
+    assert numbers(context.gradient(Tape(), [x], [x])) == [[1.0] * 3]  # not even watched
+
+
+def test_integer_targets_count_for_nothing(context):
+    x = context.constant(X)
+    tape = recording(context, x, persistent=True)
+    index = op(context, "argmax", x)
+    assert context.gradient(tape, [index], [x]) == [None]
+
+
+def test_seeds_broadcast_to_their_target(context):
+    x = context.constant(X)
+    tape = recording(context, x, persistent=True)
+    y = op(context, "mul", x, 2.0)
+    assert numbers(context.gradient(tape, [y], [x], seeds=[context.constant(np.float32(3))])) == [[6.0] * 3]
+    assert numbers(context.gradient(tape, [y, y], [x], seeds=[None, context.constant(X)])) == [[3.0, 0.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("seed", "words"),
+    [
+        (np.ones(2, np.float32), r"Incompatible shapes: \[2\] vs. \[3\]"),
+        (np.ones((2, 3), np.float32), r"Incompatible shapes: \[2,3\] vs. \[3\]"),
+        (np.ones(3), "of dtype float64 for a target of float32: cast it"),
+    ],
+)
+def test_seeds_that_do_not_fit_leave_the_tape_as_it_was(context, seed, words):
+    x = context.constant(X)
+    tape = recording(context, x)
+    y = op(context, "neg", x)
+    with pytest.raises(InvalidArgumentError, match=words):
+        context.gradient(tape, [y], [x], seeds=[context.constant(seed)])
+    with pytest.raises(InvalidArgumentError, match="1 targets, but 2 output gradients"):
+        context.gradient(tape, [y], [x], seeds=[None, None])
+    assert numbers(context.gradient(tape, [y], [x])) == [[-1.0] * 3]
+
+
+def test_a_non_persistent_tape_stops_recording_and_answers_once(context):
+    x = context.constant(X)
+    tape = recording(context, x)
+    y = op(context, "neg", x)
+    context.gradient(tape, [y], [x])
+    assert context.tapes == []
+    with pytest.raises(TapeConsumedError):
+        context.gradient(tape, [y], [x])
+
+
+def test_a_consumed_tape_still_lists_its_variables(context):
+    v = Variable(context.constant(X), trainable=True)
+    tape = recording(context)
+    y = op(context, "neg", context.read(v))
+    context.gradient(tape, [y], [v])
+    assert list(tape.variables.values()) == [v]
+    assert tape.nodes == []
+
+
+def test_paused_ops_cut_the_path(context):
+    x = context.constant(X)
+    tape = recording(context, x)
+    a = op(context, "neg", x)
+    context.pause(tape)
+    b = op(context, "neg", a)
+    context.open(tape)
+    c = op(context, "neg", b)
+    assert context.gradient(tape, [c], [x]) == [None]
+
+
+def test_kinds(context):
+    table = context.constant(np.ones((3, 2), np.float32))
+    tape = recording(context, table, persistent=True)
+    rows = op(context, "gather", table, context.constant(np.array([0, 2])))
+    found = [*context.gradient(tape, [rows], [table, rows]), None]
+    assert [kind_of(one) for one in found] == [Kind.SLICES, Kind.DENSE, Kind.NONE]
+
+
+# ------------------------------------------------------------------------------------------------------ higher orders
+def test_nested_tapes_to_the_third_order(context):
+    x = context.constant(np.float64(2))
+    tapes = [recording(context, x) for _ in range(3)]
+    found = op(context, "pow", x, 4.0)
+    orders = []
+    for tape in reversed(tapes):
+        (found,) = context.gradient(tape, [found], [x])
+        orders.append(float(found.array))
+    assert orders == pytest.approx([32, 48, 48])
+
+
+def test_one_persistent_tape_asks_inside_itself_to_the_third_order(context):
+    x = context.constant(np.float64(2))
+    tape = recording(context, x, persistent=True)
+    found = op(context, "pow", x, 4.0)
+    orders = []
+    for _ in range(3):
+        (found,) = context.gradient(tape, [found], [x])
+        orders.append(float(found.array))
+    assert orders == pytest.approx([32, 48, 48])
+
+
+def test_tapes_that_leave_out_of_order_still_nest(context):
+    x = context.constant(np.float64(3))
+    outer, inner = recording(context, x), recording(context, x, persistent=True)
+    y = op(context, "pow", x, 3.0)
+    context.pause(outer)
+    (unseen,) = context.gradient(inner, [y], [x])  # the inner records its own, the outer nothing
+    context.open(outer)
+    (seen,) = context.gradient(inner, [y], [x])
+    total = op(context, "add", seen, unseen)
+    context.pause(inner)
+    (second,) = context.gradient(outer, [total], [x])
+    assert (float(seen.array), float(unseen.array), float(second.array)) == pytest.approx((27, 27, 18))
+
+
+def test_the_answers_of_two_sources_are_two_values_under_an_outer_tape(context):
+    a, b = context.constant(X), context.constant(X)
+    outer = recording(context, a, b)
+    inner = recording(context, a, b)
+    y = op(context, "add", a, b)
+    da, db = context.gradient(inner, [y], [a, b])
+    assert da.uid != db.uid
+    assert outer.tracked.keys() >= {y.uid}
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+def in_use(session):
+    return session.bytes_in_use()
+
+
+def run(session, *todo, releases=()):
+    answer = session.execute(Batch(todo, releases))
+    assert answer.failure is None, answer.failure
+    return answer
+
+
+def refused(session, *todo):
+    failure = session.execute(Batch(todo)).failure
+    assert failure is not None
+    assert failure.code == "resource_exhausted", failure
+    return failure
+
+
+BIG = np.zeros(1000, np.float32)
+
+
+def test_every_buffer_counts_once():
+    session = Session()
+    run(session, Put("a", BIG), MakeVariable("v", "a"), MakeVariable("w", "v"), Call("identity", ("a",), ("b",)))
+    assert in_use(session) == 4000
+    run(session, Call("reshape", ("a",), ("c",), {"shape": (10, 100)}))
+    assert in_use(session) == 4000
+    run(session, Assign("w", np.ones(1000, np.float32)))
+    assert in_use(session) == 8000
+
+
+def test_a_view_counts_as_its_base_and_one_of_less_than_an_eighth_is_a_copy():
+    session = Session()
+    big = np.zeros((16, 1000), np.float32)
+    run(session, Put("a", big), *(Call("strided_slice", ("a",), (k,), {"index": [[0, int(k), 1]]}) for k in "12"))
+    assert in_use(session) == 64_000 + 4000  # two rows are an eighth, and a view; one row is a copy
+    run(session, releases=("a", "1"))
+    assert in_use(session) == 64_000
+    run(session, Call("strided_slice", ("2",), ("one",), {"index": [[0, 1, 1]]}), releases=("2",))
+    assert in_use(session) == 4000
+
+
+def test_a_view_of_a_view_counts_as_the_array_below():
+    session = Session()
+    run(session, Put("a", np.zeros((16, 1000), np.float32)), Call("reshape", ("a",), ("b",), {"shape": (4, 4000)}))
+    run(session, Call("reshape", ("b",), ("c",), {"shape": (16_000,)}), releases=("a", "b"))
+    assert in_use(session) == 64_000
+
+def test_residuals_count_and_names_do_not():
+    session = Session()
+    run(
+        session,
+        Put("x", BIG),
+        TapeOpen("t"),
+        TapeWatch("t", ("x",)),
+        *(Call("tanh", (a,), (b,)) for a, b in (("x", "a"), ("a", "b"), ("b", "c"))),
+        *(Call("add", (a, Literal(1.0)), (b,)) for a, b in (("c", "d"), ("d", "e"))),
+        releases=("a", "b", "c", "d"),
+    )
+    assert in_use(session) == 5 * 4000  # x, e, and what the three tanh keep
+    run(session, Gradient("t", ("e",), ("x",), (None,)))
+    assert in_use(session) == 2 * 4000
+
+
+def test_an_active_tape_counts_although_its_name_is_elsewhere():
+    session = Session()
+    run(session, ContextSwitch("a"), Put("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y",)))
+    run(session, releases=("x", "y"))
+    assert in_use(session) == 4000
+
+
+def test_the_value_read_in_this_epoch_counts():
+    session = Session()
+    run(session, MakeVariable("v", BIG), TapeOpen("t"), Call("add", ("v", Literal(1.0)), ("y",)), releases=("y",))
+    run(session, Assign("v", BIG + 1))
+    assert in_use(session) == 8000
+
+
+def test_slices_count():
+    session = Session()
+    run(
+        session,
+        MakeVariable("v", np.zeros((10, 100), np.float32)),
+        TapeOpen("t"),
+        Call("gather", ("v", np.array([1, 2], np.int64)), ("rows",)),
+        Gradient("t", ("rows",), ("v",), ("g",)),
+        Part("g", "indices", "i"),
+        releases=("rows",),
+    )
+    assert in_use(session) == 4000 + 800 + 16
+
+
+def test_what_an_answer_pins_counts_until_the_next():
+    session = Session()
+    client = session.attach().client
+    session.execute(Batch((Put("a", BIG), Fetch("a")), ("a",), client, 1, b"1"))
+    assert in_use(session) == 4000
+    session.execute(Batch((), (), client, 2, b"2"))
+    assert in_use(session) == 0
+
+
+def test_a_small_part_of_a_gradient_does_not_keep_the_whole():
+    session = Session()
+    run(
+        session,
+        *(Put(name, np.zeros(n, np.float32)) for name, n in (("small", 10), ("large", 10_000))),
+        TapeOpen("t"),
+        TapeWatch("t", ("small",)),
+        Call("concat", ("small", "large"), ("y",), {"axis": 0}),
+        Call("mul", ("y", Literal(2.0)), ("z",)),
+        Gradient("t", ("z",), ("small",), ("g",)),
+        releases=("small", "large", "y", "z"),
+    )
+    assert in_use(session) == 40
+
+
+def test_a_trillion_numbers_are_refused_before_anything_is_allocated():
+    session = Session(memory_limit=1 << 30)
+    failure = refused(session, Put("a", BIG), Call("fill", (Literal(1.0),), ("x",), {"shape": (10**12,)}))
+    assert failure.op is None or failure.op == "fill"
+    assert "'fill' needs 4,000,000,000,000 bytes; 4,000 of the session's 1,073,741,824 are in use" in failure.message
+    assert failure.details == {"needed": 4 * 10**12, "used": 4000, "limit": 1 << 30}
+    assert in_use(session) == 4000
+
+
+def test_an_allocation_beyond_the_machine_is_the_same_error_without_a_limit():
+    failure = refused(Session(), Call("fill", (Literal(1.0),), ("x",), {"shape": (10**14,)}))
+    assert "no memory left for 400,000,000,000,000 bytes" in failure.message
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        Put("b", BIG),
+        MakeVariable("b", BIG),
+        Call("neg", ("a",), ("b",)),
+        Call("add", ("a", Literal(1.0)), ("b",)),
+        Call("where", ("yes", "a", "a"), ("b",)),
+        Assign("v", np.zeros(900, np.float32), "add"),
+        Gradient("t", ("s",), ("a",), ("b",)),
+    ],
+)
+def test_the_limit_holds_for_every_command_that_makes_an_array(last):
+    session = Session(memory_limit=10_000)
+    run(
+        session,
+        *(Put("a", BIG), Put("yes", np.ones(1000, bool)), Put("loose", np.zeros(1, np.float32))),
+        TapeOpen("t", True),
+        TapeWatch("t", ("a",)),
+        Call("reduce_sum", ("a",), ("s",)),
+        MakeVariable("v", np.zeros(900, np.float32)),
+    )
+    failure = refused(session, last)
+    assert failure.details["used"] == 4000 + 1000 + 4 + 4 + 3600
+    assert failure.details["needed"] in (3600, 4000)
+    run(session, Gradient("t", ("s",), ("loose",), ("zero",), unconnected="zero"))  # four bytes still fit
+
+
+def test_a_limit_is_reached_by_what_a_tape_keeps_and_left_when_it_has_answered():
+    session = Session(memory_limit=50_000)
+    run(session, Put("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)))
+    made = 0
+    name = "x"
+    while True:
+        batch = Batch((Call("tanh", (name,), (f"y{made}",)),), () if name == "x" else (name,))
+        failure = session.execute(batch).failure
+        if failure:
+            break
+        name, made = f"y{made}", made + 1
+    assert failure.code == "resource_exhausted"
+    assert made == 11  # x and eleven residuals take 48,000
+    run(session, releases=("t",))
+    run(session, Call("tanh", ("x",), ("z",)))
+
+
+def test_repeated_gradients_cannot_slip_past_the_limit():
+    session = Session(memory_limit=40_000)
+    run(session, Put("x", BIG), TapeOpen("t", True), TapeWatch("t", ("x",)), Call("mul", ("x", "x"), ("y",)))
+    for i in range(100):
+        failure = session.execute(Batch((Gradient("t", ("y",), ("x",), (f"g{i}",)),))).failure
+        if failure:
+            break
+    assert failure.code == "resource_exhausted"
+    assert "the gradient needs 4,000 bytes" in failure.message
+    assert in_use(session) <= 40_000
+
+
+def test_released_memory_can_be_used_again():
+    session = Session(memory_limit=10_000)
+    for i in range(20):
+        run(session, Put(f"a{i}", BIG), Call("neg", (f"a{i}",), (f"b{i}",)), releases=(f"a{i}", f"b{i}"))
+    assert in_use(session) == 0
+
+
+def test_the_estimate_never_falls_below_what_is_in_use():
+    session = Session()
+    for i in range(30):
+        answer = run(session, Put(i, np.zeros(100_000)), Call("neg", (i,), (100 + i,)), releases=(100 + i,))
+        assert in_use(session) <= answer.bytes_in_use <= 2 * in_use(session) + (1 << 20) + 800_000
+
+
+def test_memory_refuses_with_the_numbers_and_goes_on():
+    memory = Memory(100, lambda: 70)
+    memory.spend(90, "a tensor")
+    with pytest.raises(ResourceExhaustedError, match="a tensor needs 40 bytes; 70 of the session's 100 are in use") as caught:
+        memory.spend(40, "a tensor")
+    assert caught.value.details == {"needed": 40, "used": 70, "limit": 100}
+    memory.spend(30, "a tensor")
+    assert memory.spent == 100
