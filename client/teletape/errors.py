@@ -1,10 +1,10 @@
 """`tf.errors`: the engine's exceptions under TensorFlow's names, and what else can go wrong with a server.
 
-    TeletapeError                  (the engine's tree, teletape_engine.errors)
-    ├─ ConnectionFailed            no answer from the server
-    ├─ AuthenticationError         unauthenticated
-    ├─ SessionEndedError           session_ended: it is gone, with the reason; connect again
-    └─ RequestError                any other refusal; `code` and `status` say which
+TeletapeError                  (the engine's tree, teletape_engine.errors)
+├─ ConnectionFailed            no answer from the server
+├─ AuthenticationError         unauthenticated
+├─ SessionEndedError           session_ended: it is gone, with the reason; connect again
+└─ RequestError                any other refusal; `code` and `status` say which
 """
 
 from __future__ import annotations

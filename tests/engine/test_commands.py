@@ -17,7 +17,13 @@ WHOLE = {
     "put": {"id": "a", "value": TENSOR},
     "variable": {"id": "v", "value": "a", "trainable": False, "name": "weights"},
     "assign": {"variable": "v", "value": Literal(1.0), "mode": "add"},
-    "op": {"op": "add", "inputs": ["a", Literal(1), TENSOR], "outputs": [7], "attrs": {"axis": 0}, "where": "train.py:3"},
+    "op": {
+        "op": "add",
+        "inputs": ["a", Literal(1), TENSOR],
+        "outputs": [7],
+        "attrs": {"axis": 0},
+        "where": "train.py:3",
+    },
     "tape.open": {"id": "t", "persistent": True, "watch_accessed": False},
     "tape.watch": {"tape": "t", "values": ["a", 7]},
     "tape.pause": {"tape": "t"},
@@ -25,8 +31,13 @@ WHOLE = {
     "tape.reset": {"tape": "t"},
     "context.switch": {"context": "request"},
     "gradient": {
-        **{"tape": "t", "targets": ["y"], "sources": ["x", 7], "outputs": ["g", None], "seeds": [None]},
-        **{"unconnected": "zero", "predicted": ["dense", "none"]},
+        "tape": "t",
+        "targets": ["y"],
+        "sources": ["x", 7],
+        "outputs": ["g", None],
+        "seeds": [None],
+        "unconnected": "zero",
+        "predicted": ["dense", "none"],
     },
     "declare": {"no_gradient": "MatMul"},
     "program": {"id": "f", "inputs": ["in"], "calls": [Call("neg", ("in",), ("out",))], "outputs": ["out"]},
@@ -35,14 +46,32 @@ WHOLE = {
     "fetch": {"id": "a", "elements": 3},
 }
 NAMED = {
-    **{"put": ["a"], "variable": ["v", "a"], "assign": ["v"], "op": ["a", 7], "tape.open": ["t"]},
-    **{"tape.watch": ["t", "a", 7], "tape.pause": ["t"], "tape.resume": ["t"], "tape.reset": ["t"]},
-    **{"context.switch": ["request"], "gradient": ["t", "y", "x", 7, "g"], "declare": [], "program": ["f"]},
-    **{"call": ["f", "a", "r"], "part": ["s", "p"], "fetch": ["a"]},
+    "put": ["a"],
+    "variable": ["v", "a"],
+    "assign": ["v"],
+    "op": ["a", 7],
+    "tape.open": ["t"],
+    "tape.watch": ["t", "a", 7],
+    "tape.pause": ["t"],
+    "tape.resume": ["t"],
+    "tape.reset": ["t"],
+    "context.switch": ["request"],
+    "gradient": ["t", "y", "x", 7, "g"],
+    "declare": [],
+    "program": ["f"],
+    "call": ["f", "a", "r"],
+    "part": ["s", "p"],
+    "fetch": ["a"],
 }
 MADE = {
-    **{"put": ("a",), "variable": ("v",), "op": (7,), "tape.open": ("t",), "gradient": ("g",), "program": ("f",)},
-    **{"call": ("r",), "part": ("p",)},
+    "put": ("a",),
+    "variable": ("v",),
+    "op": (7,),
+    "tape.open": ("t",),
+    "gradient": ("g",),
+    "program": ("f",),
+    "call": ("r",),
+    "part": ("p",),
 }
 STRUCTURAL = {"tape.open", "tape.watch", "tape.pause", "tape.resume", "tape.reset", "context.switch", "declare"}
 
@@ -120,7 +149,9 @@ def test_values_that_are_almost_right(verb, name, given, wanted):
 
 
 def test_an_unknown_command_lists_those_there_are():
-    with pytest.raises(BadCommandError, match=r"unknown command 'exec': the commands are put, variable, assign, op, ") as e:
+    with pytest.raises(
+        BadCommandError, match=r"unknown command 'exec': the commands are put, variable, assign, op, "
+    ) as e:
         make("exec", {})
     assert e.value.code == "bad_command"
 

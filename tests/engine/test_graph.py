@@ -219,7 +219,9 @@ def test_wrong_states(context):
         with pytest.raises(TapeStateError, match=r"^Tape is not recording\.$"):
             act(tape)
     context.open(tape)
-    with pytest.raises(TapeStateError, match="Tape is still recording, This can happen if you try to re-enter an already"):
+    with pytest.raises(
+        TapeStateError, match="Tape is still recording, This can happen if you try to re-enter an already"
+    ):
         context.open(tape)
     assert context.tapes == [tape]
 

@@ -45,19 +45,20 @@ answer = Session().execute(Batch(todo))
 assert answer.failure is None, answer.failure
 assert np.allclose(answer.results[-1].array, 1 - np.tanh([1.0, 2.0]) ** 2, rtol=1e-6)
 
-wrong = Session().execute(Batch((Put("x", np.ones(2, np.float32)), Call("cast", ("x",), ("y",), {"dtype": "bfloat16"}))))
+put, cast = Put("x", np.ones(2, np.float32)), Call("cast", ("x",), ("y",), {"dtype": "bfloat16"})
+wrong = Session().execute(Batch((put, cast)))
 print(wrong.failure.code)
 print(*sorted(Hidden.asked))
-print(*sorted({name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)))
 '''
 
 
 def test_a_gradient_with_numpy_alone():
     root = Path(session.__file__).parents[1]
     command = [sys.executable, "-P", "-W", "error", "-c", PROGRAM]
-    done = subprocess.run(command, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
-    code, asked, loaded = done.stdout.splitlines()
+    code, asked = done.stdout.splitlines()
     assert code == "bad_attribute"  # bfloat16 does not exist without ml_dtypes
     assert asked == "ml_dtypes org"  # org.python is what the standard library's copy looks for
-    assert loaded == "__main__ numpy teletape_engine"

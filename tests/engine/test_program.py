@@ -19,7 +19,9 @@ def context():
 
 
 def test_steps_run_in_order_on_arguments_numbers_and_constants(context):
-    program = Program(("a", "b"), (SQUARE, Call("add", ("s", Literal(1.0)), ("t",)), Call("sub", ("t", X), ("u",))), ("u", "b", "s"))
+    program = Program(
+        ("a", "b"), (SQUARE, Call("add", ("s", Literal(1.0)), ("t",)), Call("sub", ("t", X), ("u",))), ("u", "b", "s")
+    )
     a, b = context.constant(X), context.constant(X + 1)
     u, same, s = program.run(context, [a, b])
     assert u.array.tolist() == [1.0, 3.0]
@@ -38,7 +40,13 @@ def test_attributes_are_those_of_the_op(context):
     [
         (("a", "a"), (), (), InvalidArgumentError, r"\['a', 'a'\] name one twice"),
         (("a",), (Call("neg", ("b",), ("c",)),), (), InvalidArgumentError, r"call 0 \(neg\): input 'b' is neither"),
-        (("a",), (Call("neg", ("s",), ("n",)), SQUARE), (), InvalidArgumentError, "'s' is neither a program input nor made"),
+        (
+            ("a",),
+            (Call("neg", ("s",), ("n",)), SQUARE),
+            (),
+            InvalidArgumentError,
+            "'s' is neither a program input nor made",
+        ),
         (("a",), (SQUARE, SQUARE), (), InvalidArgumentError, r"call 1 \(mul\): the name 's' is taken"),
         (("a", "s"), (SQUARE,), (), InvalidArgumentError, "the name 's' is taken"),
         (("a",), (Call("neg", ("a",), ("b", "c")),), (), InvalidArgumentError, "one output, found 2"),

@@ -127,8 +127,14 @@ def test_assignments(session):
     )
     assert value(session, "v").tolist() == [1.5, 2.5, 3.5]
     assert session.describe("v") == {
-        **{"id": "v", "kind": "variable", "dtype": "float32", "shape": [3], "bytes": 12, "trainable": True},
-        **{"version": 3, "name": "weights"},
+        "id": "v",
+        "kind": "variable",
+        "dtype": "float32",
+        "shape": [3],
+        "bytes": 12,
+        "trainable": True,
+        "version": 3,
+        "name": "weights",
     }
 
 
@@ -176,7 +182,14 @@ def test_slices_are_one_id_with_parts(session):
     assert (found.indices.tolist(), found.values.shape, found.dense.shape) == ([3, 0, 3], (3, 2), (4, 2))
     assert value(session, "gi").tolist() == [3, 0, 3]
     assert value(session, "gv").tolist() == [[1, 1]] * 3
-    assert session.describe("g") == {"id": "g", "kind": "slices", "dtype": "float32", "shape": [4, 2], "bytes": 32, "rows": 3}
+    assert session.describe("g") == {
+        "id": "g",
+        "kind": "slices",
+        "dtype": "float32",
+        "shape": [4, 2],
+        "bytes": 32,
+        "rows": 3,
+    }
     run(session, Call("identity", ("g",), ("dense",)))
     assert value(session, "dense").tolist() == [[1, 1], [0, 0], [0, 0], [2, 2]]
 
@@ -287,7 +300,10 @@ def test_a_value_never_made_tells_the_first_cause(session, use):
 @pytest.mark.parametrize(
     ("use", "name", "words"),
     [
-        *((use, "t", "is a tape, and a value or a variable") for use in ("op", "variable", "target", "source", "watch")),
+        *(
+            (use, "t", "is a tape, and a value or a variable")
+            for use in ("op", "variable", "target", "source", "watch")
+        ),
         *((use, "x", "is a value, and a tape is needed") for use in ("pause", "resume", "reset", "asked", "watching")),
         ("assign", "x", "is a value, and a variable is needed"),
         ("assign", "f", "is a program, and a variable is needed"),
@@ -315,9 +331,17 @@ WRONG = {
     "no inputs": (Call("concat", (), ("n",), {"axis": 0}), "invalid_argument", "one or more inputs, found none"),
     "two outputs": (Call("neg", ("x",), ("n", "m")), "invalid_argument", "has 1 output, found 2 ids"),
     "no output": (Call("neg", ("x",), ()), "invalid_argument", "has 1 output, found 0 ids"),
-    "shapes": (Call("add", ("x", np.ones(2, np.float32)), ("n",)), "invalid_argument", "Incompatible shapes: [3] vs. [2]"),
+    "shapes": (
+        Call("add", ("x", np.ones(2, np.float32)), ("n",)),
+        "invalid_argument",
+        "Incompatible shapes: [3] vs. [2]",
+    ),
     "dtypes": (Call("add", ("x", np.ones(3)), ("n",)), "invalid_argument", "AddV2"),
-    "a number that does not fit": (Call("add", (np.ones(2, np.int32), Literal(0.5)), ("n",)), "invalid_argument", "float"),
+    "a number that does not fit": (
+        Call("add", (np.ones(2, np.int32), Literal(0.5)), ("n",)),
+        "invalid_argument",
+        "float",
+    ),
     "mode": (Assign("v", X, "multiply"), "invalid_argument", "it must be set, add or sub"),
     "assigned shape": (Assign("v", np.ones(2, np.float32)), "invalid_argument", "float32[3]"),
     "assigned dtype": (Assign("v", np.ones(3)), "invalid_argument", "both shape and dtype"),
@@ -329,7 +353,11 @@ WRONG = {
     "unconnected": (Gradient("t", ("x",), ("x",), ("n",), unconnected="x"), "invalid_argument", "'x'"),
     "outputs of a gradient": (Gradient("t", ("x",), ("x",), ()), "invalid_argument", "1 sources, but 0 output ids"),
     "seeds": (Gradient("t", ("x", "x"), ("x",), ("n",), (X,)), "invalid_argument", "2 targets, but 1 seeds"),
-    "seed's shape": (Gradient("t", ("x",), ("x",), ("n",), (np.ones(2, np.float32),)), "invalid_argument", "[2] vs. [3]"),
+    "seed's shape": (
+        Gradient("t", ("x",), ("x",), ("n",), (np.ones(2, np.float32),)),
+        "invalid_argument",
+        "[2] vs. [3]",
+    ),
     "seed's dtype": (Gradient("t", ("x",), ("x",), ("n",), (np.ones(3),)), "invalid_argument", "float64"),
     "prediction": (Gradient("t", ("x",), ("x",), ("n",), predicted=("none",)), "structure_mismatch", "['dense']"),
     "declared, but registered": (Declare("MatMul"), "gradient_registered", "'MatMul'!"),

@@ -95,7 +95,11 @@ def test_arrays_die_with_their_last_use(context):
     target = shifted
     del shifted
     gc.collect()
-    assert [one() is not None for one in alive] == [False, True, True]  # tanh keeps its result; add and mul keep neither
+    assert [one() is not None for one in alive] == [
+        False,
+        True,
+        True,
+    ]  # tanh keeps its result; add and mul keep neither
     context.gradient(tape, [target], [x])
     del target
     gc.collect()
@@ -126,7 +130,7 @@ def test_a_persistent_tape_keeps_its_nodes(context):
     assert len(tape.nodes) == 1
 
 
-# ------------------------------------------------------------------------------------------------------------- questions
+# ------------------------------------------------------------------------------------------------------------ questions
 def test_the_contracts_example_of_a_variable_between_assignments(context):
     v = Variable(context.constant(np.float32(1)), trainable=True)
     tape = recording(context)
@@ -330,6 +334,7 @@ def test_a_view_of_a_view_counts_as_the_array_below():
     run(session, Call("reshape", ("b",), ("c",), {"shape": (16_000,)}), releases=("a", "b"))
     assert in_use(session) == 64_000
 
+
 def test_residuals_count_and_names_do_not():
     session = Session()
     run(
@@ -486,7 +491,9 @@ def test_the_estimate_never_falls_below_what_is_in_use():
 def test_memory_refuses_with_the_numbers_and_goes_on():
     memory = Memory(100, lambda: 70)
     memory.spend(90, "a tensor")
-    with pytest.raises(ResourceExhaustedError, match="a tensor needs 40 bytes; 70 of the session's 100 are in use") as caught:
+    with pytest.raises(
+        ResourceExhaustedError, match="a tensor needs 40 bytes; 70 of the session's 100 are in use"
+    ) as caught:
         memory.spend(40, "a tensor")
     assert caught.value.details == {"needed": 40, "used": 70, "limit": 100}
     memory.spend(30, "a tensor")

@@ -54,4 +54,6 @@ class Loopback(httpx.BaseTransport):
 
 def session_on(loopback: Loopback, *, lazy: bool = True) -> RemoteSession:
     """A remote session that talks to `loopback`."""
-    return RemoteSession("http://loopback", connection=Connection("http://loopback", None, transport=loopback), lazy=lazy)
+    return RemoteSession(
+        "http://loopback", connection=Connection("http://loopback", None, transport=loopback), lazy=lazy
+    )

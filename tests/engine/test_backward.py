@@ -1,0 +1,343 @@
+"""The backward pass: its three algebras agree on random programs, slices, declarations, and the time that it takes."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.arrays import backend
+from teletape_engine.backward import Presence, backward, declare_no_gradient
+from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
+from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.op import CATALOGUE, Kind, Slices
+from teletape_engine.tape import Executor, Memory, SlicesValue, kind_of
+
+SHAPE = (3, 2)
+F64 = np.float64
+
+
+def executor():
+    return Executor(backend("cpu"), Memory(None, lambda: 0))
+
+
+def op(context, name, *inputs, **attrs):
+    record = CATALOGUE[name]
+    given = [Literal(one) if isinstance(one, int | float) else one for one in inputs]
+    return context.apply(record, given, record.attrs(attrs))
+
+
+# ----------------------------------------------------------------------------------------------------- random programs
+SMOOTH = ("neg", "tanh", "sin", "add", "sub", "mul", "matmul", "gather", "concat", "mean", "spread", "read")
+ROUGH = (*SMOOTH, "floor", "relu", "maximum", "where", "to_int", "stop_gradient", "identity", "assign", "rint", "table")
+
+
+class Step(NamedTuple):
+    """One op of a random program; `a` and `b` choose among the values made so far."""
+
+    op: str
+    a: int
+    b: int
+    rows: tuple[int, int, int]
+
+
+class Program(NamedTuple):
+    """A random program: its steps, and which values are the targets and the sources."""
+
+    steps: list[Step]
+    targets: list[int]
+    sources: list[int]
+
+
+def programs(ops):
+    place = st.integers(0, 30)
+    row = st.integers(0, 2)
+    step = st.builds(Step, st.sampled_from(ops), place, place, st.tuples(row, row, row))
+    some = st.lists(place, min_size=1, max_size=4)
+    return st.builds(Program, st.lists(step, min_size=1, max_size=14), some, some)
+
+
+def start(context):
+    """Two watched values, one that nobody watches, and a variable."""
+    random = np.random.default_rng(0)
+    made = [context.constant(random.uniform(-1.5, 1.5, SHAPE)) for _ in range(3)]
+    return made, Variable(context.constant(random.uniform(-1.5, 1.5, SHAPE)), trainable=True)
+
+
+def perform(context, steps, made, variable):
+    """Runs the steps; every value has the shape [3, 2]."""
+    weights = context.constant(np.array([[0.5, -1.0], [0.25, 0.75]]))
+    made = list(made)
+    for step in steps:
+        a, b = made[step.a % len(made)], made[step.b % len(made)]
+        rows = context.constant(np.array(step.rows, np.int64 if step.a % 2 else np.int32))
+        match step.op:
+            case "matmul":
+                one = op(context, "matmul", a, weights)
+            case "gather":
+                one = op(context, "gather", a, rows)
+            case "table":  # the variable itself is looked up: slices
+                one = op(context, "gather", context.read(variable), rows)
+            case "concat":
+                one = op(context, "gather", op(context, "concat", a, b, axis=0), rows)
+            case "mean":
+                one = op(context, "sub", a, op(context, "reduce_mean", b, axis=0, keepdims=True))
+            case "spread":
+                one = op(context, "broadcast_to", op(context, "reduce_sum", a, axis=1, keepdims=True), shape=SHAPE)
+            case "read":
+                one = op(context, "mul", a, context.read(variable))
+            case "assign":
+                variable.assign(context.constant(variable.value.array + 0.5))
+                continue
+            case "where":
+                one = op(context, "where", op(context, "less", a, b), a, b)
+            case "to_int":
+                one = op(context, "cast", op(context, "cast", a, dtype="int32"), dtype="float64")
+            case "add" | "sub" | "mul" | "maximum":
+                one = op(context, step.op, a, b)
+            case _:
+                one = op(context, step.op, a)
+        made.append(one)
+    return made
+
+
+def dense(found):
+    """A gradient's numbers, slices spread."""
+    if not isinstance(found, SlicesValue):
+        return None if found is None else np.asarray(found.array)
+    whole = np.zeros(found.dense.shape)
+    np.add.at(whole, found.indices.array, found.values.array)
+    return whole
+
+
+def recorded(program, *, outer):
+    """The program under a persistent tape, and with an outer tape under that one too."""
+    context = executor()
+    made, variable = start(context)
+    tapes = [Tape(persistent=True) for _ in range(1 + outer)]
+    for tape in tapes:
+        context.open(tape)
+        context.watch(tape, made[:2])
+    made = [*perform(context, program.steps, made, variable), variable]
+    context.pause(tapes[-1])
+    pick = [made[i % len(made)] for i in program.targets], [made[i % len(made)] for i in program.sources]
+    return context, tapes[-1], *pick
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(ROUGH))
+def test_what_presence_predicts_is_what_arrays_give(program):
+    context, tape, targets, sources = recorded(program, outer=False)
+    with np.errstate(all="ignore"):
+        found = context.gradient(tape, targets, sources)
+    seeds = [(one.uid, Kind.DENSE) for one in targets if not isinstance(one, Variable) or tape.watches(one)]
+    presence = backward(tape, seeds, {one.uid for one in sources}, Presence())
+    predicted = [presence.get(one.uid) for one in sources]
+    assert [kind_of(one) for one in found] == [
+        Kind.NONE if one is None else Kind.SLICES if isinstance(one, Slices) else one for one in predicted
+    ]
+    for one, foreseen in zip(found, predicted, strict=True):
+        if isinstance(one, SlicesValue):
+            assert (one.values.spec, one.indices.spec, one.dense) == foreseen
+
+
+@settings(max_examples=80, deadline=None)
+@given(programs(ROUGH))
+def test_a_recorded_pass_gives_what_a_bare_one_gives(program):
+    with np.errstate(all="ignore"):
+        bare, tape, targets, sources = recorded(program, outer=False)
+        expected = bare.gradient(tape, targets, sources)
+        context, tape, targets, sources = recorded(program, outer=True)
+        found = context.gradient(tape, targets, sources)
+    assert [kind_of(one) for one in found] == [kind_of(one) for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        if one is not None:
+            np.testing.assert_allclose(dense(one), dense(other), rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(SMOOTH))
+def test_the_gradient_is_the_slope(program):
+    context = executor()
+    made, variable = start(context)
+    tape = Tape()
+    context.open(tape)
+    context.watch(tape, made[:2])
+    results = perform(context, program.steps, made, variable)
+    last = [results[i % len(results)] for i in program.targets]
+    sources = [*made[:2], variable]
+    found = [dense(one) for one in context.gradient(tape, last, sources)]
+    random = np.random.default_rng(1)
+    directions = [random.standard_normal(SHAPE) for _ in sources]
+
+    def at(h):
+        there = executor()
+        begin = [there.constant(one.array + h * d) for one, d in zip(made[:2], directions, strict=False)]
+        begin.append(there.constant(made[2].array))
+        held = Variable(there.constant(variable.value.array + h * directions[2]), trainable=True)
+        results = perform(there, program.steps, begin, held)
+        return sum(float(results[i % len(results)].array.sum()) for i in program.targets)
+
+    slope = (at(1e-6) - at(-1e-6)) / 2e-6
+    predicted = sum(0 if one is None else float((one * d).sum()) for one, d in zip(found, directions, strict=True))
+    assert slope == pytest.approx(predicted, rel=1e-4, abs=1e-4)
+
+
+# --------------------------------------------------------------------------------------------------------------- slices
+def looked_up(*lookups, extra=False):
+    """The gradient of a table that was looked up (and perhaps used whole) in this order."""
+    context = executor()
+    table = Variable(context.constant(np.arange(8.0).reshape(4, 2)), trainable=True)
+    tape = Tape()
+    context.open(tape)
+    results = []
+    for indices in lookups:
+        results.append(op(context, "gather", context.read(table), context.constant(indices)))
+    if extra:
+        results.append(op(context, "mul", context.read(table), 3.0))
+    return context.gradient(tape, results, [table])[0]
+
+
+def test_rows_named_twice_stay_twice():
+    found = looked_up(np.array([2, 0, 2]))
+    assert found.indices.array.tolist() == [2, 0, 2]
+    assert dense(found).tolist() == [[1, 1], [0, 0], [2, 2], [0, 0]]
+
+
+def test_slices_are_concatenated_and_their_index_dtypes_meet():
+    found = looked_up(np.array([1, 1], np.int32), np.array([3], np.int64))
+    assert sorted(found.indices.array.tolist()) == [1, 1, 3]
+    assert found.indices.array.dtype == np.int64
+    assert found.values.spec.shape == (3, 2)
+
+
+def test_dense_and_slices_are_dense():
+    found = looked_up(np.array([1, 1]), extra=True)
+    assert kind_of(found) is Kind.DENSE
+    assert found.array.tolist() == [[3, 3], [5, 5], [3, 3], [3, 3]]
+
+
+def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
+    context = executor()
+    x = context.constant(np.ones((4, 2)))
+    tape = Tape(persistent=True)
+    context.open(tape)
+    context.watch(tape, [x])
+    y = op(context, "mul", x, 2.0)
+    rows = op(context, "gather", y, context.constant(np.array([3])))
+    kinds = [kind_of(one) for one in context.gradient(tape, [rows], [x, y])]
+    assert kinds == [Kind.DENSE, Kind.SLICES]
+
+
+# --------------------------------------------------------------------------------------------------------- declarations
+def contrasted(context, tape, *, on_the_path):
+    image, other = (context.constant(np.ones((2, 2, 3), np.float32)) for _ in range(2))
+    context.open(tape)
+    context.watch(tape, [image, other])
+    crossing = op(context, "adjust_contrast", image, 2.0)
+    return image, other, op(context, "add", crossing, op(context, "neg", other)), (image if on_the_path else other)
+
+
+@pytest.mark.parametrize("on_the_path", [True, False])
+def test_an_op_without_a_gradient_is_an_error_also_off_the_path(on_the_path):
+    context, tape = executor(), Tape(persistent=True)
+    _, _, y, source = contrasted(context, tape, on_the_path=on_the_path)
+    with pytest.raises(NoGradientRegisteredError, match="^gradient registry has no entry for: AdjustContrastv2$") as caught:
+        context.gradient(tape, [y], [source])
+    assert caught.value.details["op"] == "adjust_contrast"
+
+
+def test_what_the_target_does_not_depend_on_is_no_matter():
+    context, tape = executor(), Tape(persistent=True)
+    image, other, _, _ = contrasted(context, tape, on_the_path=True)
+    z = op(context, "neg", other)
+    assert [kind_of(one) for one in context.gradient(tape, [z], [image, other])] == [Kind.NONE, Kind.DENSE]
+
+
+def test_behind_a_stop_it_is_no_matter_either():
+    context, tape = executor(), Tape()
+    image = context.constant(np.ones((2, 2, 3), np.float32))
+    context.open(tape)
+    context.watch(tape, [image])
+    y = op(context, "mul", image, op(context, "stop_gradient", op(context, "adjust_contrast", image, 2.0)))
+    (found,) = context.gradient(tape, [y], [image])
+    assert found.array.tolist() == np.ones((2, 2, 3)).tolist()
+
+
+def test_declared_late_it_is_none():
+    context, tape = executor(), Tape()
+    image, other, y, _ = contrasted(context, tape, on_the_path=True)
+    declared = set()
+    declare_no_gradient(declared, "AdjustContrastv2", CATALOGUE)
+    kinds = [kind_of(one) for one in context.gradient(tape, [y], [image, other], no_gradient=declared)]
+    assert kinds == [Kind.NONE, Kind.DENSE]
+
+
+def test_a_type_is_declared_once_and_never_against_the_catalogue():
+    declared = set()
+    declare_no_gradient(declared, "SomebodysOp", CATALOGUE)
+    for op_type in ("SomebodysOp", "MatMul"):
+        with pytest.raises(GradientRegisteredError, match=f"^Registering two gradient with name '{op_type}'!$"):
+            declare_no_gradient(declared, op_type, CATALOGUE)
+    assert declared == {"SomebodysOp"}
+
+
+# ----------------------------------------------------------------------------------------------------------------- time
+def seconds(ops, ask):
+    """Recording and asking a chain of so many ops; every fourth value is used twice."""
+    context = executor()
+    x = context.constant(np.ones(2, np.float32))
+    tape = Tape(persistent=True)
+    context.open(tape)
+    context.watch(tape, [x])
+    begin = time.perf_counter()
+    y = z = x
+    for i in range(ops):
+        y, z = op(context, "add", y, z if i % 4 == 0 else 0.5), y
+        if i % 4 == 0:
+            y = op(context, "mul", y, 0.5)
+    context.pause(tape)
+    found = ask(context, tape, y, x)
+    taken = time.perf_counter() - begin
+    assert found is not None
+    return taken
+
+
+def arrays(context, tape, y, x):
+    return context.gradient(tape, [y], [x])[0]
+
+
+def presence(context, tape, y, x):
+    return backward(tape, [(y.uid, Kind.DENSE)], {x.uid}, Presence())[x.uid]
+
+
+def operands(context, tape, y, x):
+    outer = Tape()
+    context.open(outer)
+    context.watch(outer, [x])
+    return context.gradient(tape, [y], [x])[0]
+
+
+def some_of_the_leaves(context, tape, y, x):
+    context.watch(tape, [context.constant(np.ones(1, np.float32))])
+    return arrays(context, tape, y, x)
+
+
+@pytest.mark.parametrize("ask", [arrays, presence, operands, some_of_the_leaves])
+def test_the_time_is_linear_and_the_depth_no_matter(ask):
+    short = min(seconds(8_000, ask) for _ in range(3))
+    long = seconds(80_000, ask)
+    assert long < 40 * short  # ten times the ops; quadratic would be a hundred times the time
+
+
+def test_the_time_is_linear_with_many_lookups():
+    def lookups(n):
+        begin = time.perf_counter()
+        found = looked_up(*[np.array([i % 4]) for i in range(n)])
+        assert found.indices.spec.shape == (n,)
+        return time.perf_counter() - begin
+
+    assert lookups(1600) < 60 * min(lookups(160) for _ in range(3))
