@@ -472,8 +472,9 @@ class RemoteSession(Session):
         self._fly(self._flight)
 
     def _fly(self, sealed: _Sealed) -> None:
-        sealed.lost = False
+        sealed.lost = True  # until it is on its way: an interrupt may come between any two lines
         sealed.future = self._sender.submit(lambda: self._send(sealed.batch))
+        sealed.lost = False
 
     def _send(self, batch: Batch) -> Answer:
         frame = wire.encode_batch(batch)

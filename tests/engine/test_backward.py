@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
@@ -32,7 +32,20 @@ def op(context, name, *inputs, **attrs):
 
 # ----------------------------------------------------------------------------------------------------- random programs
 SMOOTH = ("neg", "tanh", "sin", "add", "sub", "mul", "matmul", "gather", "concat", "mean", "spread", "read")
-ROUGH = (*SMOOTH, "floor", "relu", "maximum", "where", "to_int", "stop_gradient", "identity", "assign", "rint", "table")
+ROUGH = (
+    *SMOOTH,
+    "floor",
+    "relu",
+    "maximum",
+    "where",
+    "to_int",
+    "stop_gradient",
+    "identity",
+    "assign",
+    "rint",
+    "table",
+    "table",
+)
 
 
 class Step(NamedTuple):
@@ -123,12 +136,18 @@ def recorded(program, *, outer):
         context.watch(tape, made[:2])
     made = [*perform(context, program.steps, made, variable), variable]
     context.pause(tapes[-1])
-    pick = [made[i % len(made)] for i in program.targets], [made[i % len(made)] for i in program.sources]
-    return context, tapes[-1], *pick
+    targets, sources = ([made[i % len(made)] for i in chosen] for chosen in (program.targets, program.sources))
+    return context, tapes[-1], targets, [*sources, variable]
+
+
+LOOKUPS = Program(
+    [Step("table", 0, 0, (2, 0, 2)), Step("table", 1, 0, (1, 1, 0)), Step("add", 3, 4, (0, 0, 0))], [4, 5], [0]
+)
 
 
 @settings(max_examples=150, deadline=None)
 @given(programs(ROUGH))
+@example(LOOKUPS)
 def test_what_presence_predicts_is_what_arrays_give(program):
     context, tape, targets, sources = recorded(program, outer=False)
     with np.errstate(all="ignore"):
@@ -146,6 +165,7 @@ def test_what_presence_predicts_is_what_arrays_give(program):
 
 @settings(max_examples=80, deadline=None)
 @given(programs(ROUGH))
+@example(LOOKUPS)
 def test_a_recorded_pass_gives_what_a_bare_one_gives(program):
     with np.errstate(all="ignore"):
         bare, tape, targets, sources = recorded(program, outer=False)
@@ -245,7 +265,9 @@ def contrasted(context, tape, *, on_the_path):
 def test_an_op_without_a_gradient_is_an_error_also_off_the_path(on_the_path):
     context, tape = executor(), Tape(persistent=True)
     _, _, y, source = contrasted(context, tape, on_the_path=on_the_path)
-    with pytest.raises(NoGradientRegisteredError, match="^gradient registry has no entry for: AdjustContrastv2$") as caught:
+    with pytest.raises(
+        NoGradientRegisteredError, match=r"^gradient registry has no entry for: AdjustContrastv2$"
+    ) as caught:
         context.gradient(tape, [y], [source])
     assert caught.value.details["op"] == "adjust_contrast"
 

@@ -121,7 +121,9 @@ def test_what_a_gradient_keeps_is_read_off_its_rule(name, i, saved):
 
 def test_a_rule_that_asks_for_what_does_not_exist():
     call = bound("neg", VECTOR)
-    with pytest.raises(TypeError, match="neg: a rule asks for 'colour', which is no input, spec or attribute of the op"):
+    with pytest.raises(
+        TypeError, match="neg: a rule asks for 'colour', which is no input, spec or attribute of the op"
+    ):
         call.reader(lambda ct, colour: ct, 0, {}, "ct")
 
 
