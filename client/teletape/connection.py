@@ -46,7 +46,12 @@ class Connection:
 
         Safe to repeat: a frame carries what makes the server answer twice and execute once.
         """
-        headers = {"Content-Type": content_type, "Accept": content_type, "Content-Length": str(length)}
+        headers = {
+            "Content-Type": content_type,
+            "Accept": content_type,
+            "Accept-Encoding": "identity",  # the bytes are taken as they come; a proxy must not compress them
+            "Content-Length": str(length),
+        }
         received = bytearray()
         small = b"".join(buffers) if length <= _JOINED else None  # one write is quicker than several
 

@@ -31,7 +31,7 @@ from teletape.session import Session
 from teletape_engine import commands, describe
 from teletape_engine.attrs import NO_ATTRS, Attrs
 from teletape_engine.backward import Presence
-from teletape_engine.commands import Batch, Command
+from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import Bound, Kind, Op, Slices
 from teletape_engine.session import Answer, Fetched, Made, Result, SlicesArrays
@@ -273,7 +273,7 @@ class RemoteSession(Session):
         self._released: deque[int] = deque()
         self._flight: _Sealed | None = None
         self._sender = _Sender()
-        self._poisoned: dict[int, TeletapeError] = {}
+        self._poisoned: dict[Id, TeletapeError] = {}
         self._failure: TeletapeError | None = None
         self._where = os.environ.get("TELETAPE_WHERE", "1") != "0"
         self._reads: Counter[str] = Counter()
@@ -337,7 +337,6 @@ class RemoteSession(Session):
 
     def _poison(self, command: Command, cause: TeletapeError) -> None:
         for one in commands.outputs(command):
-            assert isinstance(one, int)
             self._poisoned[one] = cause
 
     def constant(self, array: HostArray) -> Handle:
@@ -511,7 +510,9 @@ class RemoteSession(Session):
         if answer.failure is not None:
             failure = answer.failure
             at = sealed.wheres[failure.index]
-            text = failure.message + (f"\n  recorded at {place(at)}" if at else "")
+            told = [f"op {failure.op!r}"] if failure.op else []
+            told += [f"recorded at {place(at)}"] if at else []
+            text = failure.message + ("\n  " + ", ".join(told) if told else "")
             cause = error_for(failure.code, text, op=failure.op, **failure.details)
             self._fail(cause, sealed, failure.index)
         return answer
@@ -543,6 +544,8 @@ class RemoteSession(Session):
                 self._append(command, where)
             else:
                 self._poison(command, cause)
+        for one in sealed.batch.releases:  # nobody can ask for these any more
+            self._poisoned.pop(one, None)
         if self._failure is None:
             self._failure = cause
 

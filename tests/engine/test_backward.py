@@ -30,7 +30,7 @@ def op(context, name, *inputs, **attrs):
     return context.apply(record, given, record.attrs(attrs))
 
 
-# ----------------------------------------------------------------------------------------------------- random programs
+# ------------------------------------------------------------------------------------------------------ random programs
 SMOOTH = ("neg", "tanh", "sin", "add", "sub", "mul", "matmul", "gather", "concat", "mean", "spread", "read")
 ROUGH = (
     *SMOOTH,

@@ -239,7 +239,7 @@ def test_kinds(context):
     assert [kind_of(one) for one in found] == [Kind.SLICES, Kind.DENSE, Kind.NONE]
 
 
-# ------------------------------------------------------------------------------------------------------ higher orders
+# -------------------------------------------------------------------------------------------------------- higher orders
 def test_nested_tapes_to_the_third_order(context):
     x = context.constant(np.float64(2))
     tapes = [recording(context, x) for _ in range(3)]

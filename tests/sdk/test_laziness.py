@@ -1,4 +1,4 @@
-"""When the SDK asks the server: as seldom as it can, in one batch, and never before the program's own mistakes are told."""
+"""When the SDK asks the server: as seldom as it can, in one batch, never before a program's own mistakes are told."""
 
 import gc
 import threading
@@ -119,7 +119,7 @@ def test_shapes_dtypes_and_structure_are_known_without_asking(remote, loopback):
 
 MISTAKES = {
     "shapes": (lambda x: x + tf.ones(3), tf.errors.InvalidArgumentError, r"Incompatible shapes: \[2\] vs. \[3\]"),
-    "matmul": (lambda x: tf.matmul(x, x), tf.errors.InvalidArgumentError, "rank"),
+    "matmul": (lambda x: tf.matmul(x, x), tf.errors.InvalidArgumentError, "ndims must be == 2: 1"),
     "dtypes": (lambda x: x + tf.constant(1), tf.errors.InvalidArgumentError, "cannot compute AddV2"),
     "axis": (lambda x: tf.reduce_sum(x, axis=3), tf.errors.InvalidArgumentError, "Invalid reduction dimension"),
     "assignment": (lambda x: tf.Variable(x).assign(tf.ones(3)), ValueError, "Shape mismatch"),

@@ -38,7 +38,7 @@ def numbers(answer: Any) -> list[Any]:
 
 def long_batch(program: Program, *last: Any) -> Batch:
     """Work for longer than the server's patience (0.05 s)."""
-    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 120_000)]
+    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 160_000)]
     return program.batch(Put(1, np.zeros((), np.float32)), *chain, *last)
 
 
@@ -225,8 +225,8 @@ def test_cancel_stops_what_runs_between_commands(server: Server, program: Progra
     batch = long_batch(program, Fetch(1))
     response = program.post(batch)
     assert response.status_code == 202
-    while not ok(program.http.get("/v1/sessions/demo")).json()["running"]["done"]:
-        pass
+    while not (work := ok(program.http.get("/v1/sessions/demo")).json()["running"])["done"]:
+        assert work["requests"], "the batch ended before it could be cancelled"
     ok(program.http.post("/v1/sessions/demo/cancel"))
     while (response := program.post(batch)).status_code == 202:
         pass
