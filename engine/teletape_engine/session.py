@@ -229,6 +229,11 @@ class Session:
             client.seq = batch.seq + 1
         return answer
 
+    def kept(self, client: int, seq: int, nonce: bytes) -> Answer | None:
+        """The answer of a client's last batch, if that was this one: what a retry gets again."""
+        known = self._clients.get(client)
+        return known.answer if known is not None and (seq, nonce) == (known.seq - 1, known.nonce) else None
+
     @staticmethod
     def _replay(client: _Client, batch: Batch) -> Answer | None:
         if batch.seq == client.seq:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from teletape import wire
+from teletape_engine.commands import Batch
 from teletape_engine.session import Session
 from teletape_server.hosts.kinds import Request, Result, json_result, kind
 from teletape_server.leases import Terms
@@ -22,11 +23,19 @@ def batch(session: Session, request: Request) -> Result:
 
     Params: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at).
     """
+    answer = None
     if request.content_type == wire.FRAME_TYPE:
-        todo = wire.decode_batch(request.body, copy_below=request.adopts)
+        turn = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
+        answer = session.kept(turn.client, turn.seq, turn.nonce)  # a retry costs no decoding
+        todo = (
+            Batch((), (), turn.client, turn.seq, turn.nonce)
+            if answer
+            else wire.decode_batch(request.body, copy_below=request.adopts)
+        )
     else:
         todo = wire.batch_from_json(request.json())
-    answer = session.execute(todo, cancelled=request.cancelled, progress=request.progress)
+    if answer is None:
+        answer = session.execute(todo, cancelled=request.cancelled, progress=request.progress)
     done = time.monotonic()
     served = wire.Served(
         Terms(*request.params["terms"]).expires_at(request.params["now"] + done - request.received),
