@@ -543,9 +543,5 @@ class Catalogue(dict[str, Op]):
             raise UnknownOpError(f"unknown op {name!r}: {hint}", op=str(name))
         return op
 
-    def with_type(self, op_type: str) -> Op | None:
-        """An op with that TensorFlow op type, if any."""
-        return next((op for op in self.values() if op.op_type == op_type), None)
-
 
 CATALOGUE: Final = Catalogue()

@@ -1,6 +1,7 @@
 """What goes wrong on the server or on the way: told once, with the op and the line, and both sides still agree."""
 
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -235,13 +236,21 @@ def test_an_interrupt_while_waiting_keeps_the_batch_in_flight(remote, loopback):
     v.assign_add(1.0)
     loopback.gate.clear()
 
-    def interrupt():
-        loopback.arrived.wait()
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    main, seen = threading.main_thread().ident, threading.Event()
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    def interrupt():
+        """Once it waits; again if Python missed the signal, which came between its last look and the wait."""
+        loopback.arrived.wait()
+        while not seen.wait(0.1):
+            if sys._current_frames()[main].f_code is threading.Condition.wait.__code__:
+                signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         v.numpy()
+    seen.set()
+    thread.join()
     v.assign_add(1.0)
     loopback.gate.set()
     assert v.numpy() == 3.0

@@ -1,0 +1,393 @@
+"""How a batch runs: ids and their ends, failures, retries, cancelling, contexts, purity."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from teletape_engine.commands import (
+    Assign,
+    Batch,
+    Call,
+    ContextSwitch,
+    Declare,
+    Fetch,
+    Gradient,
+    MakeVariable,
+    Part,
+    Put,
+    TapeOpen,
+    TapePause,
+    TapeWatch,
+)
+from teletape_engine.errors import (
+    OutOfTurnError,
+    PoisonedError,
+    ReleasedIdError,
+    SequenceConflictError,
+    UnknownIdError,
+)
+from teletape_engine.graph import Literal
+from teletape_engine.session import CLIENT_BITS, Fetched, Kinds, Session
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+@pytest.fixture
+def session():
+    return Session()
+
+
+def run(session, *todo, releases=(), **how):
+    """The results of commands that all happen."""
+    answer = session.execute(Batch(todo, releases), **how)
+    assert answer.failure is None, answer.failure
+    return answer.results
+
+
+def failing(session, *todo, releases=()):
+    """The failure of commands of which one fails."""
+    failure = session.execute(Batch(todo, releases)).failure
+    assert failure is not None
+    return failure
+
+
+def value(session, name):
+    (result,) = run(session, Fetch(name))
+    return result.array
+
+
+def watched(*todo, tape="t", persistent=False):
+    """`todo` under a tape that watches x."""
+    return Put("x", X), TapeOpen(tape, persistent), TapeWatch(tape, ("x",)), *todo
+
+
+# ---------------------------------------------------------------------------------------------------------------- ids
+def test_integer_and_typed_ids_do_not_meet(session):
+    run(session, Put("1", X), Put(1, X + 1))
+    assert (value(session, "1")[0], value(session, 1)[0]) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("name", ["name", 7])
+def test_an_id_never_means_another_thing_later(session, name):
+    run(session, Put(name, X), releases=(name,))
+    assert failing(session, Put(name, X)).code == "id_in_use"
+    assert failing(session, Fetch(name)).code == "released_id"
+    assert failing(session, Call("neg", (X,), (name,))).code == "id_in_use"
+
+
+def test_small_integers_may_come_in_any_order(session):
+    run(session, Put(9, X), Put(3, X))
+    assert failing(session, Fetch(5)).code == "unknown_id"
+    run(session, Put(5, X))
+
+
+def test_a_clients_own_ids_are_known_to_be_released_without_being_kept(session):
+    client = session.attach()
+    first = client.first_id
+    assert first == client.client << CLIENT_BITS
+    batch = Batch((Put(first, X), Put(first + 1, X)), (first,), client.client, 1, b"1")
+    assert session.execute(batch).failure is None
+    assert failing(session, Fetch(first)).code == "released_id"
+    assert failing(session, Fetch(first + 2)).code == "unknown_id"
+    assert session._released == set()
+
+
+def test_releases_die_at_their_last_mention(session):
+    """Two arrays at once would not fit: the first has to go before the third is made."""
+    session = Session(memory_limit=9 * 1024)
+    big = np.zeros(1024, np.float32)
+    run(
+        session,
+        Put("a", big),
+        Call("add", ("a", Literal(1.0)), ("b",)),
+        Call("add", ("b", Literal(1.0)), ("c",)),
+        Call("add", ("c", Literal(1.0)), ("d",)),
+        Call("reduce_sum", ("d",), ("s",)),
+        Fetch("s"),
+        releases=("c", "b", "a"),
+    )
+    assert failing(session, Fetch("c")).code == "released_id"
+    assert value(session, "d")[0] == 3.0
+
+
+def test_without_the_release_the_same_does_not_fit():
+    session = Session(memory_limit=9 * 1024)
+    todo = [Put("a", np.zeros(1024, np.float32)), *(Call("add", (a, Literal(1.0)), (b,)) for a, b in ("ab", "bc"))]
+    assert failing(session, *todo).code == "resource_exhausted"
+
+
+def test_an_id_only_released_goes_at_once_and_an_unknown_one_is_no_matter(session):
+    run(session, Put("a", X))
+    run(session, releases=("a", "never was", 12345))
+    assert failing(session, Fetch("a")).code == "released_id"
+    assert failing(session, Fetch("never was")).code == "unknown_id"
+
+
+def test_an_id_made_and_released_in_one_batch_and_a_failed_one(session):
+    failing(session, Put("a", X), Call("nope", ("a",), ("b",)), Call("neg", ("b",), ("c",)), releases=("a", "b", "c"))
+    assert failing(session, Fetch("a")).code == "released_id"
+    assert failing(session, Fetch("b")).code == "released_id"  # the poison was released
+    assert session.listing("value") == []
+
+
+def test_the_array_itself_is_freed_at_the_release(session):
+    array = np.ones(1000, np.float32)
+    alive = weakref.ref(array)
+    run(session, Put("a", array), MakeVariable("v", "a"))
+    del array
+    run(session, releases=("a",))
+    gc.collect()
+    assert alive() is not None  # the variable's
+    run(session, Assign("v", np.zeros(1000, np.float32)))
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_tape_keeps_what_its_gradient_needs_after_the_names_are_gone(session):
+    array = np.full(3, 2, np.float32)
+    alive = weakref.ref(array)
+    run(
+        session,
+        Put("x", array),
+        TapeOpen("t"),
+        TapeWatch("t", ("x",)),
+        Call("mul", ("x", "x"), ("y",)),
+        Call("exp", ("y",), ("z",)),
+        releases=("y",),
+    )
+    del array
+    (_,) = run(session, Gradient("t", ("z",), ("x",), ("g",)))
+    np.testing.assert_allclose(value(session, "g"), np.full(3, 2 * 2 * np.exp(4.0)), rtol=1e-6)
+    run(session, releases=("x",))
+    gc.collect()
+    assert alive() is None  # the tape has answered: nothing holds it any more
+
+
+def test_releasing_a_tape_ends_its_recording(session):
+    run(session, *watched(), releases=())
+    assert len(session.context(0).tapes) == 1
+    run(session, releases=("t",))
+    assert session.context(0).tapes == []
+
+
+# ------------------------------------------------------------------------------------------------------ after failures
+def test_after_a_failure_no_value_is_made_but_structure_still_happens(session):
+    run(session, MakeVariable("v", np.float32(1)), TapeOpen("t"))
+    failure = failing(
+        session,
+        Put("a", X),
+        Assign("v", np.float32(2)),
+        Call("nope", ("a",), ("b",)),  # the first cause
+        Assign("v", np.float32(3)),
+        Put("c", X),
+        TapePause("t"),
+        TapeOpen("u"),
+        TapeWatch("u", ("c", "b")),
+        Call("other", ("b",), ("d",)),
+        Gradient("t", ("b",), ("v",), ("g",)),
+        Declare("Whatever"),
+    )
+    assert (failure.index, failure.code) == (2, "unknown_op")
+    assert failure.versions == {"v": 1}
+    assert value(session, "v") == 2
+    assert value(session, "a").tolist() == X.tolist()
+    for name in "bcdg":
+        later = failing(session, Fetch(name))
+        assert (later.code, later.message) == ("poisoned", failure.message)
+    assert not session.describe("t")["recording"]
+    assert not session.describe("t")["consumed"]
+    assert session.describe("u")["recording"]
+    assert "Whatever" in session.no_gradient
+
+
+def test_a_failure_does_not_poison_what_its_id_names_already(session):
+    run(session, Put("a", X))
+    failing(session, Put("a", X + 1))
+    assert value(session, "a").tolist() == X.tolist()
+
+
+def test_without_poison_the_ids_stay_free(session):
+    batch = Batch((Call("nope", (), ("a",)), Put("b", X)))
+    assert session.execute(batch, poison=False).failure is not None
+    run(session, Put("a", X), Put("b", X))
+
+
+def test_a_defect_inside_an_op_ends_the_batch_and_not_the_session(session, monkeypatch):
+    def broken(command):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setitem(session._do, Part, broken)
+    failure = failing(session, Part("a", "values", "b"))
+    assert (failure.code, "RuntimeError: a defect" in failure.message) == ("internal", True)
+    run(session, Put("x", X))
+
+
+def test_memory_that_the_machine_does_not_have(session, monkeypatch):
+    def exhausted(command):
+        raise MemoryError("Unable to allocate 8 EiB")
+
+    monkeypatch.setitem(session._do, Gradient, exhausted)
+    failure = failing(session, Gradient("t", (), (), ()))
+    assert (failure.code, "8 EiB" in failure.message) == ("resource_exhausted", True)
+
+
+# -------------------------------------------------------------------------------------------------------- exactly once
+def sent(session, client, seq, *todo, nonce=None):
+    return session.execute(Batch(todo, (), client, seq, nonce or bytes([seq])))
+
+
+def test_a_batch_sent_again_is_answered_again_and_not_executed_again(session):
+    client = session.attach().client
+    sent(session, client, 1, MakeVariable("v", np.float32(0)))
+    first = sent(session, client, 2, Assign("v", np.float32(1), "add"), Fetch("v"))
+    again = sent(session, client, 2, Assign("v", np.float32(1), "add"), Fetch("v"))
+    assert again is first
+    assert value(session, "v") == 1
+
+
+def test_a_failed_batch_is_not_executed_again_either(session):
+    client = session.attach().client
+    sent(session, client, 1, MakeVariable("v", np.float32(0)))
+    todo = (Assign("v", np.float32(1), "add"), Call("nope", (), ("y",)))
+    assert sent(session, client, 2, *todo) is sent(session, client, 2, *todo)
+    assert value(session, "v") == 1
+
+
+def test_another_batch_of_the_same_number_is_a_conflict(session):
+    client = session.attach().client
+    sent(session, client, 1, Put("a", X))
+    with pytest.raises(SequenceConflictError) as caught:
+        sent(session, client, 1, Put("b", X), nonce=b"other")
+    assert caught.value.details == {"expected": 2}
+    assert failing(session, Fetch("b")).code == "unknown_id"
+
+
+@pytest.mark.parametrize("seq", [0, 1, 4, 100])
+def test_out_of_turn_is_refused_at_once(session, seq):
+    client = session.attach().client
+    sent(session, client, 1)
+    sent(session, client, 2)
+    with pytest.raises(OutOfTurnError) as caught:
+        sent(session, client, seq, Put("a", X))
+    assert caught.value.details == {"expected": 3}
+    assert session.listing("value") == []
+
+
+def test_the_first_batch_has_no_answer_to_repeat(session):
+    client = session.attach().client
+    with pytest.raises(OutOfTurnError):
+        sent(session, client, 0)
+
+
+def test_clients_count_for_themselves(session):
+    a, b = session.attach(), session.attach()
+    assert (a.client, b.client, a.seq, b.seq) == (1, 2, 1, 1)
+    sent(session, a.client, 1)
+    sent(session, b.client, 1)
+    sent(session, a.client, 2)
+    with pytest.raises(UnknownIdError, match="attach first"):
+        sent(session, 3, 1)
+
+
+# -------------------------------------------------------------------------------------------------- cancel and progress
+def test_cancelled_between_two_commands(session):
+    asked = iter([False, False, True])
+    run(session, TapeOpen("t"))
+    todo = (Put("a", X), Call("neg", ("a",), ("b",)), TapePause("t"), Call("neg", ("b",), ("c",)))
+    answer = session.execute(Batch(todo), cancelled=lambda: next(asked))
+    assert (answer.failure.index, answer.failure.code) == (2, "cancelled")
+    assert value(session, "b").tolist() == [-1.0, -2.0, -3.0]
+    assert not session.describe("t")["recording"]  # the command where it was noticed is structural, and happens
+    assert failing(session, Fetch("c")).code == "poisoned"
+
+
+def test_progress_is_told_now_and_then(session):
+    told = []
+    todo = [Put("x", X), *(Call("neg", ("x",), (i,)) for i in range(2500))]
+    run(session, *todo, progress=lambda done, total: told.append((done, total)))
+    assert told == [(1024, 2501), (2048, 2501)]
+
+
+# ------------------------------------------------------------------------------------------------------------ contexts
+def test_two_interleaved_contexts_do_not_record_each_other(session):
+    run(
+        session,
+        Put("x", X),
+        ContextSwitch("a"),
+        TapeOpen("ta"),
+        TapeWatch("ta", ("x",)),
+        ContextSwitch("b"),
+        TapeOpen("tb"),
+        TapeWatch("tb", ("x",)),
+        Call("mul", ("x", Literal(3.0)), ("in_b",)),
+        ContextSwitch("a"),
+        Call("mul", ("x", Literal(2.0)), ("in_a",)),
+    )
+    assert [session.describe(t)["ops"] for t in ("ta", "tb")] == [1, 1]
+    asked = (Gradient(t, (y,), ("x",), (f"{t}{y}",)) for t in ("ta", "tb") for y in ("in_a", "in_b"))
+    found = [session.execute(Batch((one,))).results for one in asked]
+    kinds = [one[0].kinds[0] if one else "consumed" for one in found]
+    assert kinds == ["dense", "consumed", "none", "consumed"]
+
+
+def test_a_batch_begins_in_the_main_context(session):
+    run(session, ContextSwitch("a"), TapeOpen("t"), Put("x", X), TapeWatch("t", ("x",)))
+    run(session, Call("neg", ("x",), ("y",)))
+    assert session.describe("t")["ops"] == 0
+    run(session, ContextSwitch("a"), Call("neg", ("x",), ("z",)))
+    assert session.describe("t")["ops"] == 1
+
+
+def test_a_gradient_is_recorded_where_it_is_asked(session):
+    run(
+        session,
+        Put("x", X),
+        TapeOpen("outer"),
+        TapeWatch("outer", ("x",)),
+        TapeOpen("inner", True),
+        TapeWatch("inner", ("x",)),
+        Call("pow", ("x", Literal(3.0)), ("y",)),
+        Gradient("inner", ("y",), ("x",), ("g",)),
+        ContextSwitch("elsewhere"),
+        Gradient("inner", ("y",), ("x",), ("unseen",)),
+        ContextSwitch(0),
+        TapePause("outer"),
+        TapePause("inner"),
+    )
+    (kinds,) = run(session, Gradient("outer", ("g",), ("x",), ("h",)))
+    assert kinds.kinds == ("dense",)
+    np.testing.assert_allclose(value(session, "h"), 6 * X)
+
+
+# -------------------------------------------------------------------------------------------------------------- purity
+def test_the_same_batch_gives_the_same_bytes_anywhere():
+    todo = (
+        Put("x", np.linspace(-2, 2, 101, dtype=np.float32)),
+        TapeOpen("t"),
+        TapeWatch("t", ("x",)),
+        Call("softmax", ("x",), ("p",)),
+        Call("random_normal", (Literal(5), Literal(7)), ("noise",), {"shape": (101,), "dtype": "float32"}),
+        Call("mul", ("p", "noise"), ("y",)),
+        Gradient("t", ("y",), ("x",), ("g",)),
+        *(Fetch(name) for name in ("p", "noise", "g")),
+    )
+    answers = [run(Session(), *todo) for _ in range(2)]
+    arrays = [[one.array.tobytes() for one in answer if isinstance(one, Fetched)] for answer in answers]
+    assert arrays[0] == arrays[1]
+    assert len(arrays[0]) == 3
+
+
+def test_looking_at_what_is_not_there(session):
+    run(session, Put("a", X), releases=("a",))
+    with pytest.raises(ReleasedIdError):
+        session.describe("a")
+    failing(session, Call("nope", (), ("b",)))
+    with pytest.raises(PoisonedError, match="unknown op 'nope'"):
+        session.describe("b")
+
+
+def test_kinds_come_with_every_gradient(session):
+    results = run(session, *watched(Call("floor", ("x",), ("y",))), Gradient("t", ("y",), ("x",), ("g",)))
+    assert results == (Kinds(4, ("none",)),)
