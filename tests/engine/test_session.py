@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from driving import X, failing, run, value, watched
 
 from teletape_engine.commands import (
     COMMANDS,
     Assign,
-    Batch,
     Call,
     CallProgram,
     ContextSwitch,
@@ -24,38 +24,7 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.graph import Literal
-from teletape_engine.session import Fetched, Made, Session, SlicesArrays
-
-X = np.array([1.0, 2.0, 3.0], np.float32)
-
-
-@pytest.fixture
-def session():
-    return Session()
-
-
-def run(session, *todo, releases=(), **how):
-    """The results of commands that all happen."""
-    answer = session.execute(Batch(todo, releases), **how)
-    assert answer.failure is None, answer.failure
-    return answer.results
-
-
-def failing(session, *todo, releases=()):
-    """The failure of commands of which one fails."""
-    failure = session.execute(Batch(todo, releases)).failure
-    assert failure is not None
-    return failure
-
-
-def value(session, name):
-    (result,) = run(session, Fetch(name))
-    return result.array
-
-
-def watched(*todo, tape="t", persistent=False):
-    """`todo` under a tape that watches x."""
-    return Put("x", X), TapeOpen(tape, persistent), TapeWatch(tape, ("x",)), *todo
+from teletape_engine.session import Fetched, Made, SlicesArrays
 
 
 # ------------------------------------------------------------------------------------------------ every command, right
