@@ -12,8 +12,8 @@ import httpx
 import uvicorn
 
 from teletape import wire
+from teletape_engine.answers import Answer
 from teletape_engine.commands import Batch
-from teletape_engine.session import Answer
 from teletape_server.app import create_app
 from teletape_server.settings import Settings
 

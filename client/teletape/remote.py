@@ -21,174 +21,26 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from teletape import logs, wire
 from teletape.connection import Connection
 from teletape.convert import HostArray
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
+from teletape.follower import Follower, Handle, Name, id_of
 from teletape.session import Session
 from teletape_engine import commands, describe
-from teletape_engine.attrs import NO_ATTRS, Attrs
-from teletape_engine.backward import Presence
+from teletape_engine.answers import Answer, Fetched, Result, SlicesArrays
 from teletape_engine.commands import Batch, Command, Id
-from teletape_engine.graph import Literal, Tape, Variable, new_uid
-from teletape_engine.op import Bound, Kind, Op, Slices
-from teletape_engine.session import Answer, Fetched, Made, Result, SlicesArrays
-from teletape_engine.spec import INTEGER, DType, Spec
-from teletape_engine.tape import Recorder, SlicesValue, kind_of, translated
+from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.spec import Spec
+from teletape_engine.tape import SlicesValue, kind_of
 
 _MOST_COMMANDS: Final = 8192  #: A buffer of so many commands leaves without being asked.
 _MOST_BYTES: Final = 64 << 20  #: Or one with so many bytes of tensors.
 _FULL: Final = 512  #: At a step's end, a buffer of so many commands leaves if nothing is in flight.
 _REMEMBERED: Final = 1024  #: Constants of so many bytes are kept here too, so that reading them asks nobody.
-_JUDGED: Final = 1 << 20  #: Ops of a price up to so many bytes are tried here for values that they refuse.
 _EXIT_PATIENCE: Final = 10.0  #: Seconds that the last batch gets when the program ends.
 
 Where: TypeAlias = tuple[CodeType, int] | None
-
-
-class Name:
-    """An id on the server, alive for as long as anything here holds this: then it joins the next batch's releases."""
-
-    __slots__ = ("_released", "id")
-
-    def __init__(self, id: int, released: deque[int]) -> None:
-        self.id, self._released = id, released
-
-    def __del__(self) -> None:
-        self._released.append(self.id)
-
-
-class Handle:
-    """A value on the server: its spec, and its name there (None while nothing outside a rule has needed one).
-
-    Attributes:
-        uid: Which value it is to this side's tapes.
-        name: What the server knows it by; a variable's is that of all its versions.
-        host: The numbers, if they are known here.
-    """
-
-    __slots__ = ("host", "name", "spec", "uid")
-
-    def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
-        self.spec, self.name, self.host = spec, name, host
-        self.uid = new_uid()
-
-    def alias(self, uid: int) -> Handle:
-        """The same value under another uid."""
-        made = Handle(self.spec, self.name, self.host)
-        made.uid = uid
-        return made
-
-
-class Follower(Recorder):
-    """A thread's recorder on this side: runs nothing, follows specs, and writes commands."""
-
-    bare = Presence()
-
-    def __init__(self, session: RemoteSession) -> None:
-        super().__init__()
-        self.session = session
-        self.id = session.next_id()
-        self._inside = False  # inside a rule or a composite: the server does the same by itself
-
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
-        if bound.op.refuses:
-            _judge(bound, inputs)
-        return Handle(bound.spec)
-
-    def number(self, number: Literal, dtype: DType) -> Handle:
-        return Handle(Spec.of((), dtype))
-
-    def full(self, spec: Spec, number: int) -> Handle:
-        return Handle(spec)
-
-    def ct(self, value: Any) -> Kind:
-        return Kind.DENSE
-
-    def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, Slices):
-            return SlicesValue(Handle(ct.values), Handle(ct.indices), ct.dense)
-        return Handle(spec)
-
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
-        if self._inside:
-            return super().apply(op, inputs, attrs, where)
-        self._inside = True
-        try:
-            result = super().apply(op, inputs, attrs, where)
-        finally:
-            self._inside = False
-        result.name = name = self.session.new_name()
-        names = tuple([one if one.__class__ is Literal else one.name.id for one in inputs])
-        call = commands.Call(op.name, names, (name.id,), attrs)
-        if op.dynamic:
-            made = self.session.ask(self, call)
-            assert isinstance(made, Made)
-            (result.spec,) = made.specs
-        else:
-            self.session.emit(self, call)
-        return result
-
-    def gradient(
-        self,
-        tape: Tape,
-        targets: Sequence[Any],
-        sources: Sequence[Any],
-        *,
-        seeds: Sequence[Any] | None = None,
-        zeros: bool = False,
-        no_gradient: Any = (),
-    ) -> list[Any]:
-        numeric = [i for i, one in enumerate(targets) if one.spec.dtype != object]  # strings are not on the server
-        targets = [targets[i] for i in numeric]
-        seeds = None if seeds is None else [seeds[i] for i in numeric]
-        self._inside = True
-        try:
-            found = super().gradient(tape, targets, sources, seeds=seeds, zeros=zeros, no_gradient=no_gradient)
-        finally:
-            self._inside = False
-        for one in found:
-            if one is not None:
-                one.name = self.session.new_name()
-        self.session.emit(
-            self,
-            commands.Gradient(
-                tape.name.id,
-                tuple([id_of(one) for one in targets]),
-                tuple([id_of(one) for one in sources]),
-                tuple([None if one is None else id_of(one) for one in found]),
-                None if seeds is None else tuple([None if one is None else id_of(one) for one in seeds]),
-                "zero" if zeros else "none",
-                tuple([kind_of(one).value for one in found]),
-            ),
-        )
-        return found
-
-
-def _judge(bound: Bound, inputs: Sequence[Any]) -> None:
-    """Raises what the server would raise for values that are known here, on the program's own line.
-
-    The forward itself judges, with zeros of no memory for the inputs that are not known.
-    """
-    arrays = [one.array if isinstance(one, Literal) else one.host for one in inputs]
-    integers = [i for i in bound.op.refuses if bound.specs[i].dtype in INTEGER]
-    if not integers or bound.price > _JUDGED or any(arrays[i] is None for i in integers):
-        return
-    for i, spec in enumerate(bound.specs):
-        if arrays[i] is None:
-            arrays[i] = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
-    try:
-        with np.errstate(all="ignore"):
-            bound.forward(np, *arrays)
-    except Exception as error:
-        raise translated(error, bound) from None
-
-
-def id_of(one: Any) -> int:
-    """The id that the server knows a handle, slices or a variable by."""
-    return (one.value if isinstance(one, Variable) else one).name.id  # type: ignore[no-any-return]  # a Name's
 
 
 @dataclass(slots=True)
@@ -395,6 +247,32 @@ class RemoteSession(Session):
             if len(self._buffer) >= _FULL and (self._flight is None or self._flight.future.done()):
                 self._land()
                 self._seal()
+
+    def gradient(
+        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], seeds: Sequence[Any] | None, zeros: bool
+    ) -> list[Any]:
+        numeric = [i for i, one in enumerate(targets) if one.spec.dtype != object]  # strings are not on the server
+        targets = [targets[i] for i in numeric]
+        seeds = None if seeds is None else [seeds[i] for i in numeric]
+        recorder = self.recorder()
+        with recorder.inside():
+            found = super().gradient(tape, targets, sources, seeds, zeros)
+        for one in found:
+            if one is not None:
+                one.name = self.new_name()
+        self.emit(
+            recorder,
+            commands.Gradient(
+                tape.name.id,
+                tuple([id_of(one) for one in targets]),
+                tuple([id_of(one) for one in sources]),
+                tuple([None if one is None else id_of(one) for one in found]),
+                None if seeds is None else tuple([None if one is None else id_of(one) for one in seeds]),
+                "zero" if zeros else "none",
+                tuple([kind_of(one).value for one in found]),
+            ),
+        )
+        return found
 
     def declare_no_gradient(self, op_type: str) -> None:
         super().declare_no_gradient(op_type)

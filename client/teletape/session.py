@@ -14,11 +14,13 @@ from typing import Any, Self, TypeAlias
 
 from teletape.convert import HostArray
 from teletape_engine.backward import declare_no_gradient
+from teletape_engine.executor import Executor, Value
+from teletape_engine.gradient import gradient
 from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import CATALOGUE
 from teletape_engine.session import Session as EngineSession
 from teletape_engine.spec import Spec
-from teletape_engine.tape import Executor, Recorder, SlicesValue, Value
+from teletape_engine.tape import Recorder, SlicesValue
 
 Recorded: TypeAlias = Any  # engine Value, remote Handle
 
@@ -72,10 +74,9 @@ class Session(ABC):
     def gradient(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], seeds: Sequence[Any] | None, zeros: bool
     ) -> list[Any]:
-        """See `Recorder.gradient`."""
-        return self.recorder().gradient(
-            tape, targets, sources, seeds=seeds, zeros=zeros, no_gradient=frozenset(self.no_gradient)
-        )
+        """See `teletape_engine.gradient`."""
+        declared = frozenset(self.no_gradient)
+        return gradient(self.recorder(), tape, targets, sources, seeds=seeds, zeros=zeros, no_gradient=declared)
 
     def declare_no_gradient(self, op_type: str) -> None:
         """Ops of that type have no gradient from now on, for every tape asked from now on."""

@@ -10,10 +10,12 @@ import numpy as np
 from teletape_engine.arrays import backend
 from teletape_engine.attrs import Attrs
 from teletape_engine.backward import Presence, densify
+from teletape_engine.executor import Executor, Memory
+from teletape_engine.gradient import gradient
 from teletape_engine.graph import Literal, Tape, new_uid
 from teletape_engine.op import Bound, Kind, Op, Sample, Slices
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Spec
-from teletape_engine.tape import Executor, Memory, Recorder, SlicesValue
+from teletape_engine.tape import Recorder, SlicesValue
 
 
 class LawError(AssertionError):
@@ -52,7 +54,7 @@ class Case:
             given = [context.value(one) for one in (self.inputs if inputs is None else inputs)]
             context.watch(tape, [one for one in given if one.uid is not None])
             result = context.apply(self.op, given, self.attrs)
-            found = context.gradient(tape, [result], [given[i] for i in self.free()], seeds=[context.value(ct)])
+            found = gradient(context, tape, [result], [given[i] for i in self.free()], seeds=[context.value(ct)])
         out: list[Any] = [None] * len(given)
         for i, one in zip(self.free(), found, strict=True):
             out[i] = dense(one)

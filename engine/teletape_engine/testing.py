@@ -24,6 +24,7 @@ import numpy as np
 from teletape_engine.attrs import plain
 from teletape_engine.cases import Case, Context, LawError, Shapes, dense, drawn, replaced, spec_of
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
+from teletape_engine.gradient import gradient
 from teletape_engine.graph import Tape
 from teletape_engine.op import Gradient, Kind, Op, Sample, needs, trace_spec
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Number, Spec
@@ -327,11 +328,11 @@ def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) ->
         context.open(inner)
         context.watch(inner, arrays)
         result = context.apply(case.op, given[:-1], case.attrs)
-        (first,) = context.gradient(inner, [result], [given[i]], seeds=[given[-1]])
+        (first,) = gradient(context, inner, [result], [given[i]], seeds=[given[-1]])
         seed = context.value(u)
         if isinstance(first, SlicesValue):  # ⟨u, dense⟩ = ⟨u at the indices, values⟩
             first, seed = first.values, context.value(u[first.indices.array])
-        found = iter(context.gradient(outer, [first], arrays, seeds=[seed]))
+        found = iter(gradient(context, outer, [first], arrays, seeds=[seed]))
     return [dense(next(found)) if one.uid is not None else None for one in given]
 
 
@@ -348,7 +349,7 @@ def _structure(context: Any, case: Case, order: int) -> list[list[str]]:
         found: list[list[str]] = []
         for tape in reversed(tapes):
             try:
-                cts = context.gradient(tape, targets, arrays)
+                cts = gradient(context, tape, targets, arrays)
             except NoGradientRegisteredError:
                 return [*found, ["unregistered"]]
             found.append([_described(ct) for ct in cts])

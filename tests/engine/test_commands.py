@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from teletape_engine import commands
-from teletape_engine.commands import COMMANDS, Call, Command, make, mentions, outputs
+from teletape_engine.commands import COMMANDS, Call, Command, mentions, outputs
 from teletape_engine.errors import BadCommandError
+from teletape_engine.fields import fields, make
 from teletape_engine.graph import Literal
 
 TENSOR = np.ones(2, np.float32)
@@ -84,7 +84,7 @@ def test_the_tables_here_cover_the_vocabulary():
 def test_a_command_from_its_fields(verb):
     made = make(verb, WHOLE[verb])
     assert isinstance(made, COMMANDS[verb])
-    assert commands.fields(verb) == tuple(WHOLE[verb])
+    assert fields(verb) == tuple(WHOLE[verb])
     for name, given in WHOLE[verb].items():
         found = getattr(made, name)
         assert found is given or found == (tuple(given) if isinstance(given, list) else given)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from driving import X, failing, run, value, watched
 
+from teletape_engine.answers import Fetched, Kinds
 from teletape_engine.commands import (
     Assign,
     Batch,
@@ -30,7 +31,9 @@ from teletape_engine.errors import (
     UnknownIdError,
 )
 from teletape_engine.graph import Literal
-from teletape_engine.session import CLIENT_BITS, Fetched, Kinds, Session
+from teletape_engine.session import Session
+from teletape_engine.state import CLIENT_BITS
+from teletape_engine.verbs import VERBS
 
 
 # ---------------------------------------------------------------------------------------------------------------- ids
@@ -61,7 +64,7 @@ def test_a_clients_own_ids_are_known_to_be_released_without_being_kept(session):
     assert session.execute(batch).failure is None
     assert failing(session, Fetch(first)).code == "released_id"
     assert failing(session, Fetch(first + 2)).code == "unknown_id"
-    assert session._released == set()
+    assert session.released == set()
 
 
 def test_releases_die_at_their_last_mention(session):
@@ -185,20 +188,20 @@ def test_without_poison_the_ids_stay_free(session):
 
 
 def test_a_defect_inside_an_op_ends_the_batch_and_not_the_session(session, monkeypatch):
-    def broken(command):
+    def broken(state, command):
         raise RuntimeError("a defect")
 
-    monkeypatch.setitem(session._do, Part, broken)
+    monkeypatch.setitem(VERBS, Part, broken)
     failure = failing(session, Part("a", "values", "b"))
     assert (failure.code, "RuntimeError: a defect" in failure.message) == ("internal", True)
     run(session, Put("x", X))
 
 
 def test_memory_that_the_machine_does_not_have(session, monkeypatch):
-    def exhausted(command):
+    def exhausted(state, command):
         raise MemoryError("Unable to allocate 8 EiB")
 
-    monkeypatch.setitem(session._do, Gradient, exhausted)
+    monkeypatch.setitem(VERBS, Gradient, exhausted)
     failure = failing(session, Gradient("t", (), (), ()))
     assert (failure.code, "8 EiB" in failure.message) == ("resource_exhausted", True)
 

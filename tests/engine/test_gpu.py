@@ -6,10 +6,12 @@ import pytest
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.cases import Case, drawn, is_array
+from teletape_engine.executor import Executor, Memory
+from teletape_engine.gradient import gradient
 from teletape_engine.graph import Literal, Tape
 from teletape_engine.op import CATALOGUE
 from teletape_engine.spec import DTYPES
-from teletape_engine.tape import Executor, Memory, SlicesValue
+from teletape_engine.tape import SlicesValue
 
 
 def numbers(context, one):
@@ -31,7 +33,7 @@ def answers(device, op, case):
         found = [context.backend.get(result.array)]
         if result.spec.differentiable and op.registered:
             ct = context.constant(drawn(found[0], seed=0))
-            found += [numbers(context, one) for one in context.gradient(tape, [result], arrays, seeds=[ct])]
+            found += [numbers(context, one) for one in gradient(context, tape, [result], arrays, seeds=[ct])]
     return found
 
 

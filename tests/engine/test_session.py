@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from driving import X, failing, run, value, watched
 
+from teletape_engine.answers import Fetched, Made, SlicesArrays
 from teletape_engine.commands import (
     COMMANDS,
     Assign,
@@ -24,12 +25,12 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.graph import Literal
-from teletape_engine.session import Fetched, Made, SlicesArrays
+from teletape_engine.verbs import VERBS
 
 
 # ------------------------------------------------------------------------------------------------ every command, right
-def test_every_command_of_the_vocabulary_is_executed(session):
-    assert set(session._do) == set(COMMANDS.values())
+def test_every_command_of_the_vocabulary_is_executed():
+    assert set(VERBS) == set(COMMANDS.values())
 
 
 def test_put_and_fetch_give_the_same_bytes(session):

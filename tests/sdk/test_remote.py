@@ -185,7 +185,7 @@ def test_another_catalogue_is_told_and_a_wrong_prediction_refused(caplog, monkey
             y = x * x
         tf.sync()
         (tape_on_server,) = [one["id"] for one in loopback.session.listing("tape")]
-        loopback.session._names[tape_on_server].tape.clear()  # as a server whose `mul` has no gradient
+        loopback.session.names[tape_on_server].tape.clear()  # as a server whose `mul` has no gradient
         found = tape.gradient(y, x)
         with pytest.raises(
             tf.errors.OpError, match=r"has the structure \['none'\], predicted was \['dense'\]"
@@ -259,7 +259,7 @@ def test_everything_is_released_in_the_end(remote, loopback):
         program()
     gc.collect()
     tf.sync()
-    assert loopback.session._names == {}
+    assert loopback.session.names == {}
 
 
 def test_a_tensor_of_another_session_is_told_apart(remote):

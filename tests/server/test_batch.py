@@ -13,9 +13,9 @@ import pytest
 
 from serving import Program, Server, ok, problem
 from teletape import wire
+from teletape_engine.answers import Fetched
 from teletape_engine.commands import Assign, Batch, Call, Fetch, MakeVariable, Put
 from teletape_engine.graph import Literal
-from teletape_engine.session import Fetched
 
 JSON = {"Content-Type": "application/json"}
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from teletape import wire
+from teletape_engine.answers import Answer, Fetched
 from teletape_engine.commands import Batch, Call, Fetch, Put
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.graph import Literal
-from teletape_engine.session import Answer, Fetched
 from teletape_server.hosts import HostGone, Running, Start
 from teletape_server.hosts.channel import INLINE, Channel
 from teletape_server.hosts.kinds import KINDS, Request, Result, kind

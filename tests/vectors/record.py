@@ -8,9 +8,9 @@ import numpy as np
 
 from teletape import wire
 from teletape_engine import commands
+from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.commands import Batch, Call
 from teletape_engine.graph import Literal
-from teletape_engine.session import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.spec import DTYPES, Spec
 
 HERE = Path(__file__).parent

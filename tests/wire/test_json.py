@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from teletape import wire
+from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.commands import Batch, Call, Fetch, Gradient, MakeVariable, Put
 from teletape_engine.errors import BadCommandError
 from teletape_engine.graph import Literal
-from teletape_engine.session import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.spec import DTYPES, Spec
 
 

@@ -34,11 +34,11 @@ from teletape.wire.frame import (
     decode_prefix,
 )
 from teletape.wire.tensors import Array, Buffer, read
-from teletape_engine import commands
+from teletape_engine import commands, fields
+from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays
 from teletape_engine.commands import COMMANDS, Batch, Call, Command
 from teletape_engine.errors import BadCommandError
 from teletape_engine.graph import Literal
-from teletape_engine.session import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays
 from teletape_engine.spec import Spec, dtype_of
 
 _VERBS: Final = {code: verb for verb, code in CODES.items()}
@@ -223,7 +223,7 @@ def _calls(value: Any) -> Any:
     return tuple(_commands(iter(value).__next__, len(value))) if type(value) is tuple else value
 
 
-#: How a field's msgpack form becomes what `commands.make` takes; fields not named here are taken as they are.
+#: How a field's msgpack form becomes what `fields.make` takes; fields not named here are taken as they are.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "Input": _input,
     "Tensor | Literal": _input,
@@ -249,7 +249,7 @@ def _other(row: tuple[Any, ...]) -> Command:
     given = {
         name: value if read is None else read(value) for (name, read), value in zip(known_fields, row[1:], strict=False)
     }
-    return commands.make(verb, given)
+    return fields.make(verb, given)
 
 
 def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answer, Served]:

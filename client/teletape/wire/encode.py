@@ -33,11 +33,11 @@ from teletape.wire.frame import (
     Served,
 )
 from teletape.wire.tensors import NAMES, Table, aligned, padded
-from teletape_engine import commands
+from teletape_engine import fields
+from teletape_engine.answers import Answer, Kinds, Made, Result, SlicesArrays
 from teletape_engine.commands import COMMANDS, Batch, Call, Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.graph import Literal
-from teletape_engine.session import Answer, Kinds, Made, Result, SlicesArrays
 from teletape_engine.spec import Spec
 
 _NOTHING: Final = Served()
@@ -105,7 +105,7 @@ class _Writer:
 
 def _positional(command: Command) -> list[Any]:
     verb = command.verb
-    out = [CODES[verb], *[getattr(command, name) for name in commands.fields(verb)]]
+    out = [CODES[verb], *[getattr(command, name) for name in fields.fields(verb)]]
     for default in reversed(_DEFAULTS[verb]):
         if default is dataclasses.MISSING or out[-1] != default:
             break

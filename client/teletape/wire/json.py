@@ -19,11 +19,11 @@ from teletape.wire.errors import MalformedJsonError
 from teletape.wire.frame import Served
 from teletape.wire.tensor_json import NOT_FINITE, tensor_from_json, tensor_to_json, worded
 from teletape.wire.tensors import NAMES
-from teletape_engine import commands
+from teletape_engine import fields
+from teletape_engine.answers import Answer, Fetched, Kinds, Result, SlicesArrays
 from teletape_engine.commands import COMMANDS, Batch, Command
 from teletape_engine.errors import BadCommandError
 from teletape_engine.graph import Literal
-from teletape_engine.session import Answer, Fetched, Kinds, Result, SlicesArrays
 from teletape_engine.spec import Spec
 
 JSON_TYPE: Final = "application/json"
@@ -171,9 +171,9 @@ def _command_from(given: Any) -> Command:
     if not isinstance(given, dict) or not isinstance(given.get("do"), str):
         raise BadCommandError(f'a command is an object with its name under "do", found {given!r:.60}')
     verb = given["do"]
-    commands.fields(verb)
+    fields.fields(verb)
     forms = _FIELDS[verb]
-    return commands.make(
+    return fields.make(
         verb,
         {name: forms[name][0][0](value) if name in forms else value for name, value in given.items() if name != "do"},
     )

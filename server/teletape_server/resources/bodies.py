@@ -13,9 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from teletape import wire
 from teletape.wire.tensors import MAX_DIMS, raw
+from teletape_engine.answers import Answer, Fetched, SlicesArrays
 from teletape_engine.commands import Batch, Command, Fetch, Id
 from teletape_engine.errors import BadCommandError, InvalidArgumentError, TeletapeError, UnknownIdError, tree
-from teletape_engine.session import Answer, Fetched, Session, SlicesArrays
+from teletape_engine.session import Session
 from teletape_engine.spec import BOOL, dtype_of
 from teletape_server.hosts.kinds import Request, Result, json_result
 from teletape_server.resources.models import GENERATED

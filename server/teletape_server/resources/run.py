@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from teletape import wire
+from teletape_engine.answers import Fetched, Kinds
 from teletape_engine.commands import Gradient, Id
-from teletape_engine.session import Fetched, Kinds, Session
+from teletape_engine.session import Session
 from teletape_server.hosts.kinds import Request, Result, json_result, kind
 from teletape_server.resources import models
 from teletape_server.resources.bodies import commands_of, execute, ids_of, read, shown

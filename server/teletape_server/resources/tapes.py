@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from teletape_engine.answers import Kinds
 from teletape_engine.commands import Command, ContextSwitch, Gradient, Id, TapeOpen, TapePause, TapeReset, TapeResume
 from teletape_engine.commands import TapeWatch as WatchCommand
 from teletape_engine.errors import TapeConsumedError, TapeStateError
-from teletape_engine.session import Kinds, Session
+from teletape_engine.session import Session
 from teletape_server.hosts.kinds import Request, Result, json_result, kind
 from teletape_server.resources import models
 from teletape_server.resources.bodies import (
