@@ -40,8 +40,9 @@ serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, 
 test: $(INSTALLED) ## run every test
 	$(MODULE) pytest $(ARGS)
 
-bench: $(INSTALLED) ## measure the cost of an op and of a round trip
+bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacobian
 	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)
+	$(BIN)/python benchmarks/jacobian.py $(ARGS)
 
 openapi: $(INSTALLED) ## export openapi/openapi.json
 	$(MODULE) teletape_server.export $(ARGS)

@@ -60,6 +60,16 @@ def without_gpu() -> str | None:
 OBSTACLES: dict[str, Callable[[], str | None]] = {"browser": without_browser, "gpu": without_gpu}
 
 
+@pytest.fixture(autouse=True)
+def program_session() -> Iterator[None]:
+    """Each test leaves the program connected as it found it: tensors that a module made at import stay usable."""
+    from teletape import sessions
+
+    before = sessions._current
+    yield
+    sessions._current = before
+
+
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
     """The address of a server without keys, with the settings that a user gets; tests share it."""

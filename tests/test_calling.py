@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.session import LocalSession, current, use
+from teletape.sessions import LocalSession, current, use
 
 
 def test_constant_reshapes_and_fills() -> None:

@@ -57,3 +57,16 @@ def test_a_level_that_is_off_still_counts(caplog: pytest.LogCaptureFixture) -> N
         log_first_n(logging.INFO, "quiet", 1, key)
         log_first_n(logging.WARNING, "too late", 1, key)
     assert caplog.messages == []
+
+
+def test_what_numpy_warns_of_inside_an_op_is_not_said() -> None:
+    done = run(
+        "import numpy as np, teletape as tf\n"
+        "x = tf.Variable([0.0, -1.0])\n"
+        "with tf.GradientTape() as tape:\n"
+        "    y = tf.sqrt(x) / 0.0 + tf.math.log(x)\n"
+        "print(y.numpy(), tape.gradient(y, x).numpy(), tf.exp(1000.0).numpy())\n"
+        "np.log(np.zeros(1))\n"
+    )
+    assert done.stdout == "[nan nan] [inf nan] inf\n"
+    assert done.stderr.count("RuntimeWarning") == 1  # the program's own

@@ -11,6 +11,7 @@ from types import ModuleType as _Module
 from typing import Any as _Any
 
 from teletape import data, debugging, dtypes, errors, keras, nest, random
+from teletape.asked import UnconnectedGradients
 from teletape.calling import constant, convert_to_tensor
 from teletape.dtypes import (
     DType,
@@ -34,16 +35,18 @@ from teletape.dtypes import (
     uint32,
     uint64,
 )
+from teletape.gradients import RegisterGradient, custom_gradient, grad_pass_through, recompute_grad
 from teletape.logs import get_logger
 from teletape.module import Module
 from teletape.names import name_scope
-from teletape.session import connect, current
+from teletape.polymorphic import function, init_scope
+from teletape.sessions import connect, current
+from teletape.sessions import within as _within
 from teletape.shape import TensorShape
 from teletape.slices import IndexedSlices
 from teletape.surface import surface as _surface
-from teletape.tape import GradientTape, UnconnectedGradients
+from teletape.tape import GradientTape
 from teletape.tensor import Tensor
-from teletape.tracing import function
 from teletape.variable import Variable
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
+    "RegisterGradient",
     "Tensor",
     "TensorShape",
     "UnconnectedGradients",
@@ -63,6 +67,7 @@ __all__ = [
     "connect",
     "constant",
     "convert_to_tensor",
+    "custom_gradient",
     "data",
     "debugging",
     "double",
@@ -74,7 +79,10 @@ __all__ = [
     "float64",
     "function",
     "get_logger",
+    "grad_pass_through",
     "half",
+    "init_scope",
+    "inside_function",
     "int8",
     "int16",
     "int32",
@@ -85,6 +93,7 @@ __all__ = [
     "newaxis",
     "no_gradient",
     "random",
+    "recompute_grad",
     "session",
     "string",
     "sync",
@@ -125,8 +134,13 @@ def session() -> _Any:
 
 
 def executing_eagerly() -> _builtins.bool:
-    """True: every op means what TensorFlow's eager one does."""
-    return True
+    """Whether ops run, or are recorded for the server, one by one: everywhere but where a tf.function is traced."""
+    return not current().tracing
+
+
+def inside_function() -> _builtins.bool:
+    """Whether a tf.function is being traced, also in an `init_scope` there."""
+    return _within() > 0
 
 
 def _namespace(path: str) -> _Module:

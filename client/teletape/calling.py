@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
-from teletape import dtypes, session
+from teletape import dtypes, sessions
 from teletape.convert import fits, host_array, wrapped
 from teletape.dtypes import DType
+from teletape.places import Where, line_of
 from teletape.shape import TensorShape
 from teletape.slices import IndexedSlices
 from teletape.tensor import EagerTensor, TensorLike
-from teletape_engine.attrs import NO_ATTRS
+from teletape_engine.attrs import NO_ATTRS, Attrs
 from teletape_engine.graph import Literal
 from teletape_engine.op import CATALOGUE, Op
 from teletape_engine.spec import DIFFERENTIABLE, INTEGER
@@ -53,7 +56,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
                 f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from {value}) has "
                 f"{array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
             )
-    owner = session.current()
+    owner = sessions.current()
     return EagerTensor(owner.constant(array), owner)
 
 
@@ -136,12 +139,41 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> EagerTensor:
         InvalidArgumentError: The op does not take such inputs.
         TypeError: A number that the tensor's dtype cannot hold.
     """
-    owner = session.current()
+    try:
+        frame = _frame(2)  # mostly the program's: between it and this is the function that TensorFlow has for the op
+    except ValueError:  # called from the outermost frame
+        frame = _frame(1)
+    code = frame.f_code
+    where = (code, frame.f_lasti) if code is _latest else _line(frame)
+    owner = sessions.current()
     canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
     inputs = [arg._v if arg.__class__ is EagerTensor and arg._session is owner else None for arg in args]
     if None in inputs:
         inputs = operands(op, args)
-    return EagerTensor(owner.recorder().apply(op, inputs, canonical), owner)
+        if owner.numbers:
+            return took(op, inputs, canonical, where)
+    return EagerTensor(owner.recorder().apply(op, inputs, canonical, where), owner)
+
+
+_frame: Final = sys._getframe
+_latest: CodeType | None = None  # the program's code that has called a function last
+
+
+def _line(frame: FrameType) -> Where:
+    global _latest
+    found = line_of(frame)
+    if found[0] is frame.f_code:
+        _latest = found[0]
+    return found
+
+
+def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> EagerTensor:
+    """Runs `op`, and notes whether a Python number among the inputs is one that the program has read before."""
+    owner = sessions.current()
+    recorder = owner.recorder()
+    result = recorder.apply(op, inputs, attrs, where)
+    recorder.took_numbers(inputs, result.uid)
+    return EagerTensor(result, owner)
 
 
 def operands(op: Op, args: Sequence[Any]) -> list[Any]:

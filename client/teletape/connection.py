@@ -41,6 +41,18 @@ class Connection:
         response = self._retried(lambda: self._client.request(method, path, json=body), path)
         return response.json() if response.content else None
 
+    def look(self, path: str) -> Any:
+        """A JSON answer that is worth one try, and is not counted; None: there was none."""
+        try:
+            response = self._client.get(path, timeout=1.0)
+            return response.json() if response.status_code == 200 else None
+        except (httpx.HTTPError, ValueError):
+            return None
+
+    def text(self, path: str, query: list[tuple[str, Any]]) -> str:
+        """The text that a GET is answered with."""
+        return self._retried(lambda: self._client.request("GET", path, params=query), path).text
+
     def frame(self, path: str, buffers: list[Any], length: int, content_type: str) -> bytearray:
         """Sends buffers as one body, without joining them, and receives the answer's bytes.
 
@@ -90,7 +102,7 @@ class Connection:
                         "out the address to compute inside this process"
                     ) from None
             else:
-                if response.status_code == 202:  # it runs still: asking again joins it
+                if response.status_code == 202 and "Retry-After" in response.headers:  # asking again joins it
                     wait, deadline = _retry_after(response, wait), time.monotonic() + _PATIENCE
                 elif response.status_code not in _RETRIED or time.monotonic() + wait > deadline:
                     self.requests += 1

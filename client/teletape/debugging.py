@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from teletape import dtypes
+from teletape import dtypes, sessions
 from teletape.calling import call, convert_to_tensor
+from teletape.checking import check_gradients
 from teletape.convert import HostArray
 from teletape.shape import as_shape
 from teletape.shapes import identity
@@ -35,6 +36,7 @@ __all__ = [
     "assert_rank",
     "assert_rank_at_least",
     "assert_type",
+    "check_gradients",
     "check_numerics",
 ]
 
@@ -51,6 +53,8 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerT
         raise InvalidArgumentError(
             f"Value for attr 'T' of {given.dtype.name} is not in the list of allowed values: {takes}"
         )
+    if sessions.current().tracing:
+        return call(CATALOGUE["check_numerics"], (given,), message=message)
     if not bool(_all(call(CATALOGUE["isfinite"], (given,)))):
         found = [
             told for op, told in (("isinf", "Inf"), ("isnan", "NaN")) if not bool(_none(call(CATALOGUE[op], (given,))))
@@ -65,6 +69,19 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> EagerTen
     return check_numerics(x, message)
 
 
+def _holds(condition: EagerTensor, failed: str) -> bool:
+    """Whether it is true. While a function is traced that is checked when it runs, and then the error is `failed`."""
+    if sessions.current().tracing:
+        call(CATALOGUE["ensure"], (condition,), message=failed)
+        return True
+    return bool(condition)
+
+
+def _failed(message: str | None, condition: str, begin: str = "Condition ") -> str:
+    """TensorFlow's text for an assertion in a graph, without the values."""
+    return "assertion failed: " + " ".join(f"[{one}]" for one in (message, begin + condition) if one)
+
+
 def _all(tensor: EagerTensor) -> EagerTensor:
     return call(CATALOGUE["reduce_all"], (tensor,))
 
@@ -75,9 +92,18 @@ def _none(tensor: EagerTensor) -> EagerTensor:
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
     """Raises InvalidArgumentError with `data`, a list of tensors or values, unless `condition` is true."""
-    if not bool(convert_to_tensor(condition)):
-        shown = "\n".join(str(one.numpy() if isinstance(one, TensorLike) else one) for one in data)
-        raise InvalidArgumentError(f"Expected '{condition}' to be true. Summarized data: {shown}")
+    if not _holds(convert_to_tensor(condition), f"assertion failed: {list(data)}"):
+        shown = "\n".join(_summary(convert_to_tensor(one), 3 if summarize is None else summarize) for one in data)
+        raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+
+
+def _summary(tensor: Tensor, count: int) -> str:
+    """The first elements (all of them for a negative count) with commas between, and dots where more follow."""
+    if not tensor.shape.rank:
+        return str(tensor.numpy()) if count else ""
+    flat = tensor.numpy().reshape(-1)
+    first = [str(one) for one in (flat if count < 0 else flat[:count])]
+    return ", ".join(first if len(first) == flat.size else [*first, "..."])
 
 
 def _both(x: Any, y: Any) -> tuple[Any, Any]:
@@ -91,7 +117,7 @@ def _comparison(python: Callable[[Any, Any], Any], sign: str, doc: str) -> Calla
     ) -> None:
         first, second = _both(x, y)
         holds = python(first, second)
-        if not bool(_all(holds)):
+        if not _holds(_all(holds), _failed(message, f"x {sign} y did not hold element-wise:")):
             raise InvalidArgumentError(_told(first, second, holds.numpy(), sign, message, summarize or 3))
 
     check.__doc__ = (
@@ -127,7 +153,7 @@ assert_greater_equal = _comparison(operator.ge, ">=", "Raises InvalidArgumentErr
 def _sign(python: Callable[[Any, Any], Any], sign: str, doc: str) -> Callable[..., None]:
     def check(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
         given = convert_to_tensor(x)
-        if not bool(_all(python(given, 0))):
+        if not _holds(_all(python(given, 0)), _failed(message, f"x {sign} 0 did not hold element-wise:")):
             shown = (
                 given.numpy() if not given.ndim else [str(one) for one in given.numpy().reshape(-1)[: summarize or 3]]
             )
@@ -174,7 +200,8 @@ def assert_near(
         else 10 * _HALF_EPS[real.name]
     )
     relative, absolute = (eps if one is None else one for one in (rtol, atol))
-    if not bool(_all(abs(first - second) <= absolute + relative * abs(second))):
+    near = _all(abs(first - second) <= absolute + relative * abs(second))
+    if not _holds(near, _failed(message, f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}", "")):
         begin = f"{message}\n" if message else ""
         raise InvalidArgumentError(
             f"{begin}x and y not equal to tolerance rtol = {relative}, atol = {absolute}\n"

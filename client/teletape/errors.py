@@ -2,6 +2,8 @@
 
 TeletapeError                  (the engine's tree, teletape_engine.errors)
 ├─ ConnectionFailed            no answer from the server
+├─ OutOfRangeError             a loop over no elements, or past the last of them
+├─ UnknownError                a function of the program's own, run as an op, has failed
 ├─ AuthenticationError         unauthenticated
 ├─ SessionEndedError           session_ended: it is gone, with the reason; connect again
 └─ RequestError                any other refusal; `code` and `status` say which
@@ -12,8 +14,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from teletape_engine.differences import Report
 from teletape_engine.errors import (
     CancelledError,
+    DeadlineExceededError,
     InvalidArgumentError,
     PoisonedError,
     ResourceExhaustedError,
@@ -29,6 +33,18 @@ class ConnectionFailed(TeletapeError, OSError):
     """No answer from the server."""
 
     code = "connection_failed"
+
+
+class OutOfRangeError(TeletapeError):
+    """A loop over no elements that has nothing to begin with, or past the last element of one of its inputs."""
+
+    code = "out_of_range"
+
+
+class UnknownError(TeletapeError):
+    """A Python function that a program runs as an op (`tf.py_function`) has failed in a way of its own."""
+
+    code = "unknown"
 
 
 class AuthenticationError(TeletapeError):
@@ -57,6 +73,18 @@ class RequestError(TeletapeError):
         self.status = details.get("status", 0)
 
 
+class GradientMismatch(AssertionError):
+    """Automatic and numerical derivatives differ.
+
+    Attributes:
+        report: Which entry, both values, how far apart they may be.
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
 def error_of(status: int, body: bytes) -> TeletapeError:
     """A problem+json answer as an exception. What is no problem (a proxy's page) becomes a RequestError."""
     try:
@@ -80,14 +108,18 @@ __all__ = [
     "AuthenticationError",
     "CancelledError",
     "ConnectionFailed",
+    "DeadlineExceededError",
+    "GradientMismatch",
     "InvalidArgumentError",
     "OpError",
+    "OutOfRangeError",
     "PoisonedError",
     "RequestError",
     "ResourceExhaustedError",
     "SessionEndedError",
     "TeletapeError",
     "UnimplementedError",
+    "UnknownError",
     "error_for",
     "error_of",
 ]

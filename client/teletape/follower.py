@@ -17,12 +17,14 @@ from teletape_engine.backward import Presence
 from teletape_engine.executor import translated
 from teletape_engine.graph import Literal, Variable, new_uid
 from teletape_engine.op import Bound, Kind, Op, Slices
-from teletape_engine.spec import INTEGER, DType, Spec
-from teletape_engine.tape import Recorder, SlicesValue
+from teletape_engine.spec import BOOL, INTEGER, DType, Spec
+from teletape_engine.tape import Recorder, Share, SlicesValue
 
 if TYPE_CHECKING:
     from teletape.remote import RemoteSession
 
+_EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes in which this machine and the server cannot differ.
+_SMALL: Final = 16  #: Results of at most so many elements are computed here too.
 _JUDGED: Final = 1 << 20  #: Ops of a price up to so many bytes are tried here for values that they refuse.
 
 
@@ -47,7 +49,7 @@ class Handle:
         host: The numbers, if they are known here.
     """
 
-    __slots__ = ("host", "name", "spec", "uid")
+    __slots__ = ("__weakref__", "host", "name", "spec", "uid")
 
     def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
         self.spec, self.name, self.host = spec, name, host
@@ -70,11 +72,23 @@ class Follower(Recorder):
         self.session = session
         self.id = session.next_id()
         self._inside = False  # inside a rule or a composite: the server does the same by itself
+        self._decided: Iterator[int] | None = None
+        self.decides, self.outlines = False, True
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
         if bound.op.refuses:
             _judge(bound, inputs)
         return Handle(bound.spec)
+
+    def constant(self, array: HostArray) -> Handle:
+        """A constant of a program: the server has it."""
+        return Handle(Spec.of(array.shape, array.dtype), None, array)
+
+    def assign(self, variable: Variable, value: Any, mode: str = "set", *rest: Any) -> None:
+        """Inside a program: from here on its numbers are not known."""
+        before: Handle = variable.value
+        super().assign(variable, value, mode, *rest)
+        variable.value = Handle(variable.spec, before.name)
 
     def number(self, number: Literal, dtype: DType) -> Handle:
         return Handle(Spec.of((), dtype))
@@ -82,13 +96,48 @@ class Follower(Recorder):
     def full(self, spec: Spec, number: int) -> Handle:
         return Handle(spec)
 
-    def ct(self, value: Any) -> Kind:
-        return Kind.DENSE
+    def ct(self, value: Any) -> Kind | Slices:
+        return (
+            Slices(value.values.spec, value.indices.spec, value.dense) if isinstance(value, SlicesValue) else Kind.DENSE
+        )
 
     def answer(self, ct: Any, spec: Spec) -> Any:
         if isinstance(ct, Slices):
             return SlicesValue(Handle(ct.values), Handle(ct.indices), ct.dense)
         return Handle(spec)
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Handle) -> Handle:
+        return Handle(bound.spec)
+
+    @contextmanager
+    def replaying(self, decisions: Sequence[tuple[int, int]] | None) -> Iterator[None]:
+        """As `inside`, of a flow: what the server decided, as (value, times in a row); None: not known.
+
+        Without, and where nothing records, a loop is an outline; else it is followed trip by trip.
+        """
+        self.decides, self.outlines = decisions is not None, not self.recorded
+        self._decided = (value for value, times in decisions or () for _ in range(times))
+        try:
+            with self.inside():
+                yield
+        finally:
+            self.decides, self.outlines, self._decided = False, True, None
+
+    def decide(self, value: Any) -> int:
+        """As the server did."""
+        assert self._decided is not None
+        return next(self._decided)
+
+    def follows(self, inputs: Sequence[Any]) -> bool:
+        """Whether anything that records here follows one of them, or would once it is read."""
+        if self.accumulators:
+            return True
+        return any(
+            one.uid in tape.tracked
+            or (isinstance(one, Variable) and (one.uid in tape.variables or (tape.watch_accessed and one.trainable)))
+            for tape in self.tapes
+            for one in inputs
+        )
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -102,11 +151,14 @@ class Follower(Recorder):
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         if self._inside:
             return super().apply(op, inputs, attrs, where)
+        where = self.here() if where is None else where
         self._inside = True
         try:
             result = super().apply(op, inputs, attrs, where)
         finally:
             self._inside = False
+        if result.spec.dtype in _EXACT and result.spec.size <= _SMALL and result.host is None:
+            result.host = _computed(op, inputs, attrs)
         result.name = name = self.session.new_name()
         names = tuple([one if one.__class__ is Literal else one.name.id for one in inputs])
         call = commands.Call(op.name, names, (name.id,), attrs)
@@ -115,8 +167,21 @@ class Follower(Recorder):
             assert isinstance(made, Made)
             (result.spec,) = made.specs
         else:
-            self.session.emit(self, call)
+            self.session.emit(self, call, where=where)
         return result
+
+
+def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
+    """What the server will compute too, of integers and truth values known here: counting a loop asks nobody."""
+    arrays = [one.array if one.__class__ is Literal else one.host for one in inputs]
+    drawn = op.inputs[:1] == ("seed",)
+    if not arrays or any(one is None for one in arrays) or op.expand is not None or op.dynamic or drawn:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(op.call(tuple([one.spec for one in inputs]), attrs).forward(np, *arrays))
+    except Exception:  # the server will say why
+        return None
 
 
 def _judge(bound: Bound, inputs: Sequence[Any]) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from teletape import dtypes
+from teletape.axes import axes as axes_of
 from teletape.calling import call, convert_to_tensor
 from teletape.casting import cast
-from teletape.shapes import gather
+from teletape.random import uniform
+from teletape.shapes import gather, squeeze
 from teletape.tensor import EagerTensor, TensorLike
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
 
 __all__ = [
+    "batch_normalization",
+    "dropout",
     "embedding_lookup",
     "leaky_relu",
     "log_softmax",
+    "moments",
     "sigmoid_cross_entropy_with_logits",
     "softmax",
     "softmax_cross_entropy_with_logits",
@@ -90,8 +95,67 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Ea
     return call(CATALOGUE["leaky_relu"], (tensor,), alpha=alpha)
 
 
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[EagerTensor, EagerTensor]:
+    """Mean and variance over `axes`; `shift` has no effect. 16-bit floats are computed in float32."""
+    given = convert_to_tensor(x)
+    tensor = cast(given, dtypes.float32) if given.dtype in (dtypes.float16, dtypes.bfloat16) else given
+    over = axes_of(axes)
+    mean = call(CATALOGUE["reduce_mean"], (tensor,), axis=over, keepdims=True)
+    squares = call(CATALOGUE["squared_difference"], (tensor, call(CATALOGUE["stop_gradient"], (mean,))))
+    variance = call(CATALOGUE["reduce_mean"], (squares,), axis=over, keepdims=True)
+    if not keepdims:
+        mean, variance = squeeze(mean, over), squeeze(variance, over)
+    return cast(mean, given.dtype), cast(variance, given.dtype)
+
+
+def batch_normalization(
+    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
+) -> EagerTensor:
+    """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; None for no scale or no offset."""
+    tensor = convert_to_tensor(x)
+    factor = call(CATALOGUE["rsqrt"], (convert_to_tensor(variance) + variance_epsilon,))
+    if scale is not None:
+        factor = factor * scale
+    moved: Any = -mean * factor if offset is None else offset - mean * factor
+    result: EagerTensor = tensor * cast(factor, tensor.dtype) + cast(moved, tensor.dtype)
+    return result
+
+
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> EagerTensor:
+    """Zeros with probability `rate`, and what stays scaled by 1 / (1 - rate); one draw an element of `noise_shape`.
+
+    Raises:
+        ValueError: `x` holds no floating numbers; a rate outside [0, 1).
+    """
+    tensor = convert_to_tensor(x)
+    if not tensor.dtype.is_floating:
+        raise ValueError(
+            f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={tensor.dtype}"
+        )
+    number = float(rate)
+    if not 0 <= number < 1:
+        raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
+    if number == 0:
+        return tensor
+    shape = (
+        tensor.shape
+        if noise_shape is None
+        else [
+            length if wanted is None else wanted
+            for wanted, length in zip(noise_shape, tensor.shape.as_list(), strict=True)
+        ]
+    )
+    keep = call(CATALOGUE["greater_equal"], (uniform(shape, seed=seed, dtype=tensor.dtype), number))
+    scaled = tensor * (1.0 / (1.0 - number))
+    return call(CATALOGUE["where"], (keep, scaled, call(CATALOGUE["zeros_like"], (scaled,))))
+
+
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> EagerTensor:
     """Rows of `params` at `ids`; the gradient of a variable is IndexedSlices."""
     if max_norm is not None:
         raise InvalidArgumentError("embedding_lookup: max_norm is not offered; clip the looked-up rows instead")
+    if isinstance(params, list | tuple) and len(params) == 1:  # TensorFlow's lists of shards, of which one is common
+        (params,) = params
     return gather(params, ids)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
-from teletape import session
-from teletape.calling import as_tensor, call, constant, convert_to_tensor, operand
+from teletape import sessions
+from teletape.calling import as_tensor, call, constant, convert_to_tensor, operand, took
 from teletape.convert import fits
+from teletape.places import Where, line_of
 from teletape.shapes import boolean_mask
 from teletape.slices import IndexedSlices
 from teletape.tensor import EagerTensor, Tensor, TensorLike
@@ -32,7 +35,10 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
     theirs_first = f"__r{python}__"
 
     def operate(self: Any, other: Any) -> Any:
-        owner = session.current()
+        frame = _frame(1)  # `places.caller` written out: a call costs as much as all of this
+        code = frame.f_code
+        where = (code, frame.f_lasti) if code is _latest else _line(frame)
+        owner = sessions.current()
         mine = self._v if self.__class__ is EagerTensor and self._session is owner else self._operand()
         kind = other.__class__
         if kind is float or kind is int:
@@ -40,11 +46,13 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
             if dtype in DIFFERENTIABLE or (kind is int and not division and fits(other, dtype)):
                 number = Literal(other)
                 pair = (number, mine) if reflected else (mine, number)
-                return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
+                if owner.numbers:
+                    return took(op, pair, attrs, where)
+                return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
         elif kind is EagerTensor and other._session is owner:
             theirs = other._v
             if not division or (mine.spec.dtype is theirs.spec.dtype and mine.spec.dtype in NUMERIC):
-                return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs), owner)
+                return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs, where), owner)
         if isinstance(other, IndexedSlices):
             other = as_tensor(other)
         if isinstance(other, TensorLike):
@@ -56,9 +64,21 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
             return truediv(self, other)
         given = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
         pair = (given, mine) if reflected else (mine, given)
-        return EagerTensor(owner.recorder().apply(op, pair, attrs), owner)
+        return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
 
     return operate
+
+
+_frame: Final = sys._getframe
+_latest: CodeType | None = None  # the program's code that has used an operator last
+
+
+def _line(frame: FrameType) -> Where:
+    global _latest
+    found = line_of(frame)
+    if found[0] is frame.f_code:
+        _latest = found[0]
+    return found
 
 
 def _converts(other: Any) -> bool:

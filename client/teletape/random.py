@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import threading
+from functools import partial
 from typing import Any, Final
 
-from teletape import dtypes
+from teletape import dtypes, sessions
 from teletape.axes import lengths
 from teletape.calling import call, convert_to_tensor
 from teletape.tensor import EagerTensor
+from teletape.tracing import TracingSession
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
 
@@ -40,16 +42,18 @@ class _State:
 _state = _State()
 
 
-def next_draw(seed: int | None = None) -> tuple[int, int]:
+def next_draw(seed: int | None = None) -> tuple[Any, Any]:
     """The key and counter of the program's next draw, which `set_seed` makes repeatable.
 
     Args:
         seed: Of the op: draws with one have a key and count of their own.
 
     Returns:
-        Two int32 numbers, not negative: the inputs of the engine's random ops.
+        Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced two tensors,
+        which each of its calls gives its own numbers.
     """
-    return _state.next(seed)
+    owner = sessions.current()
+    return owner.draw(partial(next_draw, seed)) if isinstance(owner, TracingSession) else _state.next(seed)
 
 
 def set_seed(seed: int) -> None:

@@ -12,35 +12,48 @@ import itertools
 import os
 import queue
 import secrets
-import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from types import CodeType
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from teletape import logs, wire
+import numpy as np
+
+from teletape import logs, passes, waiting, wire
 from teletape.connection import Connection
 from teletape.convert import HostArray
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
+from teletape.flows import Programs
 from teletape.follower import Follower, Handle, Name, id_of
-from teletape.session import Session
+from teletape.places import Where, caller, place, told
+from teletape.sessions import Session
 from teletape_engine import commands, describe
-from teletape_engine.answers import Answer, Fetched, Result, SlicesArrays
+from teletape_engine.answers import Answer, Fetched, Result, SlicesArrays, Told
+from teletape_engine.backward import Stop
 from teletape_engine.commands import Batch, Command, Id
+from teletape_engine.custom import ProgramGradient, record_custom
+from teletape_engine.differences import Report, Settings
+from teletape_engine.errors import TapeStateError
+from teletape_engine.explain import without_numbers
+from teletape_engine.explanation import Explanation
+from teletape_engine.footprint import Footprint, ends
+from teletape_engine.forward import Accumulator
+from teletape_engine.gradient import Answers, asking
 from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.program import Program
+from teletape_engine.reasons import Outcome
+from teletape_engine.rerun import CONSUMED
+from teletape_engine.scatter import change_of, check_places
 from teletape_engine.spec import Spec
-from teletape_engine.tape import SlicesValue, kind_of
+from teletape_engine.tape import Recorder, SlicesValue, kind_of
 
 _MOST_COMMANDS: Final = 8192  #: A buffer of so many commands leaves without being asked.
 _MOST_BYTES: Final = 64 << 20  #: Or one with so many bytes of tensors.
 _FULL: Final = 512  #: At a step's end, a buffer of so many commands leaves if nothing is in flight.
 _REMEMBERED: Final = 1024  #: Constants of so many bytes are kept here too, so that reading them asks nobody.
 _EXIT_PATIENCE: Final = 10.0  #: Seconds that the last batch gets when the program ends.
-
-Where: TypeAlias = tuple[CodeType, int] | None
 
 
 @dataclass(slots=True)
@@ -115,9 +128,9 @@ class RemoteSession(Session):
         self._seq: int = attached["seq"]
         self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
         self.lazy = lazy
+        self._programs = Programs()
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._thread = threading.local()
         self._buffer: list[Command] = []
         self._wheres: list[Where] = []
         self._nbytes = 0
@@ -127,7 +140,7 @@ class RemoteSession(Session):
         self._sender = _Sender()
         self._poisoned: dict[Id, TeletapeError] = {}
         self._failure: TeletapeError | None = None
-        self._where = os.environ.get("TELETAPE_WHERE", "1") != "0"
+        self._where = told()
         self._reads: Counter[str] = Counter()
         self.batches = 0
         atexit.register(self._at_exit)
@@ -153,17 +166,23 @@ class RemoteSession(Session):
         try:
             return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
         except AttributeError:
-            self._thread.recorder = made = Follower(self)
+            self._thread.recorder = made = self._new_recorder()
             return made
 
-    def emit(self, recorder: Follower, command: Command, nbytes: int = 0) -> None:
+    def _new_recorder(self) -> Follower:
+        made = Follower(self)
+        made.locate, made.departures = caller if self._where else None, self.departures
+        self.trails.append(made.trail)
+        return made
+
+    def emit(self, recorder: Follower, command: Command, nbytes: int = 0, where: Where = None) -> None:
         """Writes down one command; the buffer leaves when it has grown too large, or at once without laziness."""
         self._check_open()
         with self._lock:
             if self._poisoned and (cause := self._poison_in(command)) is not None:
                 self._poison(command, cause)
                 return
-            self._record(recorder, command)
+            self._record(recorder, command, where)
             self._nbytes += nbytes
             if not self.lazy:
                 self.sync()
@@ -171,11 +190,11 @@ class RemoteSession(Session):
                 self._land()
                 self._seal()
 
-    def _record(self, recorder: Follower, command: Command) -> None:
+    def _record(self, recorder: Follower, command: Command, where: Where = None) -> None:
         if self._context is not recorder:
             self._context = recorder
             self._append(commands.ContextSwitch(recorder.id), None)
-        self._append(command, _caller() if self._where else None)
+        self._append(command, (caller() if where is None else where) if self._where else None)
 
     def _append(self, command: Command, where: Where) -> None:
         self._buffer.append(command)
@@ -196,19 +215,50 @@ class RemoteSession(Session):
         if array.dtype == object:  # strings never leave the program
             return Handle(spec, None, array)
         name = self.new_name()
-        self.emit(self.recorder(), commands.Put(name.id, array), array.nbytes)
-        return Handle(spec, name, array if array.nbytes <= _REMEMBERED else None)
+        recorder = self.recorder()
+        self.emit(recorder, commands.Put(name.id, array), array.nbytes)
+        handle = Handle(spec, name, array if array.nbytes <= _REMEMBERED else None)
+        recorder.arrived(handle, array)
+        return handle
 
     def variable(self, value: Any, *, trainable: bool, name: str) -> Variable:
+        if value.spec.dtype == object:  # strings never leave the program
+            return Variable(Handle(value.spec, None, value.host), trainable=trainable, name=name)
         made = self.new_name()
         self.emit(self.recorder(), commands.MakeVariable(made.id, value.name.id, trainable, name))
-        return Variable(Handle(value.spec, made, value.host), trainable=trainable, name=name)
+        variable = Variable(Handle(value.spec, made, value.host), trainable=trainable, name=name)
+        self.recorder().assigned(variable, value.uid, "set")
+        return variable
 
-    def assign(self, variable: Variable, value: Any, mode: str) -> None:
+    def assign(self, variable: Variable, value: Any, mode: str, indices: Any = None) -> None:
+        if variable.spec.dtype == object:
+            variable.assign(Handle(variable.spec, None, self._changed_strings(variable, value, mode, indices)))
+            return
         name: Name = variable.value.name
         given = value if isinstance(value, Literal) else value.name.id
-        self.emit(self.recorder(), commands.Assign(name.id, given, mode))
+        at = None if indices is None else indices.name.id
+        if indices is not None and indices.host is not None:  # refused on the program's own line where that is possible
+            check_places(np, indices.host, variable.spec.shape, mode)
+        self.emit(self.recorder(), commands.Assign(name.id, given, mode, at))
         variable.assign(Handle(variable.spec, name))  # its numbers are not known here: the assignment may be dropped
+        self.recorder().assigned(variable, value.uid, mode)
+
+    def _changed_strings(self, variable: Variable, value: Handle, mode: str, indices: Handle | None) -> HostArray:
+        if indices is None:
+            assert value.host is not None
+            return value.host
+        array = np.array(variable.value.host)
+        change_of(np, array.shape, value.host, self.fetch(indices), mode)(array)
+        return array
+
+    def flow(
+        self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
+    ) -> list[Any]:
+        return self._programs.run(self, command, programs, inputs, fields)
+
+    def failed(self, name: Id) -> bool:
+        """Whether what was to be made under this id was not."""
+        return name in self._poisoned
 
     def part(self, slices: SlicesValue, which: str) -> Handle:
         handle: Handle = slices.values if which == "values" else slices.indices
@@ -224,7 +274,7 @@ class RemoteSession(Session):
             self._step_ends()
         recorder.open(tape)
         tape.name = self.new_name()
-        self.emit(recorder, commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed))
+        self.emit(recorder, commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed, tape.replayable))
 
     def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
         recorder = self.recorder()
@@ -249,62 +299,235 @@ class RemoteSession(Session):
                 self._seal()
 
     def gradient(
-        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], seeds: Sequence[Any] | None, zeros: bool
+        self,
+        tape: Tape,
+        targets: Sequence[Any],
+        sources: Sequence[Any],
+        seeds: Sequence[Any] | None,
+        zeros: bool,
+        more: bool = False,
     ) -> list[Any]:
         numeric = [i for i, one in enumerate(targets) if one.spec.dtype != object]  # strings are not on the server
         targets = [targets[i] for i in numeric]
         seeds = None if seeds is None else [seeds[i] for i in numeric]
         recorder = self.recorder()
-        with recorder.inside():
-            found = super().gradient(tape, targets, sources, seeds, zeros)
+        walk = asking(
+            recorder,
+            tape,
+            targets,
+            sources,
+            seeds=seeds,
+            zeros=zeros,
+            no_gradient=frozenset(self.no_gradient),
+            registered=frozenset(self.gradients),
+            more=more,
+        )
+        named = (
+            tape.name.id,
+            tuple([id_of(one) for one in targets]),
+            tuple([id_of(one) for one in sources]),
+            None if seeds is None else tuple([None if one is None else id_of(one) for one in seeds]),
+            "zero" if zeros else "none",
+            more,
+        )
+        try:
+            with recorder.inside():
+                stop = next(walk)
+        except StopIteration as done:
+            return self._gradient(recorder, *named, found=done.value)
+        return passes.run(self, recorder, walk, stop, *named)
+
+    def _gradient(
+        self,
+        recorder: Follower,
+        tape: Id,
+        targets: Any,
+        sources: Any,
+        seeds: Any,
+        unconnected: str,
+        more: bool,
+        *,
+        found: list[Any],
+    ) -> list[Any]:
         for one in found:
             if one is not None:
                 one.name = self.new_name()
-        self.emit(
-            recorder,
-            commands.Gradient(
-                tape.name.id,
-                tuple([id_of(one) for one in targets]),
-                tuple([id_of(one) for one in sources]),
-                tuple([None if one is None else id_of(one) for one in found]),
-                None if seeds is None else tuple([None if one is None else id_of(one) for one in seeds]),
-                "zero" if zeros else "none",
-                tuple([kind_of(one).value for one in found]),
-            ),
-        )
+        outputs = tuple([None if one is None else id_of(one) for one in found])
+        kinds = tuple([kind_of(one).value for one in found])
+        self.emit(recorder, commands.Gradient(tape, targets, sources, outputs, seeds, unconnected, kinds, more))
         return found
+
+    def question(
+        self,
+        compute: Callable[[Recorder], list[Any]],
+        command: Callable[[Sequence[Any], Sequence[str]], Command],
+    ) -> list[Any]:
+        recorder = self.recorder()
+        with recorder.inside():
+            found = compute(recorder)
+        for one in found:
+            if one is not None:
+                one.name = self.new_name()
+        outputs = [None if one is None else id_of(one) for one in found]
+        self.emit(recorder, command(outputs, [kind_of(one).value for one in found]))
+        return found
+
+    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
+        recorder = self.recorder()
+        recorder.accumulate(accumulator)
+        accumulator.name = self.new_name()
+        self.emit(recorder, commands.AccumulatorOpen(accumulator.name.id, *_ids(pairs)))
+
+    def accumulator_event(self, event: str, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
+        recorder = self.recorder()
+        if event == "close":
+            recorder.leave(accumulator)
+            self.emit(recorder, commands.AccumulatorClose(accumulator.name.id))
+        else:
+            recorder.accumulate(accumulator)
+            self.emit(recorder, commands.AccumulatorResume(accumulator.name.id, *_ids(pairs)))
+
+    def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
+        found = super().jvp(accumulator, targets)
+        asked = []
+        for target, one in zip(targets, found, strict=True):
+            if one is not None and one.name is None and one.spec.dtype != object:
+                one.name = self.new_name()
+                asked.append((id_of(target), one.name.id))
+        if asked:
+            names, made = zip(*asked, strict=True)
+            kinds = ("dense",) * len(asked)
+            self.emit(self.recorder(), commands.Jvp(accumulator.name.id, names, made, predicted=kinds))
+        return found
+
+    def _with_numbers(
+        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], found: list[Explanation]
+    ) -> list[Explanation]:
+        open_ = [i for i, one in enumerate(found) if one.outcome is Outcome.GRADIENT]
+        if tape.consumed:
+            return [without_numbers(one) if i in open_ else one for i, one in enumerate(found)]
+        if open_:
+            targets = [one for one in targets if one.spec.dtype != object]
+            names = tuple([id_of(one) for one in targets]), tuple([id_of(sources[i]) for i in open_])
+            told = self.ask(self.recorder(), commands.Explain(tape.name.id, *names))
+            assert isinstance(told, Told)
+            nodes = tape.nodes
+            for i, facts in zip(open_, told.facts["explanations"], strict=True):
+                seen, mine = Explanation.from_facts(facts), found[i]  # lines and names are known on this side alone
+                if seen.outcome is Outcome.GRADIENT:
+                    found[i] = replace(mine, notes=tuple(dict.fromkeys((*mine.notes, *seen.notes))))
+                else:
+                    where = None if seen.node is None or seen.node >= len(nodes) else nodes[seen.node][4]
+                    found[i] = replace(seen, where=where, path=mine.path, length=mine.length)
+        return found
+
+    def diagram(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> dict[str, Any]:
+        facts = super().diagram(tape, targets, sources, most)
+        if tape.consumed:
+            return facts | {"bytes": 0}
+        told = self.ask(self.recorder(), commands.TapeGraph(tape.name.id, *_names(targets, sources), most))
+        assert isinstance(told, Told)
+        theirs = {one["id"]: one for one in told.facts["nodes"]}
+        for node in facts["nodes"]:  # lines and names are this side's, bytes the server's
+            node["bytes"] = theirs.get(node["id"], node)["bytes"]
+        return facts | {"bytes": told.facts["bytes"]}
+
+    def drawer(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> Callable[[], str] | None:
+        asked = zip(("target", "source"), _names(targets, sources), strict=True)
+        query = [("format", "svg"), ("nodes", most), *((kind, name) for kind, names in asked for name in names)]
+        path = f"/v1/sessions/{self.id}/tapes/{tape.name.id}/graph"
+        return lambda: self._http.text(path, query)
+
+    def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
+        if tape.consumed:
+            raise TapeStateError(CONSUMED)
+        given = {name: value for name, value in settings._asdict().items() if value is not None}
+        command = commands.TapeCheckGradients(tape.name.id, *_names(targets, sources), given)
+        told = self.ask(self.recorder(), command)
+        assert isinstance(told, Told)
+        return Report.from_facts(told.facts)
+
+    def footprint(self, tape: Tape) -> Footprint:
+        if tape.consumed:
+            return Footprint(0, 0)
+        self.sync()  # a batch that is being executed holds the tensors that came with it
+        # What only the tape holds on this side has names on the other, which the tape's end releases too.
+        along = [one.id for one, held in ends(tape, _named) if not held and one.__class__ is Name]
+        told = self.ask(self.recorder(), commands.TapeDescribe(tape.name.id, np.array(along, np.int64)))
+        assert isinstance(told, Told)
+        return Footprint(told.facts["bytes"], told.facts["frees"])
 
     def declare_no_gradient(self, op_type: str) -> None:
         super().declare_no_gradient(op_type)
         self.emit(self.recorder(), commands.Declare(op_type))
 
+    def register_gradient(self, op_type: str, function: Callable[[Stop], Answers]) -> None:
+        super().register_gradient(op_type, function)
+        self.emit(self.recorder(), commands.Declare(registered=op_type))
+
+    def custom(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., Answers]
+    ) -> Sequence[Any]:
+        recorder, tag = self.recorder(), self.next_id()
+        where = recorder.here()
+        if record_custom(recorder.tapes, inputs, outputs, tag=tag, label=label, function=function, where=where):
+            names = tuple([id_of(one) for one in inputs]), tuple([id_of(one) for one in outputs])
+            self.emit(recorder, commands.Custom(*names, tag, label))
+        return outputs
+
+    def stand_in(self, tag: Any, gradient: ProgramGradient, others: Sequence[Any]) -> Name:
+        held, program = self.new_name(), self._programs.id(self, gradient.program)
+        names = tuple([id_of(one) for one in others])
+        self.emit(self.recorder(), commands.CustomProgram(held.id, tag, program, names, gradient.gives))
+        return held
+
     # -------------------------------------------------------------------------------------------------------- reading
     def fetch(self, value: Any) -> HostArray:
         if value.host is not None:
+            self.departures.note(value.uid, value.host, caller() if self._where else None)
             return value.host  # type: ignore[no-any-return]  # a host array
-        self._reads[place(_caller())] += 1
+        where = caller()
+        self._reads[place(where)] += 1
         found = self.ask(self.recorder(), commands.Fetch(value.name.id))
         assert isinstance(found, Fetched)
         assert not isinstance(found.array, SlicesArrays)
         value.host = found.array
+        self.departures.note(value.uid, found.array, where if self._where else None)
         return found.array
+
+    def fetch_all(self, values: Sequence[Any]) -> list[HostArray]:
+        unknown = list({one.name.id: one for one in values if one.host is None}.values())
+        if len(unknown) > 1:
+            self._reads[place(caller())] += 1
+            found = self.ask_all(self.recorder(), [commands.Fetch(one.name.id) for one in unknown])
+            for one, fetched in zip(unknown, found, strict=True):
+                assert isinstance(fetched, Fetched)
+                assert not isinstance(fetched.array, SlicesArrays)
+                one.host = fetched.array
+        return super().fetch_all(values)
 
     def ask(self, recorder: Follower, command: Command) -> Result:
         """Sends all that is recorded and the command behind it, and waits for what it gives."""
+        return self.ask_all(recorder, [command])[-1]
+
+    def ask_all(self, recorder: Follower, questions: Sequence[Command]) -> Sequence[Result]:
+        """As `ask`, of several commands that give one result each."""
         self._check_open()
         with self._lock:
             self._land()
             self._raise_failure()
-            cause = self._poison_in(command)
-            if cause is not None:
-                self._poison(command, cause)
-                raise cause.surfaced()
-            self._record(recorder, command)
+            for command in questions:
+                cause = self._poison_in(command)
+                if cause is not None:
+                    self._poison(command, cause)
+                    raise cause.surfaced()
+            for command in questions:
+                self._record(recorder, command)
             self._seal()
             answer = self._land()
             self._raise_failure()
         assert answer is not None
-        return answer.results[-1]
+        return answer.results[-len(questions) :]
 
     def sync(self) -> None:
         with self._lock:
@@ -373,7 +596,7 @@ class RemoteSession(Session):
         if sealed.lost:
             self._fly(sealed)
         try:
-            answer = sealed.future.result()
+            answer = waiting.wait(sealed.future, self._far)
         except TeletapeError as error:
             if isinstance(error, ConnectionFailed | wire.CorruptFrameError):
                 sealed.lost = True
@@ -394,6 +617,16 @@ class RemoteSession(Session):
             cause = error_for(failure.code, text, op=failure.op, **failure.details)
             self._fail(cause, sealed, failure.index)
         return answer
+
+    def _far(self) -> Mapping[str, Any] | None:
+        """How far the batch in flight is."""
+        facts = self._http.look(f"/v1/sessions/{self.id}")
+        return None if facts is None else facts.get("running")
+
+    def cancel(self) -> None:
+        """Stops what the server computes for this session; the next read raises CancelledError."""
+        self._check_open()
+        self._http.json("POST", f"/v1/sessions/{self.id}/cancel")
 
     def _refused(self, error: TeletapeError, sealed: _Sealed) -> None:
         """The server took nothing of the batch: its number is free again, and what opens and closes is sent anew."""
@@ -469,25 +702,20 @@ class RemoteSession(Session):
             logs.get_logger().error("the last commands were not delivered: %s", error)
 
 
-_OURS: Final = tuple(os.path.dirname(os.path.abspath(one)) + os.sep for one in (__file__, commands.__file__))
+def _names(targets: Sequence[Any], sources: Sequence[Any]) -> tuple[tuple[Id, ...], tuple[Id, ...]]:
+    """The ids of handles and variables; strings are not on the server."""
+    first, second = (tuple([id_of(one) for one in many if one.spec.dtype != object]) for many in (targets, sources))
+    return first, second
 
 
-def _caller() -> Where:
-    """The program's own code that is recording: (code, instruction). Turned into a line only when it is told."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+def _named(thing: Any) -> Any:
+    """What a handle or a variable of this side keeps alive: in the end its name."""
+    if thing.__class__ is Handle:
+        return thing.name
+    return thing.value if thing.__class__ is Variable else None
 
 
-def place(where: Where) -> str:
-    """The file and line of recorded code; relative where it lies below the working directory."""
-    if where is None:
-        return "an unknown line (TELETAPE_WHERE=0)"
-    code, offset = where
-    line = code.co_firstlineno
-    for start, end, number in code.co_lines():
-        if start <= offset < end and number is not None:
-            line = number
-    path = os.path.relpath(code.co_filename) if code.co_filename.startswith(os.getcwd() + os.sep) else code.co_filename
-    return f"{path}:{line}, in {code.co_name}"
+def _ids(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The server's ids of primals and of their tangents."""
+    known = [(id_of(primal), id_of(tangent)) for primal, tangent in pairs if primal.spec.dtype != object]
+    return tuple([primal for primal, _ in known]), tuple([tangent for _, tangent in known])

@@ -106,7 +106,7 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
     before: tuple[Any, ...] = ((None, None, None),) * (at % rank)
     count = tensor.shape.as_list()[at]
     if num is not None and num != count:
-        raise InvalidArgumentError(f"axis {at} has length {count}, num is {num}")
+        raise InvalidArgumentError(f"Input shape axis {at} must equal {num}, got shape {tensor.shape}")
     return [call(CATALOGUE["strided_slice"], (tensor,), index=(*before, i)) for i in builtins.range(count)]
 
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from teletape import printing, session
+from teletape import printing, sessions
 from teletape.dtypes import DType
 from teletape.shape import TensorShape
 from teletape.tensor import EagerTensor
@@ -70,7 +70,7 @@ class IndexedSlices:
 class _Answered(IndexedSlices):
     """An IndexedSlices that a tape answered with: its parts get names when they are asked for."""
 
-    def __init__(self, slices: SlicesValue, owner: session.Session) -> None:
+    def __init__(self, slices: SlicesValue, owner: sessions.Session) -> None:
         super().__init__(None, None, None)
         self._slices, self._owner = slices, owner
 
@@ -102,7 +102,7 @@ class _Answered(IndexedSlices):
 _Answered.__name__ = _Answered.__qualname__ = "IndexedSlices"
 
 
-def wrap(value: Any, owner: session.Session) -> Any:
+def wrap(value: Any, owner: sessions.Session) -> Any:
     """What an op or a tape gave, as a program sees it: a tensor, IndexedSlices, or None."""
     if value is None:
         return None

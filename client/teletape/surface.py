@@ -9,12 +9,32 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from teletape import casting, create, debugging, math, nn, shapes
+from teletape import (
+    casting,
+    clipping,
+    compat,
+    control,
+    convolution,
+    create,
+    debugging,
+    leaving,
+    linalg,
+    maps,
+    math,
+    nn,
+    placement,
+    polymorphic,
+    segments,
+    shapes,
+)
+from teletape.accumulator import ForwardAccumulator
 from teletape.calling import call
 from teletape.functions import derived
+from teletape.printer import tf_print
 from teletape.slices import IndexedSlices
 from teletape.tape import GradientTape
 from teletape.tensor import EagerTensor, TensorLike
+from teletape.tensor_spec import TensorSpec
 from teletape_engine.op import CATALOGUE
 
 
@@ -31,20 +51,43 @@ def no_gradient(input: Any, T: Any = None, name: str | None = None) -> EagerTens
 def by_hand() -> dict[str, Callable[..., Any]]:
     """The functions that are written out, by TensorFlow's names for them."""
     made: dict[str, Callable[..., Any]] = {}
-    for module, inside in ((create, ""), (shapes, ""), (casting, ""), (casting, "dtypes."), (nn, "nn.")):
+    for module in (create, shapes, casting, clipping, control, maps):
+        made |= {name: getattr(module, name) for name in module.__all__}
+    for module, inside in (
+        (casting, "dtypes."),
+        (convolution, "nn."),
+        (linalg, "linalg."),
+        (nn, "nn."),
+        (segments, "math."),
+    ):
         made |= {inside + name: getattr(module, name) for name in module.__all__}
     for name in math.__all__:
         for inside in _INSIDE.get(name, ("math.",)):
             made[inside + name] = getattr(math, name)
     for name in ("assert_equal", "assert_greater", "assert_less", "assert_rank", "Assert"):
         made[name] = getattr(debugging, name)
+    made |= {f"compat.v1.{name}": getattr(compat, name) for name in compat.__all__}
     return made | {
+        "TensorSpec": TensorSpec,
+        "einsum": linalg.einsum,
         "is_tensor": is_tensor,
         "linalg.eye": create.eye,
+        "linalg.global_norm": clipping.global_norm,
         "math.log_softmax": nn.log_softmax,
         "math.softmax": nn.softmax,
+        "config.list_logical_devices": placement.list_logical_devices,
+        "config.list_physical_devices": placement.list_physical_devices,
+        "device": placement.device,
+        "numpy_function": leaving.numpy_function,
+        "print": tf_print,
+        "py_function": leaving.py_function,
+        "autodiff.ForwardAccumulator": ForwardAccumulator,
         "autodiff.GradientTape": GradientTape,
+        "config.functions_run_eagerly": polymorphic.functions_run_eagerly,
+        "config.run_functions_eagerly": polymorphic.run_functions_eagerly,
+        "norm": linalg.norm,
         "raw_ops.no_gradient": no_gradient,
+        "tensordot": linalg.tensordot,
     }
 
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from teletape import calling, dtypes, logs, nest, session, shapes
-from teletape.dtypes import DType
+from teletape import dtypes, logs, nest, sessions
+from teletape.asked import UnconnectedGradients, differentiated, followed, parts, seeds_for, zeros_wanted
+from teletape.picture import Looks
+from teletape.places import caller, place
+from teletape.questions import Questions
 from teletape.slices import IndexedSlices, wrap
-from teletape.tensor import EagerTensor, TensorLike
+from teletape.tensor import EagerTensor
+from teletape.tracing import NotTraceable
 from teletape.variable import Variable
 from teletape_engine import graph
 from teletape_engine.errors import TeletapeError
-
-
-class UnconnectedGradients(enum.Enum):
-    """What `gradient` gives for a source that the target does not depend on."""
-
-    NONE = "none"
-    ZERO = "zero"
-
 
 _CONSUMED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 _INSIDE = (
@@ -34,19 +29,24 @@ _INSIDE = (
 )
 
 
-class GradientTape:
+class GradientTape(Questions, Looks):
     """Records ops for automatic differentiation.
 
     Args:
         persistent: Whether `gradient` may be called more than once.
         watch_accessed_variables: Whether trainable variables are watched as they are read.
+        replayable: Whether every input is kept, so that `check_gradients` can run again what was recorded.
     """
 
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+    def __init__(
+        self, persistent: bool = False, watch_accessed_variables: bool = True, *, replayable: bool = False
+    ) -> None:
         self._persistent = persistent
+        self._replayable = replayable
         self._watch_accessed_variables = watch_accessed_variables
         self._tape: graph.Tape | None = None
-        self._session: session.Session | None = None
+        self._past: graph.Tape | None = None  # the structure of a tape that has answered
+        self._session: sessions.Session | None = None
         self._recording = False
         self._watched: tuple[Variable, ...] = ()
 
@@ -64,9 +64,11 @@ class GradientTape:
         if self._recording:
             raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
         if self._tape is None:
-            self._session = session.current()
+            self._session = sessions.current()
             self._tape = graph.Tape(
-                persistent=bool(self._persistent), watch_accessed=bool(self._watch_accessed_variables)
+                persistent=bool(self._persistent),
+                watch_accessed=bool(self._watch_accessed_variables),
+                replayable=bool(self._replayable),
             )
             self._session.open_tape(self._tape)
         else:
@@ -80,7 +82,7 @@ class GradientTape:
         self._recording = False
         self._of_session().tape_event("pause", self._tape)
 
-    def _of_session(self) -> session.Session:
+    def _of_session(self) -> sessions.Session:
         assert self._session is not None
         return self._session
 
@@ -106,11 +108,13 @@ class GradientTape:
                 logging.WARNING,
                 f"The dtype of the watched tensor must be floating (e.g. tf.float32), got {one.dtype!r}",
                 5,
-                "watch",
+                f"watch {place(caller())}",
             )
         if self._tape is None:
             raise AttributeError("'NoneType' object has no attribute '_tape'")
-        self._of_session().tape_event("watch", self._tape, (_followed(one),))
+        owner = self._of_session()
+        if owner is sessions.current() or not sessions.current().tracing:  # a symbol means nothing to a tape outside
+            owner.tape_event("watch", self._tape, (followed(one, owner),))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -146,6 +150,69 @@ class GradientTape:
             self._watched = tuple(Variable.of(slot) for slot in slots)
         return self._watched
 
+    def _asked(self, *, rows: bool = False) -> tuple[sessions.Session, graph.Tape]:
+        """The tape that is to answer, and whose it is. One that is not persistent stops recording.
+
+        Args:
+            rows: Whether a Jacobian is asked: as in TensorFlow all together warn once, and else each line of the
+                program.
+
+        Raises:
+            RuntimeError: It has answered, or was never entered.
+        """
+        if self._tape is None:
+            raise RuntimeError(_CONSUMED)
+        if self._recording:
+            if self._persistent:
+                logs.log_first_n(logging.WARNING, _INSIDE, 1, "rows inside" if rows else f"inside {place(caller())}")
+            else:
+                self._pop()
+        owner = self._of_session()
+        if sessions.current().tracing and owner is not sessions.current():
+            raise NotTraceable("asks a tape that was opened outside the function", "a tape opened inside it")
+        return owner, self._tape
+
+    @contextlib.contextmanager
+    def _answering(self, *, more: bool = False) -> Iterator[None]:
+        """A block in which it answers; behind it one that is not persistent is used up, unless `more` follows."""
+        try:
+            yield
+        except TeletapeError as error:
+            raise error.surfaced() from None
+        finally:
+            if not self._persistent and not more:
+                self.watched_variables()
+                self._past, self._tape = self._tape, None
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """Why the gradient of `target` with respect to each of `sources` is what it is.
+
+        For a None, an exact zero, a NaN or an infinity: a reason code, the op to blame, the line of the program, and
+        what to do; docs/explain.md has them all. It may be asked before `gradient` and after it. A tape that is not
+        persistent knows no numbers any more once it has answered: the reasons of a None stay, those of a zero or NaN
+        are gone. Over HTTP a None is explained without a round trip.
+
+        Args:
+            target: A tensor or variable, or a nested structure of them: their sum, as in `gradient`.
+            sources: The same; the answer has its structure.
+
+        Returns:
+            An `Explanation` for each source.
+
+        Raises:
+            RuntimeError: The tape was never entered.
+            TypeError: None, or what is no tensor, among targets or sources.
+            teletape.errors.InvalidArgumentError: A tensor or variable of another session.
+        """
+        tape = self._tape if self._tape is not None else self._past
+        if tape is None:
+            raise RuntimeError("this tape was never entered, so it has nothing to explain: use it with `with` first")
+        owner = self._of_session()
+        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
+        flat = [followed(differentiated(one, "source"), owner) for one in nest.flatten(sources)]
+        found = owner.explain(tape, [followed(one, owner) for one in targets], flat)
+        return nest.pack_sequence_as(sources, found)
+
     def gradient(
         self,
         target: Any,
@@ -171,91 +238,26 @@ class GradientTape:
             LookupError: An op without a gradient lies between a target and what the tape watched.
             teletape.errors.InvalidArgumentError: An output gradient of the wrong shape or dtype.
         """
-        if self._tape is None:
-            raise RuntimeError(_CONSUMED)
-        if self._recording:
-            if self._persistent:
-                logs.get_logger().warning(_INSIDE)
-            else:
-                self._pop()
+        return self._gradient(target, sources, output_gradients, unconnected_gradients)
+
+    def _gradient(
+        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, more: bool = False
+    ) -> Any:
+        owner, tape = self._asked()
         if target is None:
             raise TypeError(
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
                 "be differentiated, but received None."
             )
-        targets = _parts([_differentiated(one, "target") for one in nest.flatten(target)])
-        flat_sources = [_differentiated(one, "source") for one in nest.flatten(sources)]
-        zeros = _zeros(unconnected_gradients)
-        owner, tape = self._of_session(), self._tape
-        seeds = None if output_gradients is None else _seeds(targets, output_gradients)
+        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
+        flat_sources = [differentiated(one, "source") for one in nest.flatten(sources)]
+        zeros = zeros_wanted(unconnected_gradients)
+        seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
         found: list[Any] = [None] * len(flat_sources)
-        asked = [(i, _followed(one)) for i, one in enumerate(flat_sources) if one.dtype is not dtypes.string]
-        try:
-            answers = owner.gradient(tape, [_followed(one) for one in targets], [one for _, one in asked], seeds, zeros)
-        except TeletapeError as error:
-            raise error.surfaced() from None
-        finally:
-            if not self._persistent:
-                self.watched_variables()
-                self._tape = None
+        asked = [(i, followed(one, owner)) for i, one in enumerate(flat_sources) if one.dtype is not dtypes.string]
+        what, into = [followed(one, owner) for one in targets], [one for _, one in asked]
+        with self._answering(more=more):
+            answers = owner.gradient(tape, what, into, seeds, zeros, more)
         for (i, _), answer in zip(asked, answers, strict=True):
             found[i] = wrap(answer, owner)
         return nest.pack_sequence_as(sources, found)
-
-
-def _zeros(unconnected: Any) -> bool:
-    try:
-        return UnconnectedGradients(unconnected) is UnconnectedGradients.ZERO
-    except ValueError:
-        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected!r}") from None
-
-
-def _differentiated(one: Any, what: str) -> Any:
-    """A target or source that is a tensor, a variable or slices.
-
-    Raises:
-        TypeError: Anything else; None and strings with TensorFlow's text.
-    """
-    if isinstance(one, EagerTensor | Variable | IndexedSlices):
-        return one
-    if one is None or isinstance(one, str):
-        dtypes.as_dtype(one)
-    if one is None or isinstance(one, str | DType):
-        raise TypeError(f"Cannot convert the argument `type_value`: {one!r} to a TensorFlow DType.")
-    advice = (
-        "tf.constant makes a tensor of it" if what == "target" else "pass the tensor or variable it was computed from"
-    )
-    raise TypeError(
-        f"a {what} must be a Tensor, a Variable or IndexedSlices, found {one!r} of type {type(one).__name__}: it has "
-        f"left the program, so the tape cannot know how it was computed; {advice}"
-    )
-
-
-def _parts(targets: Sequence[Any]) -> list[Any]:
-    """Slices among the targets are differentiated through their values."""
-    return [one.values if isinstance(one, IndexedSlices) else one for one in targets]
-
-
-def _followed(one: TensorLike | IndexedSlices) -> Any:
-    """What the tape knows a tensor or variable by."""
-    if isinstance(one, Variable):
-        return one._slot
-    return one.values._v if isinstance(one, IndexedSlices) else one._v  # type: ignore[attr-defined]  # an EagerTensor
-
-
-def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    given = nest.flatten(output_gradients)
-    if len(given) != len(targets):
-        raise ValueError(
-            f"output_gradients: {len(targets)} targets need as many gradients, found {len(given)}; give a tensor for "
-            "each target (tf.constant makes one of a list), None for ones"
-        )
-    return [None if seed is None else _seed(seed, one) for seed, one in zip(given, targets, strict=True)]
-
-
-def _seed(given: Any, target: TensorLike) -> Any:
-    seed = calling.convert_to_tensor(given, dtype_hint=target.dtype)
-    extra = seed.ndim - len(target.shape)
-    if extra > 0 and seed.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away
-        seed = shapes.reshape(seed, seed.shape[extra:])
-    return seed._operand()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from teletape import dtypes, printing, session
+from teletape import dtypes, printing, sessions
 from teletape.convert import HostArray
 from teletape.dtypes import DType
 from teletape.shape import TensorShape, shape_of
@@ -83,14 +83,16 @@ class EagerTensor(Tensor):
 
     __slots__ = ("__weakref__", "_session", "_v")
 
-    def __init__(self, value: Any, owner: session.Session) -> None:
+    def __init__(self, value: Any, owner: sessions.Session) -> None:
         self._v = value
         self._session = owner
 
     def _operand(self) -> Any:
-        if self._session is not session.current():
-            _foreign(self)
-        return self._v
+        owner = sessions.current()
+        if self._session is owner:
+            return self._v
+        adopted = owner.adopt(self._v, self._session)
+        return _foreign(self) if adopted is None else adopted
 
     @property
     def shape(self) -> TensorShape:
@@ -179,12 +181,18 @@ class EagerTensor(Tensor):
         return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
+        if self._session.tracing:
+            return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
         return printing.tensor_repr(self.numpy(), self.shape, self.dtype)
 
     def __str__(self) -> str:
+        if self._session.tracing:
+            return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
         return printing.tensor_str(self.numpy(), self.shape, self.dtype)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name == "name" and self._session.tracing:
+            return self._v.name
         if name in ("astype", "ravel", "transpose", "reshape", "clip", "size", "tolist", "data", "T"):
             raise AttributeError(
                 f"EagerTensor object has no attribute '{name}'. \n        If you are looking for numpy-related "
@@ -219,6 +227,13 @@ class Reference:
 
 
 def _foreign(tensor: EagerTensor) -> NoReturn:
+    if tensor._session.tracing:
+        raise TypeError(
+            f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or "
+            "TensorFlow collections to access it.\nPlease see "
+            "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values for more "
+            "information."
+        )
     raise InvalidArgumentError(
         f"a tensor of shape {tensor.shape} belongs to another session than the current one (tf.connect was called "
         "since it was made): take its values with .numpy() before connecting, and make a tensor of them with "

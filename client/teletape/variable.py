@@ -8,16 +8,17 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from teletape import calling, dtypes, names, printing, session
+from teletape import calling, dtypes, names, printing, sessions
 from teletape.convert import HostArray
 from teletape.dtypes import DType
 from teletape.operators import index_spec
 from teletape.shape import TensorShape, shape_of
-from teletape.slices import IndexedSlices
 from teletape.tensor import EagerTensor, TensorLike
+from teletape.updates import Updates
 from teletape_engine import graph
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.op import CATALOGUE
+from teletape_engine.scatter import check_broadcast, check_scatter, cut_of
 from teletape_engine.spec import shape_text
 
 
@@ -33,7 +34,7 @@ def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any],
     return refuse
 
 
-class Variable(TensorLike):
+class Variable(Updates):
     """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
 
     Args:
@@ -90,8 +91,9 @@ class Variable(TensorLike):
                 f"In this `tf.Variable` creation, the initial value's shape ({value.shape}) is not compatible with the "
                 f"explicitly supplied `shape` argument ({shape})."
             )
-        self._session = session.current()
-        self._slot = self._session.variable(value._operand(), trainable=trainable is not False, name=self._name + ":0")
+        owner = sessions.current()
+        self._session = owner.home
+        self._slot = owner.variable(value._operand(), trainable=trainable is not False, name=self._name + ":0")
         self._slot.owner = weakref.ref(self)
 
     @staticmethod
@@ -101,7 +103,7 @@ class Variable(TensorLike):
         if found is None:
             found = object.__new__(ResourceVariable)
             found._name = (slot.name or "Variable:0").removesuffix(":0")
-            found._session, found._slot = session.current(), slot
+            found._session, found._slot = sessions.current().home, slot
             slot.owner = weakref.ref(found)
         return found
 
@@ -111,13 +113,23 @@ class Variable(TensorLike):
         made._name, made._session, made._slot = self._name, self._session, self._slot
         return made
 
-    def _operand(self) -> Any:
-        if self._session is not session.current():
+    def standing_for(self, slot: graph.Variable) -> Variable:
+        """An object like this one for another slot: what a traced function gets in its place."""
+        made = object.__new__(type(self))
+        made._name, made._session, made._slot = self._name, self._session, slot
+        slot.owner = weakref.ref(made)
+        return made
+
+    def _check_session(self) -> None:
+        if self._session is not sessions.current().home:
             raise InvalidArgumentError(
                 f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
                 "it was made): make it again from .numpy()"
             )
-        return self._session.recorder().read(self._slot)
+
+    def _operand(self) -> Any:
+        self._check_session()
+        return sessions.current().recorder().read(self._slot)
 
     @property
     def name(self) -> str:
@@ -150,13 +162,17 @@ class Variable(TensorLike):
 
     value = read_value
 
+    def _fetched(self) -> HostArray:
+        owner = sessions.current()
+        return (owner if owner.tracing else self._session).fetch(self._slot.value)
+
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
-        array = self._session.fetch(self._slot.value)
+        array = self._fetched()
         return array[()] if array.ndim == 0 else array.copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        array = np.array(self._session.fetch(self._slot.value))
+        array = np.array(self._fetched())
         return array if dtype is None else array.astype(dtype)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
@@ -195,8 +211,7 @@ class Variable(TensorLike):
         return self._assign(self._same_shape(delta), "sub", read_value)
 
     def _given(self, value: Any) -> Any:
-        if self._session is not session.current():
-            self._operand()
+        self._check_session()
         return calling.convert_to_tensor(value, self.dtype)._operand()
 
     def _same_shape(self, delta: Any) -> Any:
@@ -209,20 +224,14 @@ class Variable(TensorLike):
         return given
 
     def _assign(self, given: Any, mode: str, read_value: bool) -> Any:
-        self._session.assign(self._slot, given, mode)
+        sessions.current().assign(self._slot, given, mode)
         return self._same(_UnreadVariable) if read_value else None
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Adds IndexedSlices to the rows that they name; rows named twice count twice.
-
-        Raises:
-            TypeError: `sparse_delta` is no IndexedSlices.
-        """
-        return self.assign_add(self._spread(sparse_delta))
-
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Subtracts IndexedSlices from the rows that they name; see `scatter_add`."""
-        return self.assign_sub(self._spread(sparse_delta))
+    def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
+        value, at = self._given(updates), calling.convert_to_tensor(indices)._operand()
+        check_scatter(self._slot.spec, value.spec, at.spec, mode)
+        sessions.current().assign(self._slot, value, mode, at)
+        return self._same(_UnreadVariable)
 
     def __getitem__(self, key: Any) -> EagerTensor:
         if isinstance(key, TensorLike | np.ndarray) and calling.convert_to_tensor(key).dtype.is_bool:
@@ -230,12 +239,6 @@ class Variable(TensorLike):
         index = index_spec(key)
         read = calling.call(CATALOGUE["strided_slice"], (self,), index=index)
         return _Sliced(read, self, index)
-
-    def _spread(self, delta: Any) -> EagerTensor:
-        if not isinstance(delta, IndexedSlices):
-            raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {delta}")
-        rows = self._slot.spec.shape[0]
-        return calling.call(CATALOGUE["unsorted_segment_sum"], (delta.values, delta.indices), num_segments=rows)
 
     def __hash__(self) -> int:
         raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
@@ -262,6 +265,8 @@ class Variable(TensorLike):
         raise TypeError("object of type 'ResourceVariable' has no len()")
 
     def __repr__(self) -> str:
+        if sessions.current().tracing:
+            return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
         return printing.variable_repr(self.numpy(), self.shape, self.dtype, self.name)
 
     def __deepcopy__(self, memo: Any) -> Variable:
@@ -291,16 +296,17 @@ class _Sliced(EagerTensor):
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Replaces this part of the variable by `value`, which broadcasts; the rest stays. See `Variable.assign`."""
-        variable = self._variable
+        variable, part = self._variable, self._v.spec.shape
         given = calling.convert_to_tensor(value, self.dtype)
-        part = calling.call(CATALOGUE["broadcast_to"], (given,), shape=self._v.spec.shape)
-        ones = calling.call(CATALOGUE["ones_like"], (self,))
-        spread, mask = (
-            calling.call(CATALOGUE["strided_slice_grad"], (one,), index=self._index, shape=variable._slot.spec.shape)
-            for one in (part, ones)
-        )
-        whole = calling.call(CATALOGUE["where"], (mask > 0, spread, variable))
-        return variable.assign(whole, read_value=read_value)
+        check_broadcast(given._v.spec.shape, part)
+        if given._v.spec.shape != part:
+            given = calling.call(CATALOGUE["broadcast_to"], (given,), shape=part)
+        cut = cut_of(variable._slot.spec.shape, self._index)
+        counts = tuple(count for _, _, count in cut)
+        if part != counts:
+            given = calling.call(CATALOGUE["reshape"], (given,), shape=counts)
+        assigned = variable._scattered("slice", np.array(cut, np.int64).reshape(-1, 3), given)
+        return assigned if read_value else None
 
 
 _Sliced.__name__ = _Sliced.__qualname__ = "EagerTensor"

@@ -46,7 +46,15 @@ class Made:
     specs: tuple[Spec, ...]
 
 
-Result: TypeAlias = Fetched | Kinds | Made
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a question was answered with in words and numbers: JSON-able facts, NaN and infinities as strings."""
+
+    index: int
+    facts: dict[str, Any]
+
+
+Result: TypeAlias = Fetched | Kinds | Made | Told
 
 
 @dataclass(frozen=True, slots=True)

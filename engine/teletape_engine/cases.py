@@ -13,9 +13,10 @@ from teletape_engine.backward import Presence, densify
 from teletape_engine.executor import Executor, Memory
 from teletape_engine.gradient import gradient
 from teletape_engine.graph import Literal, Tape, new_uid
+from teletape_engine.jacobian import vjps
 from teletape_engine.op import Bound, Kind, Op, Sample, Slices
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Spec
-from teletape_engine.tape import Recorder, SlicesValue
+from teletape_engine.tape import Recorder, Share, SlicesValue
 
 
 class LawError(AssertionError):
@@ -58,6 +59,22 @@ class Case:
         out: list[Any] = [None] * len(given)
         for i, one in zip(self.free(), found, strict=True):
             out[i] = dense(one)
+        return out
+
+    def vjps(self, cts: Any, *, recorded: bool = False, context: Any = None) -> list[Any]:
+        """For each input the recorded stack of its cotangents, or None; `recorded`: under an outer tape."""
+        within, tape, outer = context or Context(), Tape(), Tape()
+        with self.cpu.quiet():
+            given = [within.value(one) for one in self.inputs]
+            arrays = [one for one in given if one.uid is not None]
+            for one in (outer, tape)[not recorded :]:
+                within.open(one)
+                within.watch(one, arrays)
+            result = within.apply(self.op, given, self.attrs)
+            found = vjps(within, tape, [result], [given[i] for i in self.free()], [within.value(cts)])
+        out: list[Any] = [None] * len(given)
+        for i, stack in zip(self.free(), found, strict=True):
+            out[i] = stack
         return out
 
     def fail(self, law: str, text: str) -> NoReturn:
@@ -123,6 +140,9 @@ class Shapes(Recorder):
 
     def ct(self, value: Any) -> Kind:
         return Kind.DENSE
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Shape) -> Shape:
+        return Shape(bound.spec)
 
     def answer(self, ct: Any, spec: Spec) -> Any:
         if isinstance(ct, Slices):

@@ -79,6 +79,7 @@ def op(
     views: bool = False,
     dynamic: bool = False,
     refuses: Sequence[str] = (),
+    symmetric: Sequence[int] = (),
     expand: Callable[..., Any] | None = None,
     workspace: Callable[..., int] | None = None,
     backends: frozenset[str] = BACKENDS,
@@ -97,7 +98,8 @@ def op(
         if jvp is None and not all(isinstance(rule, Gradient) for rule in vjps):
             raise TypeError(f"op {forward.__name__}: a vjp without a jvp")
         jvps = vjps if jvp is None else _spread(jvp, inputs)
-        if (len(vjps), len(jvps)) != (len(inputs), len(inputs)):
+        fits = (1, 2) if variadic else (len(inputs),)
+        if len(vjps) not in fits or len(jvps) != len(vjps):
             raise TypeError(f"op {forward.__name__}: {len(inputs)} inputs, {len(vjps)} vjp and {len(jvps)} jvp rules")
         called = name or forward.__name__.rstrip("_")
         record = Op(
@@ -125,6 +127,7 @@ def op(
             samples=listed(samples),
             doc=inspect.getdoc(forward) or "",
             schema=Schema.of(called, forward),
+            symmetric=frozenset(symmetric),
         )
         if not record.doc:
             raise TypeError(f"op {called}: no docstring")

@@ -19,6 +19,7 @@
     ├─ SequenceConflictError            sequence_conflict
     ├─ OutOfTurnError                   out_of_turn
     ├─ CancelledError                   cancelled
+    ├─ DeadlineExceededError            deadline_exceeded
     └─ InternalError                    internal
 
 A class is both its own tree and the builtin that a caller expects. `surface` is the type a TensorFlow program sees
@@ -170,6 +171,12 @@ class CancelledError(TeletapeError):
     """The caller cancelled the batch; the commands before this one stand."""
 
     code = "cancelled"
+
+
+class DeadlineExceededError(TeletapeError):
+    """It has computed for as long as it may; the commands before this one stand."""
+
+    code = "deadline_exceeded"
 
 
 class InternalError(TeletapeError):

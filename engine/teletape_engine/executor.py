@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,16 +12,19 @@ from teletape_engine.arrays import Backend
 from teletape_engine.attrs import NO_ATTRS, Attrs
 from teletape_engine.backward import Arrays
 from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
-from teletape_engine.graph import Literal, Uid, new_uid
+from teletape_engine.forward import push
+from teletape_engine.graph import Literal, Uid, Variable, new_uid
 from teletape_engine.op import Bound, Op, Slices
-from teletape_engine.spec import DType, Shape, Spec
-from teletape_engine.tape import Recorded, Recorder, SlicesValue
+from teletape_engine.progress import Watch
+from teletape_engine.scatter import change_of
+from teletape_engine.spec import DTYPES, DType, Shape, Spec
+from teletape_engine.tape import Recorded, Recorder, Share, SlicesValue
 
 
 class Value:
     """An array under a uid. The array is never written into: residuals and other values may share it."""
 
-    __slots__ = ("array", "spec", "uid")
+    __slots__ = ("__weakref__", "array", "spec", "uid")
 
     def __init__(self, array: Any, spec: Spec, uid: Uid) -> None:
         self.array, self.spec, self.uid = array, spec, uid
@@ -78,6 +82,10 @@ class Memory:
             )
         self.spent += nbytes
 
+    def room(self) -> float:
+        """Bytes left below the limit, exactly."""
+        return self.ceiling - self._count() if self.limit is not None else self.ceiling
+
     def estimate(self) -> int:
         """Bytes in use, at most about twice too high: an exact count walks everything, so it is made seldom."""
         if self.spent > 2 * self._exact + (1 << 20):
@@ -90,8 +98,10 @@ class Executor(Recorder):
 
     bare = Arrays()
 
-    def __init__(self, backend: Backend, memory: Memory) -> None:
+    def __init__(self, backend: Backend, memory: Memory, watch: Watch | None = None) -> None:
         super().__init__()
+        self._watch = watch or Watch()
+        self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
@@ -117,12 +127,15 @@ class Executor(Recorder):
             raise translated(error, bound) from error
         spec = bound.spec
         result = Value(array, spec, new_uid())
+        if where is None and self.locate is not None:
+            where = self.locate()
         if self.tapes and bound.followed:
             uids, values = ((a.uid, b.uid), (a, b, result)) if n == 2 else ((a.uid,), (a, result))
             for tape in self.tapes:
                 tracked = tape.tracked
                 mask = (uids[0] in tracked) + 2 * (uids[-1] in tracked) if n == 2 else uids[0] in tracked
                 if mask:
+                    mask *= tape.sign
                     plan = bound.plans.get(mask) or bound.plan(mask)
                     tape.nodes.append((plan, uids, result.uid, plan.keep(values), where))
                     tracked[result.uid] = None
@@ -130,6 +143,13 @@ class Executor(Recorder):
                         tape.unregistered = True
                     elif plan.sparse:
                         tape.sparse += 1
+                else:
+                    self.trail.append((bound, uids, result.uid, where))
+        else:
+            self.trail.append((bound, (a.uid, b.uid) if n == 2 else (a.uid,), result.uid, where))
+        if self.accumulators:
+            with self.standing(where):
+                push(self, bound, inputs, result)
         return result
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
@@ -148,6 +168,33 @@ class Executor(Recorder):
         if op.dynamic:
             return Value(array, Spec.of(tuple(array.shape), array.dtype), new_uid())
         return Value(array, bound.spec, new_uid())
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Value) -> Value:
+        """Computed on arrays, and priced as its result."""
+        self.memory.spend(bound.spec.nbytes, "a tangent")
+        kept = [value.array for value in (*inputs, result)]
+        total: Any = None
+        try:
+            for rule, t in shares:
+                share = rule(t.array, kept)
+                total = share if total is None else total + share
+        except Exception as error:
+            raise translated(error, bound) from error
+        return Value(self._compact(total), bound.spec, new_uid())
+
+    def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
+        """Changes the variable's own array if nobody else can see it, else a copy."""
+        at = self.backend.get(indices.array) if mode == "slice" else indices.array
+        change = change_of(self.xp, variable.spec.shape, value.array, at, mode)
+        change(self._own(variable))
+        return Value(variable.value.array, variable.spec, new_uid())  # whoever read the old version keeps it
+
+    def _own(self, variable: Variable) -> Any:
+        """The variable's array, to be written into: by nobody else known, or else copied first."""
+        if references(variable) > _OWN or not _writable(variable.value.array):
+            self.memory.spend(variable.spec.nbytes, "an assignment to a part of a variable")
+            variable.value = Value(variable.value.array.copy(), variable.spec, new_uid())
+        return variable.value.array
 
     def _compact(self, array: Any) -> Any:
         # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy.
@@ -171,19 +218,67 @@ class Executor(Recorder):
         self.memory.spend(spec.nbytes, "zeros" if number == 0 else "ones")
         return Value(self.xp.full(spec.shape, number, spec.dtype), spec, new_uid())
 
+    def decide(self, value: Any) -> int:
+        """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
+        found = int(self.backend.get(value.array)) if isinstance(value, Value) else int(value.array)
+        if self.decided is not None:
+            if self.decided and self.decided[-1][0] == found:
+                self.decided[-1][1] += 1
+            else:
+                self.decided.append([found, 1])
+        return found
+
+    def look(self) -> None:
+        """As `Watch.look`."""
+        self._watch.look()
+
+    def expect(self, trips: int) -> None:
+        """As `Watch.expect`."""
+        self._watch.expect(trips)
+
+    def trip(self, taken: int, trips: int = 0) -> None:
+        """As `Watch.trip`."""
+        self._watch.trip(taken, trips)
+
+    def room(self) -> float:
+        """Bytes left below the session's limit."""
+        return self.memory.room()
+
+    def admit(self, nbytes: int, what: str) -> None:
+        """As `Memory.spend`."""
+        self.memory.spend(nbytes, what)
+
     def ct(self, value: Recorded) -> Any:
-        """Its array."""
+        """Its array, or arrays."""
+        if isinstance(value, SlicesValue):
+            return Slices(value.values.array, value.indices.array, value.dense)
         return value.array
 
     def answer(self, ct: Any, spec: Spec) -> Value | SlicesValue:
         """Wraps the arrays."""
         if isinstance(ct, Slices):
             return SlicesValue(self._wrap(ct.values), self._wrap(ct.indices), ct.dense)
+        if ct.shape != spec.shape or ct.dtype != spec.dtype:  # a gradient function of the caller's gave it
+            return self._wrap(ct)
         return Value(self._compact(ct), spec, new_uid())
 
     def _wrap(self, array: Any) -> Value:
         shape: Shape = tuple(array.shape)
         return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
+
+
+def references(variable: Variable) -> int:
+    """How often the variable's value and its array are referred to, in all."""
+    return sys.getrefcount(variable.value) + sys.getrefcount(variable.value.array)
+
+
+def _writable(array: Any) -> bool:
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True))  # CuPy's arrays all are
+
+
+#: What `references` counts of a variable whose value nobody else knows.
+_OWN: Final = references(Variable(Value(np.zeros(1), Spec.of((1,), DTYPES["float64"]), 0), trainable=False))
 
 
 def translated(error: Exception, bound: Bound) -> TeletapeError:

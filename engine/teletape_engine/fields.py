@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.commands import COMMANDS, Call, Command, Id, Input, Tensor
+from teletape_engine.commands import COMMANDS, Command, Id, Input, Tensor
 from teletape_engine.errors import BadCommandError
 from teletape_engine.graph import Literal
+
+MAX_ITEMS: Final = 16_384  #: Members of one list inside a command: inputs, sources, steps, an attribute.
+
+
+class _MemberError(TypeError):
+    """What is wrong with one member of a list, or with their number."""
 
 
 def _id(value: Any) -> Id:
@@ -46,10 +52,10 @@ def _tensor(value: Any) -> Tensor | Literal:
     raise TypeError("a number or a tensor {dtype, shape, data}")
 
 
-def _call(value: Any) -> Call:
-    if isinstance(value, Call):
+def _step(value: Any) -> Command:
+    if isinstance(value, Command) and value.step:
         return value
-    raise TypeError("an op call")
+    raise TypeError(f"a step of a program ({', '.join(verb for verb, cls in COMMANDS.items() if cls.step)})")
 
 
 def _attrs(value: Any) -> Mapping[str, Any]:
@@ -61,16 +67,40 @@ def _attrs(value: Any) -> Mapping[str, Any]:
 def _count(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise TypeError("a count")
+    raise TypeError("a count, from 0 up")
 
 
 def _tuple(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     def each(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, list | tuple):
+        if not isinstance(value, list | tuple):
+            raise TypeError("a list, each " + _wanted(read))
+        if len(value) > MAX_ITEMS:
+            raise _MemberError(f" has at most {MAX_ITEMS:,} members; found {len(value):,}")
+        try:
             return tuple([read(one) for one in value])
-        raise TypeError("a list, each " + _wanted(read))
+        except TypeError:
+            raise _first_wrong(read, value) from None
 
     return each
+
+
+def _first_wrong(read: Callable[[Any], Any], members: Iterable[Any]) -> _MemberError:
+    for at, one in enumerate(members):
+        try:
+            read(one)
+        except TypeError as error:
+            return _MemberError(f", member {at} must be {error}; found {_shown(one)}")
+    raise AssertionError("no member is wrong")
+
+
+def _shown(value: Any) -> str:
+    """What was found, as JSON would have it; of what is no plain value the kind."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float | str):
+        return f"{value!r:.60}"
+    kinds = {list: "a list", tuple: "a list", dict: "an object", np.ndarray: "a tensor", Literal: "a number"}
+    return kinds.get(type(value), type(value).__name__)
 
 
 def _wanted(read: Callable[[Any], Any]) -> str:
@@ -91,6 +121,7 @@ def _or_null(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 #: How a field is read, by its annotation.
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "Id": _id,
+    "ProgramId": _id,
     "str": _name,
     "bool": _bool,
     "int": _count,
@@ -99,10 +130,12 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "Mapping[str, Any]": _attrs,
     "tuple[Id, ...]": _tuple(_id),
     "tuple[str, ...]": _tuple(_name),
+    "tuple[bool, ...]": _tuple(_bool),
     "tuple[Input, ...]": _tuple(_input),
     "tuple[Id | None, ...]": _tuple(_or_null(_id)),
     "tuple[Input | None, ...]": _tuple(_or_null(_input)),
-    "tuple[Call, ...]": _tuple(_call),
+    "tuple[ProgramId, ...]": _tuple(_id),
+    "tuple[Step, ...]": _tuple(_step),
 }
 
 
@@ -146,8 +179,10 @@ def make(verb: str, given: Mapping[str, Any]) -> Command:
         if name in given:
             try:
                 values[name] = read(given[name])
+            except _MemberError as error:
+                raise BadCommandError(f"command {verb!r}, field {name!r}{error}") from None
             except TypeError as error:
-                found = type(given[name]).__name__
+                found = _shown(given[name])
                 raise BadCommandError(f"command {verb!r}, field {name!r} must be {error}; found {found}") from None
         elif declared.default is dataclasses.MISSING and declared.default_factory is dataclasses.MISSING:
             raise BadCommandError(f"command {verb!r} needs the field {name!r}")

@@ -7,12 +7,18 @@ gradient be None?" and "why?" have one answer. What passes through here has `uid
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, Self, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 from teletape_engine.errors import TapeStateError
 from teletape_engine.op import CATALOGUE, Bound, Plan
 from teletape_engine.spec import WEAK, Number, Spec, Weak
+from teletape_engine.trail import Departures, Event, Trail, Witness
+
+if TYPE_CHECKING:
+    from teletape_engine.forward import Accumulator
 
 Uid: TypeAlias = int
 new_uid: Callable[[], Uid] = itertools.count(1).__next__
@@ -20,6 +26,10 @@ new_uid: Callable[[], Uid] = itertools.count(1).__next__
 #: One recorded call: plan, uids of the inputs (None: a number), uid of the result, what is kept, the caller's line.
 #: A plain tuple: it is made for every op of every tape, and a class costs four times as much.
 Node: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
+
+
+#: The columns of a node that are structure: all but what is kept.
+_STRUCTURE: Final = tuple(itemgetter(column) for column in (0, 1, 2, 4))
 
 
 class Recorded(Protocol):
@@ -103,27 +113,41 @@ class Tape:
         unregistered: Whether a node has an op with no gradient registered.
         sparse: Number of nodes whose gradient may be slices.
         consumed: A non-persistent tape that has answered.
+        sign: Of the masks of its plans: -1 if it keeps every input, so that its calls can be run again.
+        turns: What happened to it when, as (open, pause or reset; a uid): what was computed before a turn has a lower
+            uid. Of very many the first and the latest.
+        trails: Of the contexts in which it was open.
+        declined: Calls and inputs for which the caller's own gradient function has given None.
         name: What a remote session knows it by, where there is one.
     """
 
     __slots__ = (
+        "_skeleton",
         "consumed",
+        "declined",
         "leaves",
         "name",
         "nodes",
         "persistent",
+        "sign",
         "sparse",
         "tracked",
+        "trails",
+        "turns",
         "unregistered",
         "variables",
         "watch_accessed",
     )
 
-    def __init__(self, *, persistent: bool = False, watch_accessed: bool = True) -> None:
+    def __init__(self, *, persistent: bool = False, watch_accessed: bool = True, replayable: bool = False) -> None:
         self.persistent = persistent
+        self.sign = -1 if replayable else 1
         self.watch_accessed = watch_accessed
         self.consumed = False
         self.name: Any = None
+        self.turns: list[tuple[str, Uid]] = []
+        self.trails: list[Trail] = []
+        self.declined: set[tuple[Bound, int]] = set()
         self.clear()
 
     def clear(self) -> None:
@@ -134,6 +158,53 @@ class Tape:
         self.variables: dict[Uid, Variable] = {}
         self.unregistered = False
         self.sparse = 0
+        self._skeleton: tuple[list[Any], ...] = ()
+
+    def consume(self) -> None:
+        """It answers now, and no more; its structure stays, for explanations and pictures."""
+        self.consumed = True
+        # By column: no object for the garbage collector to follow, where a tuple a node cost it 0.6 µs each.
+        self._skeleton = tuple([list(map(column, self.nodes)) for column in _STRUCTURE])
+
+    def free(self) -> None:
+        """Lets go of what a consumed tape kept to answer; structure, leaves and variables stay."""
+        self.nodes = []
+        self.tracked = {}
+
+    @property
+    def replayable(self) -> bool:
+        """Whether its calls can be run again."""
+        return self.sign < 0
+
+    @property
+    def length(self) -> int:
+        """How many calls it has recorded."""
+        return len(self._skeleton[0]) if self.consumed else len(self.nodes)
+
+    def structure(self) -> list[Node]:
+        """What was recorded, in order; of a consumed tape without anything kept."""
+        if not self.consumed:
+            return self.nodes
+        plans, inputs, outputs, wheres = self._skeleton
+        return list(zip(plans, inputs, outputs, itertools.repeat(()), wheres, strict=False))
+
+    def turned(self, how: str) -> None:
+        """Notes that it was opened, paused or reset now."""
+        self.turns.append((how, new_uid()))
+        if len(self.turns) > _TURNS:
+            del self.turns[1 : _TURNS // 2 | 1]  # in pairs: what is left still alternates
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """A block behind which the tape is as it was: what it recorded there is forgotten."""
+        length, unregistered, sparse = len(self.nodes), self.unregistered, self.sparse
+        try:
+            yield
+        finally:
+            for node in self.nodes[length:]:
+                self.tracked.pop(node[2], None)
+            del self.nodes[length:]
+            self.unregistered, self.sparse = unregistered, sparse
 
     def watch(self, value: Recorded | Variable) -> None:
         """Follows `value` from now on; without effect for dtypes that have no gradient."""
@@ -154,18 +225,29 @@ class Tape:
 
 
 _IDENTITY: Final = "identity"
+_TURNS: Final = 4096
 
 
-class Context:
-    """Where tapes are active: one per thread or async task of an SDK, one per REST request.
+class Context(Witness):
+    """Where tapes and accumulators are active: one per thread or async task of an SDK, one per REST request.
 
     Attributes:
         tapes: The active ones, in the order they became so. They may leave in any order.
+        accumulators: The active ones, likewise.
     """
 
     def __init__(self) -> None:
+        super().__init__(Departures(new_uid))
         self.tapes: list[Tape] = []
+        self.accumulators: list[Accumulator] = []
+        self._opened: list[Tape | Accumulator] = []  # both, in one order
+        self._outside: dict[Accumulator, tuple[list[Tape], list[Accumulator]]] = {}  # `outside` of each
         self._reads: dict[Uid, tuple[int, Any]] = {}
+
+    @property
+    def recorded(self) -> bool:
+        """Whether anything here follows what runs."""
+        return bool(self.tapes or self.accumulators)
 
     def open(self, tape: Tape) -> None:
         """Makes `tape` active, the first time or again.
@@ -178,6 +260,10 @@ class Context:
                 "Tape is still recording, This can happen if you try to re-enter an already-active tape."
             )
         self.tapes.append(tape)
+        self._opened.append(tape)
+        tape.turned("open")
+        if all(one is not self.trail for one in tape.trails):
+            tape.trails.append(self.trail)
         self.turn()
 
     def pause(self, tape: Tape) -> None:
@@ -189,7 +275,46 @@ class Context:
         if tape not in self.tapes:
             raise TapeStateError("Tape is not recording.")
         self.tapes.remove(tape)
+        self._opened.remove(tape)
+        tape.turned("pause")
         self.turn()
+
+    def accumulate(self, accumulator: Accumulator) -> None:
+        """Makes an accumulator active, the first time or again.
+
+        Raises:
+            TapeStateError: It is active here already.
+        """
+        if accumulator in self.accumulators:
+            raise TapeStateError("Accumulator is already recording.")
+        self.accumulators.append(accumulator)
+        self._opened.append(accumulator)
+        self.turn()
+
+    def leave(self, accumulator: Accumulator) -> None:
+        """Ends its following; the tangents stay.
+
+        Raises:
+            TapeStateError: It is not active here.
+        """
+        if accumulator not in self.accumulators:
+            raise TapeStateError("Accumulator is not recording.")
+        self.accumulators.remove(accumulator)
+        self._opened.remove(accumulator)
+        self.turn()
+
+    def opened(self) -> list[Tape | Accumulator]:
+        """What is active, in the order in which it became so."""
+        return list(self._opened)
+
+    def outside(self, accumulator: Accumulator) -> tuple[list[Tape], list[Accumulator]]:
+        """Those that became active before an active accumulator: they see how its tangents are computed."""
+        found = self._outside.get(accumulator)
+        if found is None:
+            outer = self._opened[: self._opened.index(accumulator)]
+            tapes = [one for one in outer if isinstance(one, Tape)]
+            found = self._outside[accumulator] = tapes, [one for one in outer if not isinstance(one, Tape)]
+        return found
 
     def reset(self, tape: Tape) -> None:
         """Forgets all that the active tape recorded and watched, and goes on.
@@ -198,6 +323,12 @@ class Context:
             TapeStateError: It is not active here.
         """
         self.pause(tape)
+        tape.turned("reset")
+        for plan, inputs, output, _, where in tape.nodes:
+            read = None if inputs[0] is None else tape.variables.get(inputs[0])
+            self.trail.append(
+                (plan.bound, inputs, output, where) if read is None else (Event.READ, inputs, output, read.name)
+            )
         tape.clear()
         self.open(tape)
 
@@ -210,6 +341,7 @@ class Context:
     def turn(self) -> None:
         """Begins a new epoch: the next read of each variable is a node of its own."""
         self._reads.clear()
+        self._outside.clear()
 
     def reads(self) -> list[Any]:
         """The variables' values read in this epoch: what a tape records of them next would be these."""
@@ -217,7 +349,8 @@ class Context:
 
     def read(self, variable: Variable) -> Any:
         """The variable's value as an op's input: inside tapes a node of its own, one per epoch and version."""
-        if not self.tapes:
+        if not self.tapes and not self.accumulators:
+            self.trail.append((Event.READ, (variable.uid,), variable.value.uid, variable.name))
             return variable.value
         known = self._reads.get(variable.uid)
         if known is not None and known[0] == variable.version:
@@ -227,17 +360,34 @@ class Context:
         for tape in self.tapes:
             if tape.watches(variable) and value.spec.differentiable:
                 plan = plan or CATALOGUE[_IDENTITY].call((value.spec,)).plan(1)
-                tape.nodes.append((plan, (variable.uid,), value.uid, (), None))
+                kept = (value,) if tape.replayable else ()
+                tape.nodes.append((plan, (variable.uid,), value.uid, kept, self.here()))
                 tape.tracked[value.uid] = None
+        if plan is None:
+            self.trail.append((Event.READ, (variable.uid,), value.uid, variable.name))
+        for accumulator in self.accumulators:
+            accumulator.read(variable, value)
         self._reads[variable.uid] = (variable.version, value)
         return value
 
 
-def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: Any, where: Any = None) -> None:
-    """Notes one call on each tape that follows one of its inputs; the result is followed from then on."""
-    if not bound.followed:
-        return
+def record(
+    tapes: Sequence[Tape],
+    bound: Bound,
+    inputs: Sequence[Any],
+    result: Any,
+    where: Any = None,
+    trail: Trail | None = None,
+) -> None:
+    """Notes one call on each tape that follows one of its inputs; the result is followed from then on.
+
+    What a tape does not follow, or no tape is there to follow, goes to the trail.
+    """
     uids = tuple([value.uid for value in inputs])
+    if not (tapes and bound.followed):
+        if trail is not None:
+            trail.append((bound, uids, result.uid, where))
+        return
     for tape in tapes:
         tracked = tape.tracked
         mask, bit = 0, 1
@@ -246,6 +396,7 @@ def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: A
                 mask |= bit
             bit += bit
         if mask:
+            mask *= tape.sign
             plan = bound.plans.get(mask) or bound.plan(mask)
             tape.nodes.append((plan, uids, result.uid, plan.keep((*inputs, result)), where))
             tracked[result.uid] = None
@@ -253,3 +404,5 @@ def record(tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], result: A
                 tape.unregistered = True
             elif plan.sparse:
                 tape.sparse += 1
+        elif trail is not None:
+            trail.append((bound, uids, result.uid, where))

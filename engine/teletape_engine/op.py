@@ -85,7 +85,8 @@ class Op:
         forward: `forward(xp, *arrays, **attrs)`; `xp` is the array namespace. Pure; never writes into its inputs.
         infer: `infer(*specs, **attrs) -> Spec`; raises InvalidArgumentError.
         workspace: `workspace(*specs, **attrs)`: bytes the forward needs beside its result at its peak; None: none.
-        vjp: A rule per input, or Gradient.NOT_REGISTERED / NONE for the input or for all.
+        vjp: A rule per input, or Gradient.NOT_REGISTERED / NONE for the input or for all. A variadic op has one for
+            all its inputs, or one for the first and one for the others.
         jvp: A rule per input giving its share of the result's tangent.
         batch: `batch(op, args, batched, attrs)`: the op over a leading batch axis of the `batched` inputs, or None when
             the op has no array inputs.
@@ -102,6 +103,8 @@ class Op:
         samples: Inputs for the laws, made by `samples()`.
         doc: What it computes; the reference page shows it.
         schema: Its attributes.
+        symmetric: Inputs read as Hermitian matrices: the lower triangle alone is looked at, and the gradient is that of
+            such matrices, half on either side of the diagonal, as in TensorFlow.
         bound: Calls seen so far, by specs and attributes.
     """
 
@@ -129,6 +132,7 @@ class Op:
     samples: Callable[[], Sequence[Sample]]
     doc: str
     schema: Schema
+    symmetric: frozenset[int] = frozenset()
     bound: dict[Any, Bound] = field(default_factory=dict, repr=False)
 
     def __call__(self, *args: Array, **attrs: Any) -> Any:
@@ -154,8 +158,8 @@ class Op:
         return f"{self.inputs[0]}[{i}]" if self.variadic else self.inputs[i]
 
     def rule(self, rules: tuple[Rule | Gradient, ...], i: int) -> Rule | Gradient:
-        """The rule for input `i` among `rules`: a variadic op has one for all."""
-        return rules[0] if self.variadic else rules[i]
+        """The rule for input `i` among `rules`."""
+        return rules[min(i, len(rules) - 1)] if self.variadic else rules[i]
 
     @property
     def registered(self) -> bool:
@@ -267,7 +271,7 @@ class Bound:
         plans: Plans by mask, made as they are asked for.
     """
 
-    __slots__ = ("attrs", "followed", "forward", "op", "plain", "plans", "price", "spec", "specs")
+    __slots__ = ("_pushes", "attrs", "followed", "forward", "op", "plain", "plans", "price", "spec", "specs")
 
     def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
         self.op, self.specs, self.attrs = op, specs, attrs
@@ -283,9 +287,28 @@ class Bound:
         self.followed = self.spec.differentiable and op.op_type != "StopGradient"
         self.plain = not (op.views or op.dynamic or op.expand)
         self.plans: dict[int, Plan] = {}
+        self._pushes: dict[int, tuple[tuple[int, Rule], ...]] = {}
+
+    def pushes(self, mask: int) -> tuple[tuple[int, Rule], ...]:
+        """(input, `rule(t, (*inputs, result)) -> its share of the result's tangent`) for the inputs in `mask`.
+
+        Those that have no share are left out: the declared ones, and those that vanish (`vanishes`).
+        """
+        found = self._pushes.get(mask)
+        if found is None:
+            whole = dict(enumerate(range(len(self.specs) + 1)))
+            found = self._pushes[mask] = tuple(
+                (i, _rounded(run) if self.spec.dtype.name == "bfloat16" else run)
+                for i, spec in enumerate(self.specs)
+                if mask >> i & 1 and spec.differentiable
+                for rule in (self.op.rule(self.op.jvp, i),)
+                if not isinstance(rule, Gradient) and not vanishes(rule, spec)
+                for run in (self.reader(rule, i, whole, "t"),)
+            )
+        return found
 
     def plan(self, mask: int) -> Plan:
-        """The plan for the tracked inputs in `mask` (bit i: input i)."""
+        """The plan for the tracked inputs in `mask` (bit i: input i); below zero: one that keeps every input."""
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = self._make(mask)
@@ -294,15 +317,21 @@ class Bound:
     def _make(self, mask: int) -> Plan:
         op = self.op
         chosen = []
+        replayable, mask = mask < 0, abs(mask)
         for i, spec in enumerate(self.specs):
             rule = op.rule(op.vjp, i)
             if mask >> i & 1 and spec.differentiable and not isinstance(rule, Gradient):
                 chosen.append((i, rule))
+        unregistered = NOT_REGISTERED in op.vjp
         kept = sorted({place for _, rule in chosen for place in self._kept(rule)})
+        if unregistered:  # a gradient that the caller registers may use any of it
+            kept = list(range(len(self.specs) + 1))
+        if replayable:
+            kept = sorted({*kept, *range(len(self.specs))})
         where = {place: at for at, place in enumerate(kept)}
         rules = tuple((i, self._rule(rule, i, where)) for i, rule in chosen)
         shadow = tuple((i, self._shadow(i, rule)) for i, rule in chosen)
-        keep, unregistered = _keeper(tuple(kept)), NOT_REGISTERED in op.vjp
+        keep = _keeper(tuple(kept))
         sparse = any(i in op.sparse for i, _ in chosen)
         return Plan(self, tuple(kept), keep, unregistered, sparse, rules, shadow)
 
@@ -396,6 +425,12 @@ def _rounded(run: Rule) -> Rule:
         return found if found.dtype == dtype else CATALOGUE["cast"](found, dtype=dtype)
 
     return rounded
+
+
+def vanishes(rule: Rule, spec: Spec) -> bool:
+    """Whether a jvp rule says of itself that inputs of that spec have no tangent, as TensorFlow has none for sign."""
+    says: Callable[[Spec], bool] | None = getattr(rule, "vanishes", None)
+    return says is not None and says(spec)
 
 
 _needs: dict[Rule, tuple[str, ...]] = {}

@@ -182,6 +182,7 @@ def batch_all(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
 
 def elementwise(
     *formulas: Formula,
+    jvp: Sequence[Formula] | None = None,
     op_type: str,
     tf: Sequence[str] = (),
     dtypes: frozenset[DType] = NUMERIC,
@@ -199,6 +200,7 @@ def elementwise(
     Args:
         formulas: For each input its partial derivative: a function of what it needs, the name of an input, 1, -1, 0
             (zero, which is not None), NON_DIFFERENTIABLE (None); see `Factor`.
+        jvp: Those of forward mode, where they are written differently.
         op_type: TensorFlow's op type.
         tf: TensorFlow's public names.
         dtypes: What it takes.
@@ -234,7 +236,7 @@ def elementwise(
         return op(
             infer=infer or default_infer,
             vjp=[f if isinstance(f, Gradient) else Factor(f, backward=True) for f in rules],  # type: ignore[misc]
-            jvp=[f if isinstance(f, Gradient) else Factor(f, backward=False) for f in rules],  # type: ignore[misc]
+            jvp=[f if isinstance(f, Gradient) else Factor(f, backward=False) for f in jvp or rules],  # type: ignore[misc]
             batch=batch_elementwise,
             samples=drawn if samples is None else samples,
             op_type=op_type,
@@ -370,10 +372,13 @@ def linear(
 
 
 # ---------------------------------------------------------------------------------------------------------- composite
-def composite(*, op_type: str, tf: Sequence[str] = (), samples: Samples, args: str = "") -> Callable[[Forward], Op]:
+def composite(
+    *, op_type: str, tf: Sequence[str] = (), samples: Samples, args: str = "", like: Sequence[int] | None = None
+) -> Callable[[Forward], Op]:
     """An op written on other ops: `(x, …, *, attributes)`, without `xp`. It needs no rule of its own.
 
     Python numbers come to it as arrays: two of them meeting inside would lose the dtype that they are meant to take.
+    `like` is `Op.like`; by default all inputs take one dtype.
     """
 
     def decorate(written: Forward) -> Op:
@@ -395,7 +400,7 @@ def composite(*, op_type: str, tf: Sequence[str] = (), samples: Samples, args: s
             op_type=op_type,
             tf=tf,
             expand=written,
-            like=(0,) * len(array_parameters(forward)[0]),
+            like=(0,) * len(array_parameters(forward)[0]) if like is None else like,
             args=args,
         )(forward)
 

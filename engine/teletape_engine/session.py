@@ -23,12 +23,13 @@ from teletape_engine.errors import (
 from teletape_engine.executor import Value
 from teletape_engine.graph import Variable
 from teletape_engine.program import Program
+from teletape_engine.progress import Progress, no_progress
 from teletape_engine.spec import Spec
 from teletape_engine.state import CLIENT_BITS, MAIN, Held, Poison, State
 from teletape_engine.tape import SlicesValue
 from teletape_engine.verbs import VERBS
 
-_REPORTED: Final = 1024  #: Commands between two reports of progress.
+_REPORTED: Final = 16  #: Commands between two reports of progress.
 
 
 class Attached(NamedTuple):
@@ -49,9 +50,9 @@ class _Client:
 class Session(State):
     """Executes batches on one device. Arguments and errors as `State`."""
 
-    def __init__(self, device: str = "cpu", *, memory_limit: int | None = None) -> None:
+    def __init__(self, device: str = "cpu", *, memory_limit: int | None = None, most_trips: int | None = None) -> None:
         self._clients: dict[int, _Client] = {}
-        super().__init__(device, memory_limit=memory_limit)
+        super().__init__(device, memory_limit=memory_limit, most_trips=most_trips)
 
     # -------------------------------------------------------------------------------------------------------- clients
     def attach(self) -> Attached:
@@ -66,15 +67,16 @@ class Session(State):
         batch: Batch,
         *,
         cancelled: Callable[[], bool] = lambda: False,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Progress = no_progress,
         poison: bool = True,
     ) -> Answer:
         """Runs a batch. A batch seen before (same client, seq and nonce) is not run again: its answer is given again.
 
         Args:
             batch: Commands and releases.
-            cancelled: Asked between commands; once true, the rest of the batch fails with CancelledError.
-            progress: Told (commands done, commands in all) from time to time.
+            cancelled: Asked between commands, and between the trips of a loop; once true, the rest of the batch fails
+                with CancelledError. What it raises is a failure too.
+            progress: Told from time to time; see `progress.Progress`.
             poison: After a failure the ids of values that were not made stand for it. Without, they stay free: for
                 callers who name nothing before they have seen the answer.
 
@@ -90,7 +92,8 @@ class Session(State):
             if known is not None:
                 return known
         with self.backend.quiet():
-            answer = self._run(batch, cancelled, progress, poison)
+            self.watch.begin(cancelled, progress, len(batch.commands))
+            answer = self._run(batch, cancelled, poison)
         if client is not None:
             client.answer, client.nonce = answer, batch.nonce
             client.seq = batch.seq + 1
@@ -117,20 +120,24 @@ class Session(State):
             f"client {batch.client}: expected seq {client.seq}, found {batch.seq}", expected=client.seq
         )
 
-    def _run(
-        self, batch: Batch, cancelled: Callable[[], bool], progress: Callable[[int, int], None], poison: bool
-    ) -> Answer:
+    def _run(self, batch: Batch, cancelled: Callable[[], bool], poison: bool) -> Answer:
         todo = batch.commands
         due = _last_mentions(batch)
         self.results = []
         self.current = self.context(MAIN)
         failure: Failure | None = None
+        for name in due.get(-1, ()):  # no command needs it: the room is for those that come
+            self.release(name)
         for index, command in enumerate(todo):
             self.index = index
-            if not index % _REPORTED and index:
-                progress(index, len(todo))
-            if failure is None and cancelled():
-                failure = self._failed(index, command, CancelledError("the batch was cancelled by its caller"))
+            if failure is None:
+                try:
+                    if not index % _REPORTED:
+                        self.watch.command(index)
+                    if cancelled():
+                        raise CancelledError("the batch was cancelled by its caller")
+                except Exception as error:
+                    failure = self._failed(index, command, error)
             if failure is None or command.structural:
                 try:
                     VERBS[command.__class__](self, command)
@@ -141,8 +148,6 @@ class Session(State):
             if due and index in due:
                 for name in due[index]:
                     self.release(name)
-        for name in due.get(-1, ()):
-            self.release(name)
         self.note_highest()
         return Answer(tuple(self.results), failure, self.memory.estimate())
 
@@ -176,8 +181,7 @@ class Session(State):
         if isinstance(thing, Held):
             return {"id": name, "kind": thing.kind, **thing.facts()}
         if isinstance(thing, Program):
-            steps = [{"op": step.op.name, "output": step.output} for step in thing.steps]
-            return {"id": name, "kind": "program", "inputs": thing.inputs, "outputs": thing.outputs, "steps": steps}
+            return {"id": name, "kind": "program", **thing.facts()}
         spec: Spec = thing.spec
         facts: dict[str, Any] = {
             "id": name,
@@ -189,7 +193,8 @@ class Session(State):
         if isinstance(thing, Variable):
             facts |= {"kind": "variable", "trainable": thing.trainable, "version": thing.version, "name": thing.name}
         elif isinstance(thing, SlicesValue):
-            facts |= {"kind": "slices", "rows": thing.indices.spec.shape[0]}
+            held = thing.values.spec.nbytes + thing.indices.spec.nbytes
+            facts |= {"kind": "slices", "bytes": held, "rows": thing.indices.spec.shape[0]}
         return facts
 
     def listing(self, kind: str) -> list[dict[str, Any]]:

@@ -179,6 +179,15 @@ def wide(dtype: DType) -> DType:
     return DTYPES["float32"] if dtype in HALF else dtype
 
 
+def finfo(dtype: DType) -> Any:
+    """The limits of a floating dtype, bfloat16 too, which NumPy's own finfo does not know."""
+    if dtype is not BFLOAT16:
+        return np.finfo(dtype)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # its stub has no types here
+
+
 def wide_bytes(spec: Spec, arrays: int = 1) -> int:
     """Bytes of so many arrays of that shape in the dtype that sums are computed in."""
     return arrays * spec.size * wide(spec.dtype).itemsize

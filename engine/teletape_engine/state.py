@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, overload
 
@@ -22,11 +22,13 @@ from teletape_engine.errors import (
     UnknownIdError,
 )
 from teletape_engine.executor import Executor, Memory, Value
-from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.graph import Literal, Tape, Variable, new_uid
 from teletape_engine.op import CATALOGUE
 from teletape_engine.program import Program
+from teletape_engine.progress import Watch
 from teletape_engine.spec import Spec, weak_dtype
 from teletape_engine.tape import SlicesValue
+from teletape_engine.trail import Departures, Trail
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
 _OWN: Final = 1 << CLIENT_BITS  #: From here on ids are the clients' own. Below they are people's, in any order.
@@ -81,7 +83,7 @@ class HeldTape(Held):
             "watch_accessed": tape.watch_accessed,
             "recording": tape in self.context.tapes,
             "consumed": tape.consumed,
-            "ops": len(tape.nodes),
+            "ops": tape.length,
             "watched_variables": [one.name for one in tape.variables.values()],
         }
 
@@ -97,11 +99,16 @@ class State:
     Args:
         device: cpu, gpu or gpu:N.
         memory_limit: Bytes that the arrays may take; None for no limit.
+        most_trips: Trips that the loops of one command may take; None for no limit.
 
     Attributes:
         backend: The device's arrays.
         memory: What they may take, and take.
+        watch: Asks whether a batch goes on.
         no_gradient: Op types declared to have no gradient.
+        registered: Op types declared to have one of the caller's.
+        departures: Reads of values, for explanations.
+        numbers: Those of one element each: empty until there is one.
         current: The context that the commands belong to.
         results: What the commands of this batch have answered so far.
         index: The command that is being executed.
@@ -110,10 +117,14 @@ class State:
         UnimplementedError: No such device here.
     """
 
-    def __init__(self, device: str = "cpu", *, memory_limit: int | None = None) -> None:
+    def __init__(self, device: str = "cpu", *, memory_limit: int | None = None, most_trips: int | None = None) -> None:
         self.backend = arrays.backend(device)
         self.memory = Memory(memory_limit, self.bytes_in_use)
+        self.watch = Watch(most_trips)
         self.no_gradient: set[str] = set()
+        self.registered: set[str] = set()
+        self.departures = Departures(new_uid)
+        self.numbers = self.departures.numbers
         self.results: list[Result] = []
         self.index = 0
         self.names: dict[Id, Any] = {}
@@ -127,8 +138,13 @@ class State:
         """The context of that name, made when it is first asked for."""
         found = self._contexts.get(key)
         if found is None:
-            found = self._contexts[key] = Executor(self.backend, self.memory)
+            found = self._contexts[key] = Executor(self.backend, self.memory, self.watch)
+            found.departures = self.departures
         return found
+
+    def trails(self) -> list[Trail]:
+        """What no tape followed, of every context."""
+        return [one.trail for one in self._contexts.values()]
 
     # ---------------------------------------------------------------------------------------------------------- names
     def name(self, name: Id, thing: Any) -> None:
@@ -189,6 +205,11 @@ class State:
             return self.dense(thing) if isinstance(thing, SlicesValue) else thing
         return given if isinstance(given, Literal) else self.current.constant(given)  # type: ignore[arg-type]  # no id
 
+    def argument(self, given: commands.Input) -> Any:
+        """As `input`, but a variable stays one: a program reads it where its steps do."""
+        thing = self.names.get(given) if isinstance(given, int | str) else None
+        return thing if thing.__class__ is Variable else self.input(given)
+
     def dense(self, slices: SlicesValue) -> Value:
         """Slices as one array."""
         op = CATALOGUE["unsorted_segment_sum"]
@@ -211,6 +232,17 @@ class State:
             self.released.add(name)
         if isinstance(thing, Held):
             thing.end()
+
+    def knows(self, name: Id) -> bool:
+        """Whether the id names something, or has."""
+        return name in self.names or name in self.released
+
+    def take_back(self, names: Iterable[Id]) -> None:
+        """Forgets names that nobody has been told, and what is under them: they are free again."""
+        for name in names:
+            thing = self.names.pop(name, None)
+            if isinstance(thing, Held):
+                thing.end()
 
     def host(self, value: Value) -> np.ndarray[Any, Any]:
         """The value's numbers on the host, row-major, read only."""
@@ -243,6 +275,8 @@ class State:
                 yield thing.indices
             elif isinstance(thing, HeldTape):
                 tapes.append(thing.tape)
+            elif isinstance(thing, Program):
+                yield from thing.held()
             elif isinstance(thing, Held):
                 yield from thing.alive()
         for tape in {id(one): one for one in tapes}.values():

@@ -6,6 +6,7 @@ transpose       ⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩
 second_order    the gradient of the gradient = central differences of the gradient
 structure       predicted structure = real structure, to third order
 batch           the batch rule = the op row by row, for every choice of batched inputs
+rows            the gradients for a stack of cotangents = those for one after the other; under an outer tape too
 numbers         a Python number among the inputs = the same number as an array
 views           inputs stay as they are, and results share their memory only where the op says so
 record          attributes survive JSON, rules ask for what exists, the documentation says something
@@ -23,6 +24,7 @@ import numpy as np
 
 from teletape_engine.attrs import plain
 from teletape_engine.cases import Case, Context, LawError, Shapes, dense, drawn, replaced, spec_of
+from teletape_engine.differences import slope
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
 from teletape_engine.gradient import gradient
 from teletape_engine.graph import Tape
@@ -66,7 +68,7 @@ def _law_vjp(op: Op, sample: Sample) -> None:
                 if found[i] is not None:
                     case.fail("vjp", f"input {op.input_name(i)} is declared {rule.value} and has a gradient")
                 continue
-            expected = _slope(_paired(ct, case.run, case.inputs, i), case.inputs[i])
+            expected = _felt(case, i, slope(_paired(ct, case.run, case.inputs, i), case.inputs[i], step=_STEP))
             if found[i] is None:
                 case.fail("vjp", f"input {op.input_name(i)} has no gradient")
             if found[i].dtype != case.inputs[i].dtype:
@@ -102,7 +104,8 @@ def _law_second_order(op: Op, sample: Sample) -> None:
             u = drawn(case.inputs[i], seed=5)
             found = _gradient_of_gradient(case, sources, i, u)
             for j in free:
-                expected = _slope(_paired(u, partial(_first_order, case, i), sources, j), sources[j])
+                first = _paired(u, partial(_first_order, case, i), sources, j)
+                expected = _felt(case, j, slope(first, sources[j], step=_STEP))
                 name = "ct" if j == len(case.inputs) else op.input_name(j)
                 got = np.zeros_like(expected) if found[j] is None else found[j]  # None: nothing hangs on it
                 case.same("second_order", f"d(gradient of {op.input_name(i)})/d({name})", got, expected, **_CLOSE)
@@ -128,7 +131,10 @@ def _law_batch(op: Op, sample: Sample) -> None:
     arrays = [i for i, one in enumerate(case.inputs) if isinstance(one, np.ndarray)]
     for chosen in itertools.chain.from_iterable(itertools.combinations(arrays, n + 1) for n in range(len(arrays))):
         rows = [
-            [np.asarray(np.roll(one, k) * _shrunk(one, k)) if i in chosen else one for i, one in enumerate(case.inputs)]
+            [
+                np.asarray(_turned(case, i, k) * _shrunk(one, k)) if i in chosen else one
+                for i, one in enumerate(case.inputs)
+            ]
             for k in range(3)
         ]
         args = [np.stack([row[i] for row in rows]) if i in chosen else one for i, one in enumerate(case.inputs)]
@@ -148,6 +154,33 @@ def _law_batch(op: Op, sample: Sample) -> None:
             )
             if spec is not Spec.of(found.shape, found.dtype):
                 case.fail("batch", f"{what} by specs is {spec!r}, real {Spec.of(found.shape, found.dtype)!r}")
+
+
+def _law_rows(op: Op, sample: Sample) -> None:
+    for dtype in DIFFERENTIABLE:
+        case = Case(op, sample, dtype)
+        try:
+            result = case.bound().spec
+        except InvalidArgumentError:
+            continue
+        if not case.free() or not op.registered or op.dynamic or not result.differentiable:
+            continue
+        cts = [drawn(case.run(), seed=7 + k) for k in range(3)]
+        singly = [case.vjp(ct) for ct in cts]
+        real = case.vjps(np.stack(cts))
+        close = _CLOSE if dtype.itemsize >= 8 and dtype.kind == "f" else {"rtol": 3e-2, "atol": 3e-2}
+        for k, kind in enumerate(("at once", "recorded", "by specs")):
+            found = real if k == 0 else case.vjps(np.stack(cts), recorded=True, context=Shapes() if k == 2 else None)
+            for i in case.free():
+                what = f"the gradients of {op.input_name(i)} {kind}"
+                if (found[i] is None) != (singly[0][i] is None):
+                    case.fail("rows", f"{what} are {'' if found[i] is None else 'not '}None, unlike one alone")
+                if found[i] is None:
+                    continue
+                if found[i].spec is not real[i].spec or found[i].spec.dtype is not case.inputs[i].dtype:
+                    case.fail("rows", f"{what} are {found[i].spec!r}")
+                if k < 2:
+                    case.same("rows", what, found[i].array, np.stack([one[i] for one in singly]), **close)
 
 
 def _law_numbers(op: Op, sample: Sample) -> None:
@@ -226,6 +259,7 @@ LAWS: Final[dict[str, Callable[[Op, Sample], None]]] = {
     "second_order": _law_second_order,
     "structure": _law_structure,
     "batch": _law_batch,
+    "rows": _law_rows,
     "numbers": _law_numbers,
     "views": _law_views,
     "record": _law_record,
@@ -277,18 +311,6 @@ def _check_unregistered(case: Case, result: Spec) -> None:
     case.fail("vjp", "no gradient is registered, and asking for one raises nothing")
 
 
-def _slope(f: Callable[[Any], float], x: Any) -> Any:
-    """The gradient of a real f by central differences: ∂f/∂Re + i ∂f/∂Im for a complex x."""
-    out = np.zeros(x.shape, x.dtype)
-    units = (1.0, 1j) if x.dtype in COMPLEX else (1.0,)
-    for at in np.ndindex(x.shape):
-        for unit in units:
-            step = np.zeros(x.shape, x.dtype)
-            step[at] = _STEP * unit
-            out[at] += unit * (f(x + step) - f(x - step)) / (2 * _STEP)
-    return out
-
-
 def _paired(ct: Any, run: Callable[[Sequence[Any]], Any], inputs: Sequence[Any], i: int) -> Callable[[Any], float]:
     """⟨ct, run(inputs)⟩ as a function of input i."""
     return lambda x: _inner(ct, run(replaced(inputs, i, x)))
@@ -314,7 +336,7 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
         for i in case.free():
             rule = case.op.rule(case.op.jvp, i)
             if not isinstance(rule, Gradient):
-                t = drawn(case.inputs[i], seed=2)
+                t = _felt(case, i, drawn(case.inputs[i], seed=2))
                 yield i, t, bound.reader(rule, i, {k: k for k in range(len(kept))}, "t")(t, kept)
 
 
@@ -363,6 +385,16 @@ def _described(ct: Any) -> str:
     if isinstance(ct, SlicesValue):
         return f"{Kind.SLICES.value} {ct.values.spec!r} {ct.indices.spec!r} {ct.dense!r}"
     return f"{Kind.DENSE.value} {ct.spec!r}"
+
+
+def _felt(case: Case, i: int, x: Any) -> Any:
+    """A slope or a tangent of input i as the op feels it: Hermitian where it reads a Hermitian matrix."""
+    return (x + np.conj(np.swapaxes(x, -1, -2))) / 2 if i in case.op.symmetric else x
+
+
+def _turned(case: Case, i: int, k: int) -> Any:
+    """Another row of a batch: the elements of input i moved on by k, but for matrices that must stay definite."""
+    return case.inputs[i] if i in case.op.symmetric else np.roll(case.inputs[i], k)
 
 
 def _shrunk(one: Any, k: int) -> Any:

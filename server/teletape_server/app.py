@@ -27,15 +27,27 @@ from teletape_server.hosts import Hosts
 from teletape_server.hosts.workers import Workers
 from teletape_server.problems import PROBLEMS, Problem, problem_response
 from teletape_server.quotas import Quota
-from teletape_server.routes import batch, functions, info, ops, page, run, sessions, tapes, tensors, variables
+from teletape_server.routes import (
+    batch,
+    functions,
+    info,
+    loops,
+    ops,
+    page,
+    run,
+    sessions,
+    tapes,
+    tensors,
+    variables,
+)
 from teletape_server.schemas import Info, ProblemBody
 from teletape_server.sessions import Sessions
 from teletape_server.settings import Settings
 
 ROUTERS: Final = tuple(
-    module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, batch)
+    module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
-FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend")
+FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
 
 log = logging.getLogger("teletape")
 
@@ -60,6 +72,8 @@ def create_app(
             idle=settings.idle_limit,
             max_age=settings.max_age,
             max_body=settings.max_body,
+            max_trips=settings.max_trips,
+            time_limit=settings.time_limit,
             clock=clock,
         )
         made.prepare()
@@ -118,6 +132,8 @@ def _info(settings: Settings) -> Info:
         "idle_limit",
         "max_age",
         "patience",
+        "time_limit",
+        "max_trips",
     )
     return Info(
         version=version(),

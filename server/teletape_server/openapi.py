@@ -18,7 +18,15 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from teletape import wire
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
-from teletape_server.resources import models
+from teletape_server.resources import (
+    check_models,
+    explanation_models,
+    function_models,
+    loop_models,
+    models,
+    picture_models,
+    question_models,
+)
 from teletape_server.resources.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.schemas import ProblemBody
 
@@ -29,6 +37,13 @@ _REF: Final = "#/components/schemas/{model}"
 RAW: Final = {"type": "string", "format": "binary"}
 #: A tensor's bytes, beside JSON.
 TENSOR: Final = {RAW_TYPE: RAW}
+#: How far a long request is, and its answer at the end, beside JSON.
+EVENTS: Final = {
+    "text/event-stream": {
+        "type": "string",
+        "description": "Events: `progress` (done, total, trip, trips) while it runs, then one `answer` or `problem`",
+    }
+}
 
 #: The sections of the page, in order: what a walk from top to bottom needs comes before what needs it.
 SECTIONS: Final = {
@@ -102,7 +117,10 @@ BODY: Final = ("malformed_json", "invalid_request", "unsupported_media_type", "b
 #: What one that names something in the session can meet.
 NAMED: Final = ("unknown_id", "released_id", "poisoned")
 #: What one that computes can meet.
-WORK: Final = ("unknown_op", "bad_attribute", "bad_command", "invalid_argument", "unimplemented", "resource_exhausted")
+WORK: Final = (
+    *("unknown_op", "bad_attribute", "bad_command", "invalid_argument", "unimplemented", "resource_exhausted"),
+    *("cancelled", "deadline_exceeded"),
+)
 
 
 def example_of(model: type[BaseModel]) -> Any:
@@ -182,7 +200,16 @@ _ABOUT: Final = (
 
 def _schemas() -> dict[str, Any]:
     given: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ProblemBody, "validation")]
-    for one in vars(models).values():
+    described = (
+        models,
+        function_models,
+        loop_models,
+        question_models,
+        explanation_models,
+        picture_models,
+        check_models,
+    )
+    for one in {name: one for module in described for name, one in vars(module).items()}.values():
         if isinstance(one, type) and issubclass(one, models.Body | models.Answer) and one.__bases__ != (BaseModel,):
             given.append((one, "validation"))
     _, schema = models_json_schema(given, ref_template=_REF)

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from teletape_server.hosts import Running
+
 Device = Annotated[str, Field(pattern=r"^(cpu|gpu|gpu:[0-9]{1,3})$", description="cpu, gpu or gpu:N")]
 
 
@@ -48,6 +50,8 @@ class Work(BaseModel):
     requests: Annotated[int, Field(description="Taken and not yet answered")]
     done: Annotated[int, Field(description="Commands done by the batch that runs")]
     total: Annotated[int, Field(description="Commands of that batch; 0: not known yet")]
+    trip: Annotated[int, Field(description="Trips that the loop in the next command has taken")] = 0
+    trips: Annotated[int, Field(description="Trips that it will take; 0: not known")] = 0
 
 
 class SessionFacts(BaseModel):
@@ -78,11 +82,18 @@ class Client(BaseModel):
 
 
 class Still(BaseModel):
-    """A batch that runs still: send the same request again to wait on."""
+    """A request that runs still: how far it is. Answered 202, send the same request again to wait on."""
 
     status: str = "running"
-    done: int
-    total: int
+    done: Annotated[int, Field(description="Commands done")]
+    total: Annotated[int, Field(description="Commands in all; 0: not known yet")]
+    trip: Annotated[int, Field(description="Trips that the loop in the next command has taken")] = 0
+    trips: Annotated[int, Field(description="Trips that it will take; 0: not known")] = 0
+
+    @classmethod
+    def of(cls, running: Running) -> Still:
+        """How far that request is."""
+        return cls(done=running.done, total=running.total, trip=running.trip, trips=running.trips)
 
 
 class Health(BaseModel):

@@ -66,15 +66,27 @@ class Sessions:
         quota: What an owner may have.
         idle, max_age: Seconds; see `leases`.
         max_body: Bytes of the largest request.
+        max_trips: Trips that the loops of one command may take.
+        time_limit: Seconds that a request may compute.
         clock: Unix seconds now.
     """
 
     def __init__(
-        self, hosts: Hosts, quota: Quota, *, idle: float, max_age: float, max_body: int, clock: Callable[[], float]
+        self,
+        hosts: Hosts,
+        quota: Quota,
+        *,
+        idle: float,
+        max_age: float,
+        max_body: int,
+        max_trips: int,
+        time_limit: float,
+        clock: Callable[[], float],
     ) -> None:
         self._hosts = hosts
         self._quota = quota
         self._idle, self._max_age, self._max_body = idle, max_age, max_body
+        self._max_trips, self._time_limit = max_trips, time_limit
         self.clock = clock
         self._live: dict[tuple[str, str], Session] = {}
         self._starting: dict[tuple[str, str], asyncio.Task[Session]] = {}
@@ -123,7 +135,9 @@ class Sessions:
     async def _start(self, key: tuple[str, str], device: str, limit: int) -> Session:
         try:
             await self._check(device)
-            host = await self._hosts.start(Start(device, limit, self._max_body))
+            host = await self._hosts.start(
+                Start(device, limit, self._max_body, max_trips=self._max_trips, time_limit=self._time_limit)
+            )
         except (HostGone, OSError) as error:
             raise Problem("internal", f"the session's process could not be started: {error}") from error
         finally:

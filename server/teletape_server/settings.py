@@ -135,6 +135,12 @@ class Settings:
         default=20.0,
         metadata=_knob(_seconds, "a batch that runs longer is answered 202, to be asked for again", "TIME"),
     )
+    time_limit: float = field(
+        default=3600.0, metadata=_knob(_seconds, "a request that computes longer is stopped", "TIME")
+    )
+    max_trips: int = field(
+        default=10_000_000, metadata=_knob(_whole(1, 1 << 62), "trips that the loops of one command may take")
+    )
     log_level: str = field(default="warning", metadata=_knob(_level, "debug, info, warning or error", "LEVEL"))
 
     def __post_init__(self) -> None:

@@ -74,6 +74,10 @@ def _by_value(ct, y):
     return ct * (1 - y * y) if float(y.reshape(-1)[0]) > 0 else ct * 0.5
 
 
+def _by_kind(ct, y):
+    return ct * y if isinstance(ct, np.ndarray | np.generic) else 2 * ct * y
+
+
 WRONG = {
     "spec, dtype": ("spec", wrong("exp", infer=lambda x: x.with_dtype(DTYPES["float64"])), r"inferred .*, real"),
     "spec, shape": ("spec", wrong("transpose", infer=lambda x, *, perm: x), "inferred"),
@@ -92,6 +96,7 @@ WRONG = {
     "batch, axis": ("batch", wrong("reduce_sum", batch=_drop_batch), "x batched"),
     "batch, none": ("batch", wrong("exp", batch=None), "no batch rule"),
     "batch, ranks": ("batch", wrong("mul", batch=_drop_batch), "broadcast|has shape|worst"),
+    "rows, kind": ("rows", wrong("exp", vjp=(_by_kind,)), "the gradients of x at once, worst at"),
     "numbers": ("numbers", wrong("add", forward=_float64_number), "float64, as an array float32"),
     "views, write": ("views", wrong("neg", forward=_in_place), "read-only"),
     "views, alias": ("views", wrong("exp", forward=_alias), "shares memory"),
@@ -155,6 +160,17 @@ ROWS = {
     "adjust_contrast": ([(2, 100, 500, 3), ()], {}),
     "transpose": ([(2000, 100)], {}),
     "cast": ([(N,)], {"dtype": "float64"}),
+    "conv2d": ([(16, 32, 32, 8), (3, 3, 8, 16)], {"padding": "SAME"}),
+    "conv2d_backprop_input": ([(16, 30, 30, 16), (3, 3, 8, 16)], {"shape": (16, 32, 32, 8)}),
+    "conv2d_backprop_filter": ([(16, 32, 32, 8), (16, 30, 30, 16)], {"shape": (3, 3, 8, 16)}),
+    "max_pool": ([(16, 32, 32, 8)], {"ksize": (3, 3), "strides": (2, 2), "padding": "SAME"}),
+    "max_pool_backprop": ([(16, 16, 16, 8), (16, 32, 32, 8)], {"ksize": (2, 2), "strides": (2, 2)}),
+    "max_pool_pick": ([(16, 32, 32, 8), (16, 32, 32, 8)], {"ksize": (2, 2), "strides": (2, 2)}),
+    "avg_pool": ([(16, 32, 32, 8)], {"ksize": (3, 3), "strides": (2, 2), "padding": "SAME"}),
+    "avg_pool_backprop": ([(16, 16, 16, 8)], {"ksize": (2, 2), "strides": (2, 2), "shape": (16, 32, 32, 8)}),
+    "band_part": ([(300, 400)], {"num_lower": 1, "num_upper": -1}),
+    "diag": ([(400,)], {}),
+    "set_diag": ([(300, 400), (300,)], {}),
 }
 
 
@@ -199,6 +215,17 @@ KEYS = [np.array(1), np.array(2)]
         ("nonzero", [np.ones(N, F32)], {}),
         ("range", [], {"limit": N}),
         ("linspace", [np.array(0.0), np.array(1.0)], {"num": N}),
+        ("cholesky", [np.eye(400)], {}),
+        ("unsorted_segment_max", [np.ones((N, 4), F32), IDS], {"num_segments": 1000}),
+        ("unsorted_segment_min", [np.ones((N, 4), F32), IDS - 1], {"num_segments": 1000}),
+        ("cumprod", [np.ones((N, 4), F32)], {"exclusive": True, "reverse": True}),
+        ("inv", [np.eye(300)], {"adjoint": True}),
+        ("solve", [np.eye(300), np.ones((300, 100))], {"adjoint": True}),
+        ("det", [np.eye(300)], {}),
+        ("log_abs_det", [np.eye(300)], {}),
+        ("det_sign", [np.eye(300)], {}),
+        ("triangular_solve", [np.eye(300), np.ones((300, 400))], {}),
+        ("triangular_solve", [np.eye(300), np.ones((3, 300, 40))], {"adjoint": True}),
     ],
 )
 def test_the_price_of_what_makes_arrays_covers_it(name, arrays, attrs):

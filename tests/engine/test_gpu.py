@@ -9,6 +9,7 @@ from teletape_engine.cases import Case, drawn, is_array
 from teletape_engine.executor import Executor, Memory
 from teletape_engine.gradient import gradient
 from teletape_engine.graph import Literal, Tape
+from teletape_engine.jacobian import vjps
 from teletape_engine.op import CATALOGUE
 from teletape_engine.spec import DTYPES
 from teletape_engine.tape import SlicesValue
@@ -22,8 +23,8 @@ def numbers(context, one):
 
 
 def answers(device, op, case):
-    """The result, and the gradient of each input that has one."""
-    context, tape = Executor(backend(device), Memory(None, lambda: 0)), Tape()
+    """The result, the gradient of each input that has one, and those for two cotangents at once."""
+    context, tape = Executor(backend(device), Memory(None, lambda: 0)), Tape(persistent=True)
     with context.backend.quiet():
         given = [context.constant(np.asarray(one)) if is_array(one) else Literal(one) for one in case.inputs]
         arrays = [one for one in given if one.uid is not None]
@@ -34,6 +35,8 @@ def answers(device, op, case):
         if result.spec.differentiable and op.registered:
             ct = context.constant(drawn(found[0], seed=0))
             found += [numbers(context, one) for one in gradient(context, tape, [result], arrays, seeds=[ct])]
+            cts = context.constant(np.stack([drawn(found[0], seed=k) for k in range(2)]))
+            found += [numbers(context, one) for one in vjps(context, tape, [result], arrays, [cts])]
     return found
 
 

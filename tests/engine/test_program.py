@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from teletape_engine.commands import Call
+from teletape_engine.commands import Assign, Batch, Call, CallProgram, DefineProgram, Fetch, MakeVariable, Put
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
-from teletape_engine.graph import Literal
-from teletape_engine.program import Program
+from teletape_engine.graph import Literal, Variable
+from teletape_engine.program import MOST_DEPTH, Program
 from teletape_engine.session import Session
+from teletape_engine.spec import Spec
 
 X = np.array([1.0, 2.0], np.float32)
 SQUARE = Call("mul", ("a", "a"), ("s",))
@@ -70,3 +71,141 @@ def test_shapes_are_known_only_when_it_is_called(context):
     program = Program(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
     with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[2\] vs. \[3\]"):
         program.run(context, [context.constant(X), context.constant(np.ones(3, np.float32))])
+
+
+# ------------------------------------------------------------------------------------------------ variables, programs
+BUMP = Program(("v", "by"), (Call("mul", ("v", "v"), ("before",)), Assign("v", "by", "add")), ("before", "v"))
+F32 = Spec.of((2,), X.dtype)
+
+
+def variable(context, value=X):
+    return Variable(context.constant(value.copy()), trainable=True, name="v")
+
+
+def test_variables_are_read_in_order_and_assigned_to(context):
+    v = variable(context)
+    before, after = BUMP.run(context, [v, context.constant(X)])
+    assert (before.array.tolist(), after.array.tolist()) == ([1.0, 4.0], [2.0, 4.0])
+    assert (v.version, v.value.array.tolist()) == (1, [2.0, 4.0])
+
+
+def test_a_program_that_assigns_needs_a_variable(context):
+    assert BUMP.assigns == {0}
+    with pytest.raises(InvalidArgumentError, match="assigns to its input 'v': give it a variable, not a value"):
+        BUMP.run(context, [context.constant(X), context.constant(X)])
+    with pytest.raises(InvalidArgumentError, match="holds float32"):
+        BUMP.run(context, [variable(context), context.constant(np.ones(3, np.float32))])
+
+
+def test_programs_within_programs(context):
+    twice = Program(
+        ("v", "by"),
+        (CallProgram(BUMP, ("v", "by"), ("a", "b")), CallProgram(BUMP, ("v", Literal(1.0)), ("c", "d"))),
+        ("b", "c"),
+    )
+    assert (twice.assigns, twice.size, twice.depth) == ({0}, 4, 1)
+    scalar = variable(context, np.array(1.0, np.float32))
+    b, c = twice.run(context, [scalar, context.constant(np.array(2.0, np.float32))])
+    assert (b.array, c.array, scalar.value.array) == (3.0, 9.0, 4.0)
+
+
+def test_what_no_program_may_do():
+    with pytest.raises(InvalidArgumentError, match=r"call 0 \(assign\): input 'x' is neither a program input"):
+        Program(("a",), (Assign("x", "a"),), ("a",))
+    with pytest.raises(InvalidArgumentError, match=r"call 1 \(assign\): assigns to 's', which is no input"):
+        Program(("a",), (SQUARE, Assign("s", "a")), ("a",))
+    with pytest.raises(InvalidArgumentError, match=r"call 0 \(put\): cannot stand in a program"):
+        Program(("a",), (Put("x", X),), ("a",))
+    with pytest.raises(InvalidArgumentError, match="names inside a program are strings, found 7"):
+        Program(("a",), (Call("neg", ("a",), (7,)),), ("a",))
+    with pytest.raises(InvalidArgumentError, match="assigns to its input number 0: that must be an input of this"):
+        Program(("a",), (SQUARE, CallProgram(BUMP, ("s", "a"), ("x", "y"))), ("x",))
+
+
+def test_programs_do_not_grow_without_end():
+    program = Program(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+
+    def four_times(program):
+        return Program(("a",), tuple(CallProgram(program, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
+
+    for _ in range(9):
+        program = four_times(program)
+    with pytest.raises(InvalidArgumentError, match="more than 1,000,000 steps"):
+        four_times(program)
+    deep = Program(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+    for _ in range(MOST_DEPTH):
+        deep = Program(("a",), (CallProgram(deep, ("a",), ("b",)),), ("b",))
+    with pytest.raises(InvalidArgumentError, match=f"calls more than {MOST_DEPTH} deep"):
+        Program(("a",), (CallProgram(deep, ("a",), ("b",)),), ("b",))
+
+
+def test_specs_and_price_are_known_before_it_runs():
+    program = Program(("a", "b"), (Call("matmul", ("a", "b"), ("c",)), Call("neg", ("c",), ("d",))), ("d", "a"))
+    a, b = Spec.of((3, 4), X.dtype), Spec.of((4, 5), X.dtype)
+    assert program.infer([a, b]) == (Spec.of((3, 5), X.dtype), a)
+    assert program.price([a, b]) >= 2 * 3 * 5 * 4
+    with pytest.raises(InvalidArgumentError, match="Matrix size-incompatible"):
+        program.infer([a, a])
+    dynamic = Program(("a",), (Call("nonzero", ("a",), ("n",)),), ("n",))
+    with pytest.raises(InvalidArgumentError, match="depend on values: run it"):
+        dynamic.infer([a])
+
+
+def test_values_that_nothing_takes_any_more_are_let_go(context):
+    n, size = 50, 1 << 16
+    calls = tuple(Call("neg", (f"v{i}",), (f"v{i + 1}",)) for i in range(n))
+    session = Session(memory_limit=6 * size)
+    session.execute(
+        Batch(
+            (
+                Put("x", np.ones(size // 4, np.float32)),
+                DefineProgram("chain", ("v0",), calls, (f"v{n}",)),
+                CallProgram("chain", ("x",), ("y",)),
+            )
+        )
+    )
+    assert session.describe("y")["bytes"] == size
+    # What the values in between would take is over the limit; each lives until the next is made.
+
+
+def test_constants_are_put_once_and_counted():
+    session = Session()
+    big = np.ones(1 << 14, np.float32)
+    program = DefineProgram("p", ("a",), (Call("add", ("a", big), ("b",)), Call("mul", ("b", big), ("c",))), ("c",))
+    session.execute(Batch((Put("x", np.ones(1, np.float32)), program)))
+    before = session.bytes_in_use()
+    for i in range(3):
+        answer = session.execute(Batch((CallProgram("p", ("x",), (f"y{i}",)),), releases=(f"y{i}",)))
+        assert answer.failure is None
+    assert session.bytes_in_use() - before == big.nbytes
+    assert session.describe("p")["bytes"] == big.nbytes
+
+
+def test_a_program_keeps_those_that_it_calls_alive():
+    session = Session()
+    inner = DefineProgram("inner", ("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+    outer = DefineProgram("outer", ("a",), (CallProgram("inner", ("a",), ("b",)),), ("b",))
+    answer = session.execute(Batch((MakeVariable("v", X), inner, outer), releases=("inner",)))
+    assert answer.failure is None
+    answer = session.execute(Batch((CallProgram("outer", ("v",), ("r",)), Fetch("r"))))
+    assert answer.results[0].array.tolist() == [-1.0, -2.0]
+    answer = session.execute(Batch((DefineProgram("other", ("a",), (CallProgram("inner", ("a",), ("b",)),), ("b",)),)))
+    assert answer.failure.code == "released_id"
+
+
+def test_a_long_program_can_be_cancelled():
+    session = Session()
+    calls = tuple(Call("neg", (f"v{i}",), (f"v{i + 1}",)) for i in range(1000))
+    session.execute(Batch((Put("x", X), DefineProgram("long", ("v0",), calls, ("v1000",)))))
+    asked = []
+
+    def cancelled():
+        asked.append(None)
+        return len(asked) > 5
+
+    answer = session.execute(Batch((CallProgram("long", ("x",), ("y",)),)), cancelled=cancelled)
+    assert (answer.failure.code, answer.failure.message) == (
+        "cancelled",
+        "the batch was cancelled by its caller, in a program",
+    )
+    assert len(asked) < 10

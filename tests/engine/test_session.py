@@ -147,7 +147,7 @@ def test_slices_are_one_id_with_parts(session):
         "kind": "slices",
         "dtype": "float32",
         "shape": [4, 2],
-        "bytes": 32,
+        "bytes": 3 * 2 * 4 + 3 * 4,
         "rows": 3,
     }
     run(session, Call("identity", ("g",), ("dense",)))
@@ -302,7 +302,7 @@ WRONG = {
         "invalid_argument",
         "float",
     ),
-    "mode": (Assign("v", X, "multiply"), "invalid_argument", "it must be set, add or sub"),
+    "mode": (Assign("v", X, "multiply"), "invalid_argument", "it must be one of set, add, sub"),
     "assigned shape": (Assign("v", np.ones(2, np.float32)), "invalid_argument", "float32[3]"),
     "assigned dtype": (Assign("v", np.ones(3)), "invalid_argument", "both shape and dtype"),
     "assigned fraction": (Assign("n", Literal(1.5)), "invalid_argument", "float cannot take the dtype int32"),
@@ -323,7 +323,7 @@ WRONG = {
     "declared, but registered": (Declare("MatMul"), "gradient_registered", "'MatMul'!"),
     "part": (Part("slices", "rows", "n"), "invalid_argument", "values and indices, found 'rows'"),
     "arguments": (CallProgram("f", (), ("n",)), "invalid_argument", "takes 1 inputs (a), found 0"),
-    "results": (CallProgram("f", ("x",), ()), "invalid_argument", "has 1 outputs, found 0 ids"),
+    "results": (CallProgram("f", ("x",), ()), "invalid_argument", "there are 1 results, found 0 ids"),
     "an id twice": (Put("x", X), "id_in_use", "'x' is in use: a value"),
     "a variable's id": (MakeVariable("t", X), "id_in_use", "'t' is in use: a tape"),
     "an op's output in use": (Call("neg", ("x",), ("v",)), "id_in_use", "a variable"),

@@ -6,7 +6,7 @@ import pytest
 from loopback import Loopback, session_on
 
 from teletape.remote import RemoteSession
-from teletape.session import LocalSession, use
+from teletape.sessions import LocalSession, use
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import teletape as tf
 from teletape import connection
 from teletape import remote as module
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
-from teletape.session import LocalSession, use
+from teletape.sessions import LocalSession, use
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
 
 

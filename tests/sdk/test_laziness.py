@@ -9,7 +9,7 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape import remote as module
-from teletape.session import LocalSession, use
+from teletape.sessions import LocalSession, use
 from teletape_engine.commands import Call, Fetch, Gradient, Put, TapeOpen
 
 

@@ -11,7 +11,7 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.errors import SessionEndedError
-from teletape.session import LocalSession, use
+from teletape.sessions import LocalSession, use
 from teletape_engine.commands import Assign, Call, ContextSwitch, Gradient, Part, Put, TapeOpen, TapeWatch
 
 
@@ -239,10 +239,10 @@ def test_a_temporary_dies_after_the_command_that_uses_it(remote, loopback):
     v = tf.Variable([1.0, 2.0])
     emit = remote.emit
 
-    def sealing(recorder, command, nbytes=0):
+    def sealing(recorder, command, nbytes=0, **more):
         if isinstance(command, Assign | Call):
             tf.sync()  # as another thread's read would
-        emit(recorder, command, nbytes)
+        emit(recorder, command, nbytes, **more)
 
     remote.emit = sealing
     try:

@@ -34,7 +34,22 @@ def run(command: list[str], url: str, *, text: str | None = None, **more: str) -
 
 
 def test_the_page_has_examples() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 5
+
+
+def test_the_table_of_resources_has_every_operation() -> None:
+    def plain(path: str) -> str:
+        return re.sub(r"\{\w+\}", "{}", path)
+
+    document = json.loads((ROOT / "openapi/openapi.json").read_text(encoding="utf-8"))
+    lines = re.findall(r"^\| (`/.*?) \| (.*) \|$", (ROOT / "docs/rest.md").read_text(encoding="utf-8"), re.M)
+    rows = {plain(name): text for names, text in lines for name in re.findall(r"`(/\w[^`]*)`", names)}
+    for path, methods in document["paths"].items():
+        place = plain(path.removeprefix("/v1"))
+        row = max((one for one in rows if place == one or place.startswith(f"{one}/")), key=len)
+        behind = place.removeprefix(row).removeprefix("/{}")
+        assert not behind or f"`{behind}`" in rows[row], path
+        assert [one.upper() for one in methods if one.upper() not in rows[row]] == [], path
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -68,6 +83,23 @@ def test_the_walk_by_curl(server_url: str) -> None:
         assert "tensor-shape: 2" in printed
 
 
+def test_derivatives_by_curl(server_url: str) -> None:
+    for _ in range(2):
+        printed = run(["bash", "examples/derivatives.sh"], server_url)
+        answers = [json.loads(one) for one in objects(re.sub(r"(?s)digraph tape \{.*?\n\}\n", "", printed))]
+        told = {name: value for one in answers for name, value in one.items()}
+        jacobian, product = told["answers"][0]["jacobians"][0], told["answers"][1]["products"][0]
+        assert jacobian["value"]["data"] == [[3.0, 0.0, 0.0], [0.0, 12.0, 0.0], [0.0, 0.0, 27.0]]
+        assert product["value"]["data"] == [3.0, 6.0, 9.0]
+        [why] = told["explanations"]
+        assert (why["code"], why["where"]) == ("non_differentiable_op", "derivatives.sh:23")
+        assert told["agrees"] is True
+        assert 'label="round → steps' in printed
+        [slope] = told["gradients"]  # of the loop: of the root of 2.25
+        assert slope["value"]["data"] == pytest.approx(1 / 3)
+        assert told["values"] == {"gradient": {"dtype": "float32", "shape": [2], "data": [7.0, 7.5]}}
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_javascript(server_url: str) -> None:
     lines = run(["node", "examples/gradient.mjs"], server_url).split()
@@ -77,6 +109,7 @@ def test_javascript(server_url: str) -> None:
 
 def test_the_examples_send_a_key() -> None:
     with Server(Settings(api_keys={"ann": "the-key-of-ann"})).running() as server:
-        run(["bash", "examples/curl.sh"], server.url, TELETAPE_API_KEY="the-key-of-ann")
+        for one in ("curl.sh", "derivatives.sh"):
+            run(["bash", f"examples/{one}"], server.url, TELETAPE_API_KEY="the-key-of-ann")
         if shutil.which("node"):
             run(["node", "examples/gradient.mjs"], server.url, TELETAPE_API_KEY="the-key-of-ann")

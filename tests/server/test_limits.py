@@ -43,7 +43,7 @@ def test_a_session_is_made_looked_at_listed_and_ended(server: Server, http: http
     facts = ok(http.get("/v1/sessions/demo")).json()
     assert facts == made.json() | {"expires_at": facts["expires_at"]}
     assert (facts["device"], facts["memory_limit"], facts["bytes_in_use"]) == ("cpu", 1 << 20, 0)
-    assert facts["running"] == {"requests": 0, "done": 0, "total": 0}
+    assert facts["running"] == {"requests": 0, "done": 0, "total": 0, "trip": 0, "trips": 0}
     other = ok(http.post("/v1/sessions", json={})).json()
     assert other["id"].startswith("_")
     assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo", other["id"]]

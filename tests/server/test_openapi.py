@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -162,7 +162,37 @@ def test_every_example_runs_from_top_to_bottom_and_again(server_url: str, docume
             [dw, dx] = seen["tapes-gradient"].json()["gradients"]
             assert dw["value"]["data"] == [4.0, 5.0, 6.0]
             assert dx["value"]["data"] == [1.0, 2.0, 3.0]
+            [da] = seen["functions-gradient"].json()["gradients"]
+            assert da["value"]["data"] == [
+                1.0,
+                2.0,
+            ]  # (a - b)·2/n: numbers with a fraction, or a browser makes it int32
             assert seen["run-run"].json()["values"]["dx"]["data"] == pytest.approx(0.9182, abs=1e-4)
+
+
+def test_every_example_of_a_run_works_as_a_browser_sends_it(server_url: str, document: dict[str, Any]) -> None:
+    run = next(step for step in walk.steps(document) if step.operation == "run-run")
+    examples = document["components"]["schemas"]["Run"]["examples"]
+    assert len(examples) > 2
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
+        for example in examples:
+            values = walk.send(http, run._replace(body=example)).json()["values"]
+            assert [values[name]["dtype"] for name in example["fetch"]] == ["float32"] * len(example["fetch"])
+
+
+def test_no_example_is_made_of_whole_numbers_that_mean_fractions(document: dict[str, Any]) -> None:
+    """A browser writes 2.0 as 2, which reads as int32."""
+
+    def lists(value: Any) -> Iterator[list[Any]]:
+        for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from lists(one)
+        if isinstance(value, list) and all(isinstance(one, int | float) for one in value):
+            yield value
+
+    for name, schema in document["components"]["schemas"].items():
+        for one in lists(schema.get("examples", [])):
+            wholes = [float(number).is_integer() for number in one]
+            assert not (any(isinstance(number, float) for number in one) and all(wholes)), (name, one)
 
 
 def test_the_walk_can_begin_anew_wherever_it_was_left(server_url: str, document: dict[str, Any]) -> None:

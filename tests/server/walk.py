@@ -19,6 +19,7 @@ class Step(NamedTuple):
     path: str
     query: dict[str, Any]
     body: Any
+    accept: str
 
 
 def steps(document: dict[str, Any]) -> Iterator[Step]:
@@ -38,12 +39,15 @@ def _step(path: str, method: str, operation: dict[str, Any]) -> Step:
         elif parameter["in"] == "query" and "example" in parameter:
             query[parameter["name"]] = parameter["example"]
     content = operation.get("requestBody", {}).get("content", {}).get(JSON)
-    return Step(operation["operationId"], method, path, query, None if content is None else content["example"])
+    body = None if content is None else content["example"]
+    # As the page does: the first type that any answer has, of an operation without one that of its problems.
+    accept = next(kind for answer in operation["responses"].values() for kind in answer.get("content", ()))
+    return Step(operation["operationId"], method, path, query, body, accept)
 
 
 def send(http: httpx.Client, step: Step) -> httpx.Response:
     """Sends it as a browser does, and returns the answer, which must be a success."""
-    headers = {"Accept": JSON}
+    headers = {"Accept": step.accept}
     content = None
     if step.body is not None:
         headers["Content-Type"] = JSON

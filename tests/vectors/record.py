@@ -8,7 +8,7 @@ import numpy as np
 
 from teletape import wire
 from teletape_engine import commands
-from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
+from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, SlicesArrays, Told
 from teletape_engine.commands import Batch, Call
 from teletape_engine.graph import Literal
 from teletape_engine.spec import DTYPES, Spec
@@ -72,6 +72,84 @@ BATCHES = {
             )
         ),
     ),
+    "questions": (
+        "What a tape is asked beside the gradient, with every field given; stacks as tensors in the frame.",
+        Batch(
+            (
+                commands.Jacobian(
+                    "t", "y", ("x", "w"), ("J", None), "zero", 1 << 20, 8, ("dense", "dense"), True, ("c",)
+                ),
+                commands.BatchJacobian("t", "y", "x", "B", "zero", 1 << 20, 8, True, ("c",)),
+                commands.Vjps(
+                    "t",
+                    ("y", "z"),
+                    ("x",),
+                    ("V",),
+                    (np.ones((2, 3), np.float32), None),
+                    "zero",
+                    1 << 20,
+                    8,
+                    ("dense",),
+                    True,
+                    ("c",),
+                ),
+                commands.Hessian("t", ("z",), ("x",), ("H",), "zero", 1 << 20, 8, ("dense",), True, ("c",)),
+                commands.Hvp("t", ("z",), ("x",), (np.ones(3, np.float32),), ("p",), "zero", ("dense",), True, ("c",)),
+                commands.Gradient("t", ("z",), ("x",), ("g",), more=False),
+            )
+        ),
+    ),
+    "custom": (
+        "A gradient of the caller's own: a pass that stops, a program in its place, a declared op; every field given.",
+        Batch(
+            (
+                commands.Custom(("x", "w"), ("y", CLIENT), "f1", "f", "train.py:7"),
+                commands.BackwardBegin("b", "t", ("y",), ("x",), (None,), "zero", True),
+                commands.BackwardTo("b", ("dy", None), "f1", ("k", None)),
+                commands.MakeSlices("s", "v", "i", 3),
+                commands.BackwardGive("b", ("s", None, Literal(0.5), np.ones(2, np.float32))),
+                commands.BackwardEnd("b", ("dx", None), ("dense", "none")),
+                commands.CustomProgram("c", "f1", "df", ("w",), (True, False)),
+                commands.CustomCall("df", ("x", "r", "w"), ("z",), (True,), 1, "f"),
+                commands.Declare(registered="AdjustContrastv2"),
+            ),
+        ),
+    ),
+    "forward_mode": (
+        "A tangent as the ops run, and the accumulator's life.",
+        Batch(
+            (
+                commands.Put("x", np.array([1, 2], np.float32)),
+                commands.AccumulatorOpen("a", ("x",), (np.array([1, 0], np.float32),)),
+                Call("mul", ("x", "x"), ("y",)),
+                commands.AccumulatorClose("a"),
+                commands.AccumulatorResume("a"),
+                commands.Jvp("a", ("y", "x"), ("dy", None), "zero", ("dense", "dense")),
+                commands.Fetch("dy"),
+            ),
+            ("a",),
+        ),
+    ),
+    "scatter": (
+        "Rows of a variable changed: only they travel.",
+        Batch(
+            (
+                commands.Assign("table", np.ones((1, 2), np.float32), "scatter_sub", np.array([3])),
+                commands.Assign("table", Literal(0.5), "scatter_mul", "rows"),
+                commands.Assign("table", "part", "slice", np.array([[0, 1, 2], [1, 1, 1]])),
+            )
+        ),
+    ),
+    "control_flow": (
+        "Loops and choices over saved functions, with every field given.",
+        Batch(
+            (
+                commands.While("more", "step", ("a", Literal(2), 7), ("r", "trips"), 2, 5, True),
+                commands.Cond(("f", "g"), (Literal(True), "x"), ("c",), True),
+                commands.Scan("step", ("a", "xs", "w"), ("last", "all"), 1, 1, True, 4, True, True),
+            )
+        ),
+    ),
     "everything_else": (
         "The commands that the other vectors do not show, with every field given.",
         Batch(
@@ -80,6 +158,10 @@ BATCHES = {
                 commands.TapeOpen("t", persistent=True, watch_accessed=False),
                 commands.TapeWatch("t", ("x", 7)),
                 commands.TapeReset("t"),
+                commands.TapeDescribe("t", np.array([7, 8], np.int64)),
+                commands.TapeGraph("t", ("y",), ("x",), 50),
+                commands.TapeCheckGradients("t", ("y",), ("x",), {"entries": 10}),
+                commands.CheckGradients("square", (Literal(0.5),), {"step": 0.001}),
                 commands.TapeResume("t"),
                 commands.Assign("w", Literal(0.5), "sub"),
                 commands.Gradient("t", ("y",), ("x", "w"), ("dx", None), (None,), "zero", ("dense", "none")),
@@ -87,6 +169,7 @@ BATCHES = {
                 commands.DefineProgram("square", ("a",), (Call("mul", ("a", "a"), ("b",)),), ("b",)),
                 commands.CallProgram("square", ("x",), ("xx",)),
                 commands.Part("dx", "values", "v"),
+                commands.Explain("t", ("y",), ("x", "w")),
                 commands.Fetch("v", 10),
             ),
             ("t",),
@@ -112,6 +195,7 @@ ANSWERS = {
                 ),
                 Kinds(3, ("dense", "none", "slices")),
                 Made(4, (Spec.of((2,), DTYPES["bool"]),)),
+                Told(5, {"reason": "unwatched", "ops": [1, 2]}),
             ),
             None,
             4096,

@@ -42,6 +42,11 @@ def several(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 calls = st.builds(commands.Call, words, several(inputs), several(ids), attrs, st.none() | words)
+steps = st.one_of(
+    calls,
+    st.builds(commands.Assign, words, inputs, words),
+    st.builds(commands.CallProgram, ids, several(inputs), several(ids), st.booleans()),
+)
 FIELDS = {
     "Id": ids,
     "str": words,
@@ -50,11 +55,14 @@ FIELDS = {
     "Tensor | Literal": st.one_of(literals, tensors()),
     "Mapping[str, Any]": attrs,
     "tuple[Id, ...]": several(ids),
+    "tuple[bool, ...]": several(st.booleans()),
     "tuple[str, ...]": several(words),
     "tuple[Input, ...]": several(inputs),
     "tuple[Id | None, ...]": several(st.none() | ids),
     "tuple[Input | None, ...]": several(st.none() | inputs),
-    "tuple[Call, ...]": several(calls),
+    "ProgramId": ids,
+    "tuple[ProgramId, ...]": several(ids),
+    "tuple[Step, ...]": several(steps),
     "int": st.integers(0, 2**40),
 }
 
@@ -144,5 +152,6 @@ def same_numbers(a: Any, b: Any) -> bool:
     if a.dtype.kind == "c":
         part = np.dtype(f"f{a.dtype.itemsize // 2}")
         a, b = (np.ascontiguousarray(one).reshape(-1).view(part) for one in (a, b))
-    a, b = (one.reshape(-1).astype(np.float64) for one in (a, b))
+    with np.errstate(invalid="ignore"):  # a NaN with a payload
+        a, b = (one.reshape(-1).astype(np.float64) for one in (a, b))
     return bool(np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0])))

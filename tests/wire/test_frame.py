@@ -223,7 +223,7 @@ BAD_COMMANDS = {
     "attributes that are a list": ([4, "neg", ["x"], ["y"], []], "field 'attrs'"),
     "three numbers": ([4, "neg", [[1, 2, 3]], ["y"]], "[number] or [re, im]"),
     "a value that is an id": ([1, "x", "y"], "field 'value' must be a number or a tensor"),
-    "a program of fetches": ([13, "p", ["a"], [[15, "a"]], ["a"]], "an op call"),
+    "a program of fetches": ([13, "p", ["a"], [[15, "a"]], ["a"]], "a step of a program (assign, op, "),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from teletape import wire
-from teletape.wire.frame import CODES, FETCHED, KINDS, MADE, MAGIC, MAX_ITEMS, SLICES
+from teletape.wire.frame import CODES, FETCHED, KINDS, MADE, MAGIC, MAX_ITEMS, SLICES, TOLD
 from teletape_engine.commands import COMMANDS
 from teletape_engine.session import Session
 from teletape_server.problems import PROBLEMS
@@ -18,7 +18,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs" / "protocol.md").read_text(
 
 def test_every_command_stands_on_the_page_with_its_fields() -> None:
     shown = {}
-    for code, verb, fields in re.findall(r"^\| (\d+) \| `([a-z.]+)` \| ([^|]+) \|", PAGE, re.MULTILINE):
+    for code, verb, fields in re.findall(r"^\| (\d+) \| `([a-z_.]+)` \| ([^|]+) \|", PAGE, re.MULTILINE):
         shown[verb] = (int(code), fields.strip())
     assert shown == {verb: (CODES[verb], signature(cls)) for verb, cls in COMMANDS.items()}
 
@@ -58,6 +58,7 @@ def test_the_numbers_on_the_page_are_the_codes_own() -> None:
         (SLICES, "command, id, values"),
         (KINDS, "command, kinds"),
         (MADE, "command, [["),
+        (TOLD, "command, facts"),
     ):
         assert f"`[{code}, {opening}" in PAGE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +29,7 @@ from teletape.wire.frame import (
     OP,
     PREFIX_LENGTH,
     SLICES,
+    TOLD,
     FrameKind,
     Prefix,
     Served,
@@ -35,7 +37,7 @@ from teletape.wire.frame import (
 )
 from teletape.wire.tensors import Array, Buffer, read
 from teletape_engine import commands, fields
-from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays
+from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays, Told
 from teletape_engine.commands import COMMANDS, Batch, Call, Command
 from teletape_engine.errors import BadCommandError
 from teletape_engine.graph import Literal
@@ -226,10 +228,13 @@ def _calls(value: Any) -> Any:
 #: How a field's msgpack form becomes what `fields.make` takes; fields not named here are taken as they are.
 _READ: Final[dict[str, Callable[[Any], Any]]] = {
     "Input": _input,
+    "Input | None": lambda value: None if value is None else _input(value),
     "Tensor | Literal": _input,
+    "Tensor | Literal | None": lambda value: None if value is None else _input(value),
     "tuple[Input, ...]": _inputs,
+    "tuple[Input | None, ...]": _inputs,
     "tuple[Input | None, ...] | None": _inputs,
-    "tuple[Call, ...]": _calls,
+    "tuple[Step, ...]": _calls,
 }
 _FIELDS: Final = {
     verb: tuple((f.name, _READ.get(str(f.type))) for f in dataclasses.fields(cls))  # type: ignore[arg-type]
@@ -279,6 +284,9 @@ def _result(code: int, index: int, *parts: Any) -> Result:
     if code == MADE:
         (specs,) = parts
         return Made(index, tuple([_spec(*one) for one in specs]))
+    if code == TOLD:
+        (text,) = parts
+        return Told(index, json.loads(text))
     if code == SLICES:
         name, values, indices, spec = parts
         dense = _spec(*spec)

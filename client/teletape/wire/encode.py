@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import zlib
 from functools import partial
 from typing import Any, Final
@@ -27,6 +28,7 @@ from teletape.wire.frame import (
     PREFIX,
     PREFIX_LENGTH,
     SLICES,
+    TOLD,
     VERSION,
     Frame,
     FrameKind,
@@ -34,7 +36,7 @@ from teletape.wire.frame import (
 )
 from teletape.wire.tensors import NAMES, Table, aligned, padded
 from teletape_engine import fields
-from teletape_engine.answers import Answer, Kinds, Made, Result, SlicesArrays
+from teletape_engine.answers import Answer, Kinds, Made, Result, SlicesArrays, Told
 from teletape_engine.commands import COMMANDS, Batch, Call, Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.graph import Literal
@@ -107,12 +109,16 @@ def _positional(command: Command) -> list[Any]:
     verb = command.verb
     out = [CODES[verb], *[getattr(command, name) for name in fields.fields(verb)]]
     for default in reversed(_DEFAULTS[verb]):
-        if default is dataclasses.MISSING or out[-1] != default:
+        if default is dataclasses.MISSING or out[-1].__class__ is np.ndarray or out[-1] != default:
             break
         out.pop()
     if verb == "program":
-        out[3] = [_call_row(call) for call in out[3]]
+        out[3] = [_row(step) for step in out[3]]
     return out
+
+
+def _row(command: Command) -> Any:
+    return _call_row(command) if isinstance(command, Call) else _positional(command)
 
 
 def _call_row(command: Call) -> Any:
@@ -170,6 +176,8 @@ def _result_row(result: Result) -> tuple[Any, ...]:
         return (KINDS, result.index, result.kinds)
     if isinstance(result, Made):
         return (MADE, result.index, result.specs)
+    if isinstance(result, Told):  # as text: facts may be longer than the lists of a header
+        return (TOLD, result.index, json.dumps(result.facts, allow_nan=False))
     if isinstance(result.array, SlicesArrays):
         return (SLICES, result.index, result.id, result.array.values, result.array.indices, result.spec)
     return (FETCHED, result.index, result.id, result.array, result.spec, result.complete)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from teletape.wire.errors import FrameTooLargeError, UnsupportedVersionError, WireError
 from teletape.wire.tensors import Buffer
+from teletape_engine.fields import MAX_ITEMS as MAX_ITEMS
 
 FRAME_TYPE: Final = "application/vnd.teletape.frame"
 VERSION: Final = 1
@@ -18,7 +19,6 @@ VERSION: Final = 1
 MAGIC: Final = b"\x89TAPE\r\n\x1a"
 PREFIX_LENGTH: Final = 64
 MAX_HEADER: Final = 64 << 20
-MAX_ITEMS: Final = 16_384  #: Members of one list inside a command: inputs, sources, an attribute.
 
 PREFIX: Final = struct.Struct("<8sHHIQQ16sQQ")
 NO_NONCE: Final = bytes(16)
@@ -47,11 +47,36 @@ CODES: Final = {
     "call": 14,
     "fetch": 15,
     "part": 16,
+    "tape.describe": 17,
+    "tape.graph": 18,
+    "check_gradients": 19,
+    "tape.check_gradients": 20,
+    "explain": 23,
+    "while": 40,
+    "cond": 41,
+    "scan": 42,
+    "jacobian": 30,
+    "batch_jacobian": 31,
+    "vjps": 32,
+    "hessian": 33,
+    "hvp": 34,
+    "custom": 60,
+    "backward.begin": 61,
+    "backward.to": 62,
+    "backward.give": 63,
+    "backward.end": 64,
+    "slices": 65,
+    "custom.call": 66,
+    "custom.program": 67,
+    "accumulator.open": 50,
+    "accumulator.close": 51,
+    "accumulator.resume": 52,
+    "jvp": 53,
 }
 OP: Final = CODES["op"]
 
 #: The kinds of result in an answer.
-FETCHED, SLICES, KINDS, MADE = 1, 2, 3, 4
+FETCHED, SLICES, KINDS, MADE, TOLD = 1, 2, 3, 4, 5
 
 
 class FrameKind(enum.IntEnum):

@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -20,13 +21,14 @@ from teletape.wire.frame import Served
 from teletape.wire.tensor_json import NOT_FINITE, tensor_from_json, tensor_to_json, worded
 from teletape.wire.tensors import NAMES
 from teletape_engine import fields
-from teletape_engine.answers import Answer, Fetched, Kinds, Result, SlicesArrays
+from teletape_engine.answers import Answer, Fetched, Kinds, Result, SlicesArrays, Told
 from teletape_engine.commands import COMMANDS, Batch, Command
 from teletape_engine.errors import BadCommandError
 from teletape_engine.graph import Literal
 from teletape_engine.spec import Spec
 
 JSON_TYPE: Final = "application/json"
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair: alone it is no character.
 PREVIEW: Final = 1000  #: Elements of a tensor that an answer shows unless all are asked for.
 
 
@@ -37,13 +39,18 @@ def parse_json(text: bytes | memoryview) -> Any:
         MalformedJsonError: It is none; the message tells line and column.
     """
     try:
-        return json.loads(bytes(text), parse_constant=_no_constant)
+        found = json.loads(bytes(text), parse_constant=_no_constant)
+        if _HALF.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except MalformedJsonError:
         raise
     except json.JSONDecodeError as error:
         raise MalformedJsonError(f"no valid JSON: {error}") from None
     except RecursionError:
         raise MalformedJsonError("no valid JSON here: it is nested too deep") from None
+    except UnicodeEncodeError:
+        raise MalformedJsonError("no valid JSON: half of a surrogate pair, which is no character") from None
     except ValueError as error:  # not UTF-8, or a number of more digits than Python reads
         raise MalformedJsonError(f"no valid JSON: {error}"[:300]) from None
 
@@ -109,7 +116,7 @@ def _attrs_from(given: Any) -> Any:
     return {name: _attr_from(value) for name, value in given.items()} if isinstance(given, dict) else given
 
 
-def _call_from(given: Any) -> Any:
+def _step_from(given: Any) -> Any:
     return _command_from({"do": "op"} | given if isinstance(given, dict) else given)
 
 
@@ -150,16 +157,22 @@ def _same(value: Any) -> Any:
 #: How a field of that annotation is read from JSON, and written to it.
 _FORMS: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "Id": (_id_from, _same),
+    "ProgramId": (_id_from, _same),
+    "tuple[ProgramId, ...]": (_each(_id_from), list),
     "Input": (_input_from, _input_to),
+    "Input | None": (lambda given: None if given is None else _input_from(given), _input_to),
     "Tensor | Literal": (_input_from, _input_to),
+    "Tensor | Literal | None": (_input_from, _input_to),
     "Mapping[str, Any]": (_attrs_from, _attrs_to),
     "tuple[Id, ...]": (_each(_id_from), list),
     "tuple[Id | None, ...]": (_each(_id_from), list),
     "tuple[Input, ...]": (_each(_input_from), _every(_input_to)),
+    "tuple[Input | None, ...]": (_each(_input_from), _every(_input_to)),
     "tuple[Input | None, ...] | None": (_each(_input_from), _every(_input_to)),
     "tuple[str, ...]": (_same, list),
+    "tuple[bool, ...]": (_same, list),
     "tuple[str, ...] | None": (_same, list),
-    "tuple[Call, ...]": (_each(_call_from), _every(lambda call: _command_to(call))),
+    "tuple[Step, ...]": (_each(_step_from), _every(lambda step: _command_to(step))),
 }
 _FIELDS: Final = {
     verb: {f.name: (_FORMS.get(str(f.type), (_same, _same)), f) for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -184,7 +197,9 @@ def _command_to(command: Command) -> dict[str, Any]:
     for name, ((_, write), declared) in _FIELDS[command.verb].items():
         value = getattr(command, name)
         default = {} if declared.default_factory is not dataclasses.MISSING else declared.default
-        if value is None or (default is not dataclasses.MISSING and value == default):
+        if value is None or (
+            default is not dataclasses.MISSING and value.__class__ is not np.ndarray and value == default
+        ):
             continue
         out[name] = write(value)
     return out
@@ -277,6 +292,8 @@ def _result_to(result: Result, elements: int | None, encoding: str | None) -> di
         return {"command": result.index, "kinds": list(result.kinds)}
     if isinstance(result, Fetched):
         return {"command": result.index, "id": result.id, "value": _fetched_to(result, elements, encoding)}
+    if isinstance(result, Told):
+        return {"command": result.index, "told": result.facts}
     return {"command": result.index, "made": [_spec_to(spec) for spec in result.specs]}
 
 

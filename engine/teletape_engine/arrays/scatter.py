@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import wide
+from teletape_engine.spec import finfo, wide
+
+_TURNS: Final = 8  #: Rows that come up to so many times are changed in turn, as TensorFlow does; others summed first.
 
 #: What CuPy adds instead: two's complement numbers add up as unsigned ones do, complex numbers as two real ones.
 _ATOMIC: Final = {
@@ -67,3 +70,113 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
         rows = xp.ascontiguousarray(rows.astype(out.dtype, copy=False))
         cupyx.scatter_add(out.view(atomic), ids, rows.view(atomic))
     return out.astype(rows.dtype, copy=False)
+
+
+def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "shape") -> Any:
+    """Every place of `indices` [..., depth] is in an array of `shape`; gives them as int64 [n, depth].
+
+    Raises:
+        InvalidArgumentError: `indices[0] = [3] does not index into shape [3,2]`, for the first that is not.
+    """
+    depth = indices.shape[-1]
+    places = indices.reshape((math.prod(indices.shape[:-1]), depth)).astype(np.int64)
+    lengths = xp.asarray(shape[:depth], np.int64)
+    outside = ((places < 0) | (places >= lengths)).any(axis=1)
+    if bool(outside.any()):
+        k = int(outside.argmax())
+        at = np.unravel_index(k, indices.shape[:-1]) if indices.ndim > 1 else ()
+        where = f"[{','.join(str(int(one)) for one in at)}]" if at else ""
+        found = ", ".join(str(int(one)) for one in places[k])
+        whole = ",".join(map(str, shape))
+        raise InvalidArgumentError(f"indices{where} = [{found}] does not index into {what} [{whole}]")
+    return places
+
+
+def flat_places(xp: Any, indices: Any, shape: tuple[int, ...]) -> Any:
+    """`indices` [..., depth] along the first axes of an array of that shape, as flat ones [n] into those together.
+
+    Raises:
+        InvalidArgumentError: See `check_inside`.
+    """
+    depth = indices.shape[-1]
+    places = check_inside(xp, indices, shape)
+    flat = xp.zeros(len(places), np.int64)
+    for axis, length in enumerate(shape[:depth]):
+        flat = flat * length + places[:, axis]
+    return flat
+
+
+def change_rows(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
+    """Changes rows of `array` where it stands: `array[ids[k]]` and `rows[k]` make the new one, for each k in turn.
+
+    Args:
+        xp: The array namespace.
+        array: [length, d], written into.
+        ids: [n] integers in [0, length).
+        rows: [n, d], or of a shape that broadcasts to it.
+        how: update, add, sub, mul, div, min or max. Integers are divided towards zero.
+    """
+    host = np.asarray(ids.get() if hasattr(ids, "get") else ids)
+    rows = xp.broadcast_to(rows, (host.size, array.shape[1]))
+    order = np.argsort(host, kind="stable")
+    ordered = host[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: host.size]
+    if first.all():
+        _change(xp, array, ids, rows, how)
+        return
+    if how == "update":
+        last = order[np.append(first[1:], True)]
+        _change(xp, array, xp.asarray(host[last]), rows[xp.asarray(last)], how)
+        return
+    starts = np.flatnonzero(first)
+    turn = np.arange(host.size) - np.repeat(starts, np.diff(np.append(starts, host.size)))
+    if xp is np and how != "div" and turn.max() >= _TURNS:
+        ufunc = {"add": np.add, "sub": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[how]
+        _change(xp, array, ordered[starts], ufunc.reduceat(rows[order], starts, axis=0), how)
+        return
+    for k in range(int(turn.max()) + 1):  # every row once a turn
+        now = order[turn == k]
+        _change(xp, array, xp.asarray(host[now]), rows[xp.asarray(now)], how)
+
+
+def _change(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
+    """As `change_rows`, no row twice."""
+    if how == "update":
+        array[ids] = rows
+    elif how == "add":
+        array[ids] += rows
+    elif how == "sub":
+        array[ids] -= rows
+    elif how == "mul":
+        array[ids] *= rows
+    elif how == "div":
+        old = array[ids]
+        array[ids] = _towards_zero(xp, old, rows) if old.dtype.kind in "iu" else old / rows
+    else:
+        array[ids] = (xp.minimum if how == "min" else xp.maximum)(array[ids], rows)
+
+
+def _towards_zero(xp: Any, a: Any, b: Any) -> Any:
+    quotient = a // b
+    return quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
+
+
+def extreme_rows(xp: Any, rows: Any, ids: Any, length: int, *, largest: bool) -> Any:
+    """[length, d]: for each id the largest, or else the smallest, elements of the `rows` [n, d] with it.
+
+    For an id that none has: the dtype's lowest, or highest, finite number.
+    """
+    if rows.dtype.kind in "iu":
+        limits = np.iinfo(rows.dtype)
+    else:
+        limits = finfo(rows.dtype)
+    out = xp.full((length, rows.shape[1]), limits.min if largest else limits.max, rows.dtype)
+    if rows.size == 0:
+        return out
+    if xp is np:
+        (np.maximum if largest else np.minimum).at(out, ids, rows)
+    else:
+        import cupyx
+
+        (cupyx.scatter_max if largest else cupyx.scatter_min)(out, ids, rows)
+    return out

@@ -7,7 +7,7 @@ from typing import Any
 from teletape_engine.attrs import DType
 from teletape_engine.define import op, sample
 from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE
-from teletape_engine.rules import batch_elementwise
+from teletape_engine.rules import batch_all, batch_elementwise
 from teletape_engine.spec import COMPLEX, DTYPES
 
 _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
@@ -83,3 +83,38 @@ def stop_gradient(xp: Any, x: Any) -> Any:
 def no_gradient(xp: Any, x: Any) -> Any:
     """x itself, declared non-differentiable: the gradient through it is None."""
     return x
+
+
+def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    return record(*batch_all(args, batched))
+
+
+@op(
+    infer=lambda *xs: xs[0],
+    vjp=(
+        lambda ct, xs: CATALOGUE["tie"](ct, *xs[1:]),
+        lambda ct, xs, i: CATALOGUE["tie"](CATALOGUE["zeros_like"](xs[i]), ct, *xs[1:]),
+    ),
+    jvp=(lambda t: t, lambda t, y: CATALOGUE["zeros_like"](y)),
+    batch=_batch_first,
+    samples=[sample((2, 3), (2,), ()), sample((), (3,))],
+    op_type="StatefulPartitionedCall",
+    views=True,
+)
+def tie(xp: Any, *xs: Any) -> Any:
+    """The first array itself, connected to the others: their gradients are zeros and not None, at every order."""
+    return xs[0]
+
+
+@op(
+    infer=lambda *xs: xs[0],
+    vjp=(lambda ct, xs: CATALOGUE["tie"](ct, *xs[1:]), NON_DIFFERENTIABLE),
+    jvp=(lambda t: t, NON_DIFFERENTIABLE),
+    batch=_batch_first,
+    samples=[sample((2, 3), (2,), ()), sample((), (3,))],
+    op_type="StatefulPartitionedCall",
+    views=True,
+)
+def anchor(xp: Any, *xs: Any) -> Any:
+    """The first array itself; what its gradient is, is connected to the others."""
+    return xs[0]

@@ -166,6 +166,9 @@ def _turned(t: Any, x: Any, x_spec: Spec) -> Any:
     return (t - along) * cast(_over(ones_like(real(x)), abs_(x)), dtype=x_spec.dtype)
 
 
+_turned.vanishes = lambda spec: spec.dtype not in COMPLEX  # type: ignore[attr-defined]  # read by op.vanishes
+
+
 @op(
     infer=_sign_spec,
     vjp=lambda ct, x, x_spec: _turned(ct, x, x_spec),

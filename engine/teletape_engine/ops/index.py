@@ -213,8 +213,10 @@ def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: in
     batch = batch_dims % indices.ndim if batch_dims < 0 else batch_dims
     length = params.shape[at]
     check_indices(xp, indices, length)
-    if not batch:
+    if not batch and params.flags.c_contiguous:
         return xp.take(params, indices, axis=at)
+    if not batch:  # take would copy the whole of it first
+        return params[(slice(None),) * at + (indices,)]
     lead, between, behind = params.shape[:batch], params.shape[batch:at], params.shape[at + 1 :]
     rows = xp.moveaxis(params, at, batch).reshape((math.prod(lead) * length, *between, *behind))
     taken = xp.take(rows, _row_numbers(xp, indices, batch, length), axis=0)

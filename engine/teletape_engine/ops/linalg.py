@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from teletape_engine.define import check_dtypes, op, sample
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import Op
 from teletape_engine.ops.complex import conj
+from teletape_engine.ops.shape import reshape
 from teletape_engine.rules import align, sum_to
 from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, half_bytes, shape_text, wide
 
@@ -78,6 +82,21 @@ def _workspace(a: Spec, b: Spec, **attrs: Any) -> int:
     return conjugates + half_bytes(a) + half_bytes(b) + half_bytes(_matmul_spec(a, b, **attrs))
 
 
+def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Any:
+    """One large product where one matrix meets a stack of rows or of columns, instead of a small one for each."""
+    a, b = args
+    turned_a, turned_b = attrs["transpose_a"], attrs["transpose_b"]
+    if not (attrs["adjoint_a"] or attrs["adjoint_b"]):
+        if not batched[1] and len(b.shape) == 2 and not turned_a:
+            flat = reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
+            found = record(flat, b, transpose_b=turned_b)
+            return reshape(found, shape=(*a.shape[:-1], found.shape[-1]))
+        if not batched[0] and len(a.shape) == 2 and len(b.shape) == 3 and b.shape[1 if turned_b else 2] == 1:
+            found = record(reshape(b, shape=(b.shape[0], math.prod(b.shape[1:]))), a, transpose_b=not turned_a)
+            return reshape(found, shape=(*found.shape, 1))
+    return record(*align(args, batched), **attrs)
+
+
 def _transposed(xp: Any, x: Any) -> Any:
     return xp.swapaxes(x, -1, -2)
 
@@ -86,9 +105,11 @@ def _transposed(xp: Any, x: Any) -> Any:
     infer=_matmul_spec,
     vjp=[_vjp_a, _vjp_b],
     jvp=[_jvp_a, _jvp_b],
-    batch=lambda record, args, batched, attrs: record(*align(args, batched), **attrs),
+    batch=_batch_matmul,
     samples=[
         sample((2, 3), (3, 4)),
+        sample((2, 3), (3, 1)),
+        sample((3, 2), (1, 3), transpose_a=True, transpose_b=True),
         sample((3, 2), (3, 4), transpose_a=True),
         sample((2, 3), (4, 3), transpose_b=True, seed=1),
         sample((3, 2), (4, 3), transpose_a=True, transpose_b=True),

@@ -25,14 +25,21 @@ def square(xp: Any, x: Any) -> Any:
     return xp.square(x)
 
 
-@elementwise(lambda y: 0.5 / y, op_type="Sqrt", tf=("sqrt", "math.sqrt"), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
+@elementwise(
+    lambda ct, y: CATALOGUE["sqrt_grad"](y, ct),
+    jvp=[lambda y: 0.5 / y],
+    op_type="Sqrt",
+    tf=("sqrt", "math.sqrt"),
+    dtypes=DIFFERENTIABLE,
+    domain=(0.2, 2.0),
+)
 def sqrt(xp: Any, x: Any) -> Any:
     """√x, elementwise; nan below zero. The gradient at 0 is inf."""
     return xp.sqrt(x)
 
 
 @elementwise(
-    lambda y: -0.5 * y * y * y,
+    lambda ct, y: CATALOGUE["rsqrt_grad"](y, ct),
     op_type="Rsqrt",
     temporaries=1,
     tf=("math.rsqrt",),
@@ -44,10 +51,51 @@ def rsqrt(xp: Any, x: Any) -> Any:
     return xp.reciprocal(xp.sqrt(x))
 
 
-@elementwise(lambda y: -y * y, op_type="Reciprocal", tf=("math.reciprocal",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
+@elementwise(
+    lambda ct, y: CATALOGUE["reciprocal_grad"](y, ct),
+    op_type="Reciprocal",
+    tf=("math.reciprocal",),
+    dtypes=DIFFERENTIABLE,
+    domain=(0.2, 2.0),
+)
 def reciprocal(xp: Any, x: Any) -> Any:
     """1/x, elementwise."""
     return xp.reciprocal(x)
+
+
+# TensorFlow's kernels send back 0 where the gradient is 0, even at √0: under tf.where the other branch stays finite.
+@elementwise(
+    lambda y, root: -y / root, lambda root: 0.5 / root, op_type="SqrtGrad", dtypes=DIFFERENTIABLE, domain=(0.2, 2.0)
+)
+def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
+    """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""
+    return xp.where(grad == 0, grad, 0.5 * grad / root)
+
+
+@elementwise(
+    lambda root, grad: -1.5 * grad * root * root,
+    lambda ct, root: CATALOGUE["rsqrt_grad"](root, ct),
+    op_type="RsqrtGrad",
+    temporaries=2,
+    dtypes=DIFFERENTIABLE,
+    domain=(0.2, 2.0),
+)
+def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
+    """-grad root³ / 2, elementwise: the vjp of 1/√x = root. 0 where grad is 0."""
+    return xp.where(grad == 0, grad, -0.5 * grad * root * root * root)
+
+
+@elementwise(
+    lambda inverse, grad: -2 * grad * inverse,
+    lambda ct, inverse: CATALOGUE["reciprocal_grad"](inverse, ct),
+    op_type="ReciprocalGrad",
+    temporaries=1,
+    dtypes=DIFFERENTIABLE,
+    domain=(0.2, 2.0),
+)
+def reciprocal_grad(xp: Any, inverse: Any, grad: Any) -> Any:
+    """-grad inverse², elementwise: the vjp of 1/x = inverse. 0 where grad is 0."""
+    return xp.where(grad == 0, grad, -grad * inverse * inverse)
 
 
 @elementwise(lambda y: y, op_type="Exp", tf=("exp", "math.exp"), dtypes=DIFFERENTIABLE)
@@ -62,13 +110,15 @@ def expm1(xp: Any, x: Any) -> Any:
     return xp.expm1(x)
 
 
-@elementwise(lambda ct, x: ct / x, op_type="Log", tf=("math.log",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
+@elementwise(lambda x: reciprocal(x), op_type="Log", tf=("math.log",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
 def log(xp: Any, x: Any) -> Any:
     """Natural logarithm, elementwise; -inf at zero, nan below."""
     return xp.log(x)
 
 
-@elementwise(lambda ct, x: ct / (1 + x), op_type="Log1p", tf=("math.log1p",), dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5))
+@elementwise(
+    lambda x: reciprocal(1 + x), op_type="Log1p", tf=("math.log1p",), dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5)
+)
 def log1p(xp: Any, x: Any) -> Any:
     """log(1 + x), elementwise, exact near zero."""
     return xp.log1p(x)
@@ -127,7 +177,7 @@ def acos(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda ct, x: ct / (1 + x * x), op_type="Atan", tf=("atan", "math.atan"), dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8)
+    lambda x: reciprocal(1 + x * x), op_type="Atan", tf=("atan", "math.atan"), dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8)
 )
 def atan(xp: Any, x: Any) -> Any:
     """Inverse tangent in radians, elementwise."""

@@ -14,6 +14,7 @@ from teletape_engine.ops.cast import cast
 from teletape_engine.ops.complex import conj, sign
 from teletape_engine.ops.create import ones_like, zeros_like
 from teletape_engine.ops.index import strided_slice
+from teletape_engine.ops.logic import where
 from teletape_engine.ops.math import exp, sqrt, square
 from teletape_engine.ops.shape import broadcast_to, concat, reshape, transpose
 from teletape_engine.rules import batch_axes, composite, linear, reduced, reduction, restore
@@ -303,7 +304,21 @@ def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     return _arg(xp, x, axis, output_type, largest=False)
 
 
-# ------------------------------------------------------------------------------------------------------- running sum
+# ------------------------------------------------------------------------------------------- running sums and products
+def _running(xp: Any, run: Any, unit: int, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    if reverse:
+        x = xp.flip(x, axis)
+    total = run(x, axis=axis, dtype=wide(x.dtype))
+    if exclusive:
+        shifted = xp.full_like(total, unit)
+        end, start = [slice(None)] * x.ndim, [slice(None)] * x.ndim
+        start[axis], end[axis] = slice(1, None), slice(None, -1)
+        shifted[tuple(start)] = total[tuple(end)]
+        total = shifted
+    total = total.astype(x.dtype, copy=False)
+    return xp.flip(total, axis) if reverse else total
+
+
 def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
     check_dtypes("Cumsum", (x,), NUMERIC)
     axis_in(axis, x.ndim)
@@ -329,14 +344,48 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
 )
 def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
-    if reverse:
-        x = xp.flip(x, axis)
-    total = xp.cumsum(x, axis=axis, dtype=wide(x.dtype))
-    if exclusive:
-        shifted = xp.zeros_like(total)
-        end, start = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-        start[axis], end[axis] = slice(1, None), slice(None, -1)
-        shifted[tuple(start)] = total[tuple(end)]
-        total = shifted
-    total = total.astype(x.dtype, copy=False)
-    return xp.flip(total, axis) if reverse else total
+    return _running(xp, xp.cumsum, 0, x, axis, exclusive, reverse)
+
+
+def _cumprod_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
+    check_dtypes("Cumprod", (x,), NUMERIC)
+    if not -x.ndim <= axis < x.ndim:
+        raise InvalidArgumentError(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}")
+    return x
+
+
+def _over_no_zero(a: Any, x: Any) -> Any:
+    """a / x, and 0 where x is 0."""
+    zero = CATALOGUE["equal"](x, zeros_like(x))
+    return where(zero, zeros_like(a), a / where(zero, ones_like(x), x))
+
+
+def _cumprod_vjp(ct: Any, x: Any, y: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    x, y = (conj(x), conj(y)) if x.dtype in COMPLEX else (x, y)
+    return _over_no_zero(cumsum(y * ct, axis=axis, exclusive=exclusive, reverse=not reverse), x)
+
+
+@op(
+    infer=_cumprod_spec,
+    vjp=_cumprod_vjp,
+    jvp=lambda t, x, y, axis, exclusive, reverse: (
+        y * cumsum(_over_no_zero(t, x), axis=axis, exclusive=exclusive, reverse=reverse)
+    ),
+    batch=batch_axes,
+    samples=[
+        sample((3, 4)),
+        sample((3, 4), axis=-1, exclusive=True, seed=1),
+        sample((3, 2), axis=1, reverse=True, seed=2),
+        sample((4,), exclusive=True, reverse=True, seed=3),
+        sample((0, 2)),
+    ],
+    op_type="Cumprod",
+    tf=("math.cumprod",),
+    workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
+)
+def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
+
+    The gradient of an element that is 0 is 0, as in TensorFlow.
+    """
+    return _running(xp, xp.cumprod, 1, x, axis, exclusive, reverse)

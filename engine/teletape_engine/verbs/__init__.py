@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teletape_engine.commands import COMMANDS
-from teletape_engine.verbs import programs, questions, tapes, values  # noqa: F401  # they register themselves
+from teletape_engine.verbs import accumulators, checks, explain, looks, passes, programs, questions, tapes, values  # noqa: F401  # they register themselves
 from teletape_engine.verbs.registry import VERBS
 
 if set(VERBS) != set(COMMANDS.values()):  # pragma: no cover - a defect that shows at import

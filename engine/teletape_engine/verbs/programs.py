@@ -1,27 +1,49 @@
-"""Saved functions: define, call."""
+"""Saved functions: define them, and the commands that run them."""
 
 from __future__ import annotations
 
-from teletape_engine import commands
+from typing import Any
+
+from teletape_engine import (
+    commands,
+    control,  # noqa: F401  # its flows register themselves
+    custom_call,  # noqa: F401  # likewise
+)
+from teletape_engine.answers import Made, Told
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.graph import Literal
-from teletape_engine.program import Program
+from teletape_engine.graph import Literal, Variable
+from teletape_engine.program import FLOWS, Program
 from teletape_engine.state import State
 from teletape_engine.verbs.registry import does
 
 
 @does(commands.DefineProgram)
 def define(state: State, command: commands.DefineProgram) -> None:
-    """A program under its id."""
-    state.name(command.id, Program(command.inputs, command.calls, command.outputs))
+    """A program under its id; those that it takes stay alive with it."""
+    made = Program(command.inputs, command.calls, command.outputs, lambda given: state.find(given, Program))
+    state.name(command.id, made)
 
 
-@does(commands.CallProgram)
-def call_program(state: State, command: commands.CallProgram) -> None:
-    """Runs it in the current context."""
-    program = state.find(command.program, Program)
-    if len(command.outputs) != len(program.outputs):
-        raise InvalidArgumentError(f"the program has {len(program.outputs)} outputs, found {len(command.outputs)} ids")
-    made = program.run(state.current, [state.input(one) for one in command.inputs])
+def run(state: State, command: Any) -> None:
+    """A command that takes programs: runs it in the current context; where only values tell specs, answers them."""
+    programs = [state.find(one, Program) for one in commands.programs(command) if one is not None]
+    inputs = [state.argument(one) for one in command.inputs]
+    state.watch.loops(state.index)
+    told = state.current.decided = [] if getattr(command, "tell", False) else None
+    try:
+        made = FLOWS[type(command)](state.current, command, programs, inputs)
+    finally:
+        state.current.decided = None
+    if told is not None:
+        state.results.append(Told(state.index, {"decisions": told}))
+    if len(command.outputs) != len(made):
+        raise InvalidArgumentError(f"there are {len(made)} results, found {len(command.outputs)} ids for them")
+    made = [state.value(value) if isinstance(value, Literal | Variable) else value for value in made]
     for name, value in zip(command.outputs, made, strict=True):
-        state.name(name, state.value(value) if isinstance(value, Literal) else value)
+        state.name(name, value)
+    if any(program.dynamic for program in programs):
+        state.results.append(Made(state.index, tuple([value.spec for value in made])))
+
+
+for kind in FLOWS:
+    does(kind)(run)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from teletape_engine import commands
-from teletape_engine.backward import declare_no_gradient
-from teletape_engine.errors import TapeStateError
+from teletape_engine.backward import declare as declaration
+from teletape_engine.errors import InvalidArgumentError, TapeStateError
 from teletape_engine.executor import Value
 from teletape_engine.graph import Tape, Variable
 from teletape_engine.op import CATALOGUE
@@ -15,7 +15,7 @@ from teletape_engine.verbs.registry import does
 @does(commands.TapeOpen)
 def tape_open(state: State, command: commands.TapeOpen) -> None:
     """A tape, active in the current context."""
-    tape = Tape(persistent=command.persistent, watch_accessed=command.watch_accessed)
+    tape = Tape(persistent=command.persistent, watch_accessed=command.watch_accessed, replayable=command.replayable)
     state.name(command.id, HeldTape(tape, state.current))
     state.current.open(tape)
 
@@ -62,4 +62,9 @@ def switch(state: State, command: commands.ContextSwitch) -> None:
 @does(commands.Declare)
 def declare(state: State, command: commands.Declare) -> None:
     """For every tape asked from now on."""
-    declare_no_gradient(state.no_gradient, command.no_gradient, CATALOGUE)
+    if (command.no_gradient is None) == (command.registered is None):
+        raise InvalidArgumentError("declare: one op type, as no_gradient or as registered")
+    if command.no_gradient is not None:
+        declaration(state.no_gradient, command.no_gradient, state.registered, CATALOGUE)
+    elif command.registered is not None:
+        declaration(state.registered, command.registered, state.no_gradient, CATALOGUE)

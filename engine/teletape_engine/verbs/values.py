@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from teletape_engine import commands
 from teletape_engine.answers import Fetched, Made, SlicesArrays
 from teletape_engine.attrs import NO_ATTRS
@@ -12,6 +14,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.executor import Value
 from teletape_engine.graph import Literal, Variable, new_uid
 from teletape_engine.op import CATALOGUE
+from teletape_engine.scatter import ROWS
 from teletape_engine.state import State, read_only
 from teletape_engine.tape import SlicesValue
 from teletape_engine.verbs.registry import does
@@ -20,7 +23,12 @@ from teletape_engine.verbs.registry import does
 @does(commands.Put)
 def put(state: State, command: commands.Put) -> None:
     """The tensor or number becomes a value."""
-    state.name(command.id, state.value(command.value))
+    value = state.value(command.value)
+    state.name(command.id, value)
+    if not isinstance(command.value, Literal):
+        state.current.arrived(value, command.value)
+    else:
+        state.current.took_numbers((command.value,), value.uid)
 
 
 @does(commands.MakeVariable)
@@ -28,27 +36,24 @@ def variable(state: State, command: commands.MakeVariable) -> None:
     """A variable that begins with that value."""
     value = state.value(command.value)
     name = command.name if command.name is not None else str(command.id)
-    state.name(command.id, Variable(value.alias(new_uid()), trainable=command.trainable, name=name))
+    made = Variable(value.alias(new_uid()), trainable=command.trainable, name=name)
+    state.name(command.id, made)
+    if isinstance(command.value, np.ndarray):
+        state.current.arrived(value, command.value)
+    state.current.assigned(made, value.uid, "set")
 
 
 @does(commands.Assign)
 def assign(state: State, command: commands.Assign) -> None:
     """The variable's next version; its shape and dtype stay."""
     variable = state.find(command.variable, Variable)
-    value = state.value(command.value, like=variable.spec)
-    if value.spec is not variable.spec:
-        raise InvalidArgumentError(
-            f"variable {variable.name!r} holds {variable.spec!r}, found {value.spec!r}: an assignment keeps both "
-            "shape and dtype"
-        )
-    if command.mode == "set":
-        variable.assign(value.alias(new_uid()))
-    elif command.mode in ("add", "sub"):
-        # Outside every tape, as in TensorFlow: an update is no step of the function that is differentiated.
-        bound = CATALOGUE[command.mode].call((variable.spec, value.spec))
-        variable.assign(state.current.run(bound, (variable.value, value)))
-    else:
-        raise InvalidArgumentError(f"assign: unknown mode {command.mode!r}; it must be set, add or sub")
+    if command.indices is None and command.mode in ROWS and isinstance(command.value, int | str):
+        slices = state.find(command.value, (SlicesValue, Value, Variable))
+        if isinstance(slices, SlicesValue):  # a sparse gradient says itself where its rows belong
+            state.current.assign(variable, slices.values, command.mode, slices.indices)
+            return
+    indices = None if command.indices is None else state.value(command.indices)
+    state.current.assign(variable, state.value(command.value, like=variable.spec), command.mode, indices)
 
 
 @does(commands.Call)
@@ -69,6 +74,8 @@ def call(state: State, command: commands.Call) -> None:
         raise InvalidArgumentError(f"op {op.name!r} has 1 output, found {len(command.outputs)} ids")
     attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS
     result = state.current.apply(op, inputs, attrs, command.where)
+    if state.numbers:
+        state.current.took_numbers(inputs, result.uid)
     (name,) = command.outputs
     if name.__class__ is int and name not in names and name not in state.released:
         names[name] = result
@@ -102,6 +109,8 @@ def _fetched(state: State, name: Id, thing: Any, elements: int | None) -> Fetche
         return Fetched(state.index, name, parts, thing.dense, True)
     value: Value = thing.value if isinstance(thing, Variable) else thing
     if elements is None or elements >= value.spec.size:
-        return Fetched(state.index, name, state.host(value), value.spec, True)
+        array = state.host(value)
+        state.departures.note(value.uid, array, None)
+        return Fetched(state.index, name, array, value.spec, True)
     head = value.array.reshape(-1)[:elements]
     return Fetched(state.index, name, read_only(state.backend.get(head)), value.spec, False)

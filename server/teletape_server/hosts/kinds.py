@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from teletape import wire
 from teletape.wire.tensors import Buffer
+from teletape_engine.progress import Progress
 from teletape_engine.session import Session
 
 
@@ -26,7 +27,7 @@ class Request:
         body: The request's bytes, read only; arrays made as views of it keep it alive.
         adopts: Tensors shorter than this are to be copied out of the body, longer ones kept as views.
         cancelled: Whether the caller wants it stopped; to be asked between steps.
-        progress: To be told (steps done, steps in all).
+        progress: To be told how far it is.
         received: When the front took it up, on the monotonic clock.
     """
 
@@ -35,7 +36,7 @@ class Request:
     body: memoryview
     adopts: int
     cancelled: Callable[[], bool]
-    progress: Callable[[int, int], None]
+    progress: Progress
     received: float
     started: float = field(default_factory=time.monotonic)
 

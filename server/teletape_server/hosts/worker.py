@@ -19,17 +19,33 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from teletape_engine.errors import InternalError, ResourceExhaustedError, TeletapeError
+from teletape_engine.errors import DeadlineExceededError, InternalError, ResourceExhaustedError, TeletapeError
+from teletape_engine.progress import Progress
 from teletape_engine.session import Session
 from teletape_server.hosts.channel import INLINE, Channel
 from teletape_server.hosts.kinds import KINDS, Request, Result
 
 KINDS_MODULES: Final = (
     "teletape_server.hosts.batches",
-    *(f"teletape_server.resources.{name}" for name in ("variables", "tensors", "tapes", "ops", "functions", "run")),
+    *(
+        f"teletape_server.resources.{name}"
+        for name in (
+            "variables",
+            "tensors",
+            "tapes",
+            "questions",
+            "explain",
+            "pictures",
+            "checks",
+            "ops",
+            "functions",
+            "loops",
+            "run",
+        )
+    ),
 )
 for _module in KINDS_MODULES:
     importlib.import_module(_module)
@@ -59,6 +75,8 @@ class Worker:
         self._todo: queue.SimpleQueue[tuple[Any, memoryview | None]] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._session: Session | None = None
+        self._time_limit = float("inf")
+        self._latest = 0  # the request that was answered last
         self._replays = Replays()
 
     def serve(self) -> None:
@@ -82,7 +100,8 @@ class Worker:
                 os._exit(0)  # at once: what runs has nobody to answer to
             head, body = message
             if head[0] == "cancel":
-                self._cancelled.add(head[1])
+                if head[1] > self._latest:
+                    self._cancelled.add(head[1])
             else:
                 self._todo.put((head, body))
             del message, head, body
@@ -91,7 +110,8 @@ class Worker:
         try:
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 _cap(2 * start["memory_limit"] + 3 * start["max_body"] + _SPARE)
-            self._session = Session(start["device"], memory_limit=start["memory_limit"])
+            self._session = Session(start["device"], memory_limit=start["memory_limit"], most_trips=start["max_trips"])
+            self._time_limit = start["time_limit"]
             self._send(("ready",))
         except TeletapeError as error:
             self._send(("failed", error.code, error.message, error.details))
@@ -111,7 +131,7 @@ class Worker:
                 content,
                 # A small tensor must not keep a large body alive.
                 sys.maxsize if len(content) <= INLINE else max(_ADOPTED, len(content) // 8),
-                lambda: number in self._cancelled,
+                self._canceller(number),
                 self._reporter(number),
                 received,
             )
@@ -125,7 +145,8 @@ class Worker:
             traceback.print_exc()
             self._refuse(number, InternalError(f"{kind}: {type(error).__name__}: {error}"))
         finally:
-            self._cancelled.discard(number)
+            self._latest = number
+            self._cancelled = {one for one in self._cancelled if one > number}
 
     def _run(self, kind: str, request: Request) -> Result:
         assert self._session is not None, "a request came before the session was opened"
@@ -148,15 +169,29 @@ class Worker:
             facts["details"] = {}
         self._send(("reply", number, error.code, "", facts))
 
-    def _reporter(self, number: int) -> Any:
+    def _canceller(self, number: int) -> Callable[[], bool]:
+        ends = time.monotonic() + self._time_limit
+
+        def cancelled() -> bool:
+            if time.monotonic() > ends:
+                raise DeadlineExceededError(
+                    f"it has computed for {self._time_limit:g} seconds, as long as a request may here: ask for less at "
+                    "a time",
+                    limit=self._time_limit,
+                )
+            return number in self._cancelled
+
+        return cancelled
+
+    def _reporter(self, number: int) -> Progress:
         last = time.monotonic()
 
-        def report(done: int, total: int) -> None:
+        def report(done: int, total: int, trip: int = 0, trips: int = 0) -> None:
             nonlocal last
             now = time.monotonic()
             if now - last >= _PROGRESS_SECONDS:
                 last = now
-                self._send(("progress", number, done, total))
+                self._send(("progress", number, done, total, trip, trips))
 
         return report
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import multiprocessing
 import os
 import signal
@@ -59,7 +60,7 @@ class WorkerHost:
             HostGone: The process ended.
         """
         self.device = start.device
-        self._send(("open", {"device": start.device, "memory_limit": start.memory_limit, "max_body": start.max_body}))
+        self._send(("open", dataclasses.asdict(start)))
         await self._opened
 
     def room(self, length: int) -> Loan:
@@ -135,9 +136,9 @@ class WorkerHost:
 
     def _told(self, head: Any, body: memoryview | None) -> None:
         match head:
-            case ("progress", number, done, total):
+            case ("progress", number, done, total, trip, trips):
                 if running := self._requests.get(number):
-                    running.done, running.total = done, total
+                    running.done, running.total, running.trip, running.trips = done, total, trip, trips
             case ("reply", number, code, content_type, facts):
                 running = self._requests.pop(number)
                 self.running.discard(running)

@@ -55,12 +55,13 @@ def read(request: Request, model: type[Model]) -> Model:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise invalid(error) from None
 
 
-def _invalid(error: ValidationError) -> InvalidRequestError:
+def invalid(error: ValidationError, *path: str | int) -> InvalidRequestError:
+    """What is wrong with a body, or with the part of it under `path`."""
     faults = [
-        {"where": ".".join(map(str, one["loc"])) or "body", "what": one["msg"], "kind": one["type"]}
+        {"where": ".".join(map(str, (*path, *one["loc"]))) or "body", "what": one["msg"], "kind": one["type"]}
         for one in error.errors(include_url=False, include_input=False, include_context=False)
     ][:_MORE]
     return InvalidRequestError("; ".join(f"{one['where']}: {one['what']}" for one in faults), fields=faults)
@@ -195,16 +196,16 @@ def release(session: Session, request: Request, kinds: Sequence[str], where: str
     """Ends the id that the path names."""
     name = path_id(request.params["id"])
     described(session, name, kinds, where)
-    answer = execute(session, request, (), releases=(name,))
-    return Result("", [], 0, {"bytes_in_use": answer.bytes_in_use})
+    execute(session, request, (), releases=(name,))
+    return Result("", [], 0, {"bytes_in_use": session.bytes_in_use()})  # counted: a tape's end may free much
 
 
 # ------------------------------------------------------------------------------------------------------------ writing
-def shown(session: Session, request: Request, names: Iterable[Id], *, releases: Sequence[Id] = ()) -> list[Any]:
+def shown(session: Session, request: Request, names: Iterable[Id]) -> list[Any]:
     """The numbers of these ids as JSON, of large ones the first elements unless the request asks for all."""
     full = request.params["full"]
     fetches = [Fetch(name, None if full else wire.PREVIEW) for name in names]
-    answer = execute(session, request, fetches, releases=releases)
+    answer = execute(session, request, fetches)
     return [one["value"] for one in wire.answer_to_json(answer, full=full)["results"]]
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from teletape_engine.scatter import MODES
+
 #: How ids begin that the server makes; a caller's own cannot.
 GENERATED = "_"
 
@@ -121,14 +123,25 @@ class NewVariable(Body):
 
 
 class Assignment(Body):
-    """A variable's next value; shape and dtype stay."""
+    """A variable's next value, or that of a part of it; shape and dtype stay."""
 
-    model_config = _examples({"value": [0.5, 0.5, 0.5], "mode": "add"})
+    model_config = _examples(
+        {"value": [0.5, 0.5, 0.5], "mode": "add"}, {"value": [9.5, 8.5], "mode": "scatter_update", "indices": [2, 0]}
+    )
 
     value: Input
-    mode: Annotated[Literal["set", "add", "sub"], Field(description="Replace it, add to it or subtract from it")] = (
-        "set"
-    )
+    mode: Annotated[
+        str,
+        Field(
+            description="Replace it, add to it, subtract from it; scatter_…: the rows at `indices`",
+            pattern=f"^({'|'.join(MODES)})$",
+            json_schema_extra={"enum": list(MODES)},
+        ),
+    ] = "set"
+    indices: Annotated[
+        Input | None,
+        Field(description="Which rows (scatter_…), places (scatter_nd_…) or part (slice); left out for all of it"),
+    ] = None
 
 
 class Variable(Answer):
@@ -224,11 +237,14 @@ class Results(Answer):
 class NewTape(Body):
     """A tape to be opened. It records what is posted to its /ops."""
 
-    model_config = _examples({"id": "tape", "persistent": True})
+    model_config = _examples({"id": "tape", "persistent": True, "replayable": True})
 
     id: Name | None = None
     persistent: Annotated[bool, Field(description="Answers more than one question")] = False
     watch_accessed: Annotated[bool, Field(description="Watches trainable variables as they are read")] = True
+    replayable: Annotated[
+        bool, Field(description="Keeps every input, so that check_gradients can run its calls again")
+    ] = False
     parents: Annotated[
         list[Id], Field(description="Outer tapes, which record this tape's ops and gradients too: second derivatives")
     ] = []
@@ -244,8 +260,10 @@ class Tape(Answer):
     parents: list[str | int]
     recording: Annotated[bool, Field(description="Some program has it open now; between REST requests it is paused")]
     consumed: Annotated[bool, Field(description="Not persistent, and has answered")]
-    ops: Annotated[int, Field(description="How many calls it holds")]
+    ops: Annotated[int, Field(description="How many calls it has recorded")]
     watched_variables: list[str]
+    bytes: Annotated[int | None, Field(description="That it keeps to answer, where they were counted")] = None
+    frees: Annotated[int | None, Field(description="Of those, what its end would free: nobody else holds it")] = None
 
 
 class Tapes(Answer):
@@ -296,55 +314,6 @@ class Derivatives(Answer):
     bytes_in_use: int
 
 
-# ---------------------------------------------------------------------------------------------------------- functions
-class NewFunction(Body):
-    """A saved function: ops on named inputs."""
-
-    model_config = _examples(
-        {
-            "id": "squared_error",
-            "inputs": ["a", "b"],
-            "calls": [
-                {"op": "squared_difference", "inputs": ["a", "b"], "outputs": ["d"]},
-                {"op": "reduce_mean", "inputs": ["d"], "outputs": ["mean"]},
-            ],
-            "outputs": ["mean"],
-        }
-    )
-
-    id: Name | None = None
-    inputs: list[str]
-    calls: list[OpCall]
-    outputs: Annotated[list[str], Field(min_length=1)]
-
-
-class FunctionCall(Body):
-    """A call of a saved function."""
-
-    model_config = _examples({"inputs": ["w", "x"], "outputs": ["error"], "tape": "tape"})
-
-    inputs: list[Input]
-    outputs: Annotated[list[Name] | None, Field(description="An id for each result; left out: generated ones")] = None
-    tape: Annotated[Id, Field(description="Record the call there, and on its parents")] = None
-    fetch: Annotated[list[Id] | None, Field(description="Whose numbers to answer; left out: all results'")] = None
-
-
-class Function(Answer):
-    """A saved function."""
-
-    id: str | int
-    kind: Literal["program"]
-    inputs: list[str]
-    outputs: list[str]
-    steps: list[dict[str, Any]]
-
-
-class Functions(Answer):
-    """The session's functions, oldest first."""
-
-    functions: list[Function]
-
-
 # -------------------------------------------------------------------------------------------------------- run, batches
 class Batch(Body):
     """Commands in order, and ids to release behind their last mention. `teletape.wire` reads it."""
@@ -392,7 +361,34 @@ class Run(Body):
                 {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["dx"]},
             ],
             "fetch": ["y", "dx"],
-        }
+        },
+        {  # a Hessian-vector product, forward over reverse
+            "commands": [
+                {"do": "variable", "id": "x", "value": [1.5, 2.5]},
+                {"do": "accumulator.open", "id": "a", "primals": ["x"], "tangents": [[0.5, 0.0]]},
+                {"do": "tape.open", "id": "t"},
+                {"do": "op", "op": "mul", "inputs": ["x", "x"], "outputs": ["xx"]},
+                {"do": "op", "op": "mul", "inputs": ["xx", "x"], "outputs": ["y"]},
+                {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["g"]},
+                {"do": "jvp", "accumulator": "a", "targets": ["y", "g"], "outputs": ["jvp", "hvp"]},
+            ],
+            "fetch": ["jvp", "hvp"],
+        },
+        {  # a gradient of the caller's own: the pass stops, and the commands in between make it
+            "commands": [
+                {"do": "variable", "id": "x", "value": [3.5, 4.5]},
+                {"do": "tape.open", "id": "t"},
+                {"do": "op", "op": "identity", "inputs": ["x"], "outputs": ["y"]},
+                {"do": "custom", "inputs": ["x"], "outputs": ["y"], "tag": "clipped"},
+                {"do": "op", "op": "square", "inputs": ["y"], "outputs": ["loss"]},
+                {"do": "backward.begin", "id": "b", "tape": "t", "targets": ["loss"], "sources": ["x"]},
+                {"do": "backward.to", "id": "b", "outputs": ["dy"]},
+                {"do": "op", "op": "clip_by_value", "inputs": ["dy", -7.5, 7.5], "outputs": ["dx"]},
+                {"do": "backward.give", "id": "b", "cts": ["dx"]},
+                {"do": "backward.end", "id": "b", "outputs": ["gradient"]},
+            ],
+            "fetch": ["gradient"],
+        },
     )
 
     commands: Annotated[

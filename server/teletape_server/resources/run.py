@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from teletape import wire
 from teletape_engine.answers import Fetched, Kinds
-from teletape_engine.commands import Gradient, Id
+from teletape_engine.commands import BackwardEnd, Gradient, Hessian, Hvp, Id, Jacobian, Jvp, Vjps
 from teletape_engine.session import Session
 from teletape_server.hosts.kinds import Request, Result, json_result, kind
 from teletape_server.resources import models
 from teletape_server.resources.bodies import commands_of, execute, ids_of, read, shown
+
+_WITH_KINDS: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  #: Commands whose answers may be none.
 
 
 @kind("run")
@@ -28,10 +30,10 @@ def run(session: Session, request: Request) -> Result:
             values[one.id] = written["value"]
         elif isinstance(one, Kinds):
             asked = todo[one.index]
-            assert isinstance(asked, Gradient)
+            names = asked.outputs if isinstance(asked, _WITH_KINDS) else ()  # of the others each answer is there
             values |= {
                 name: None
-                for name, what in zip(asked.outputs, one.kinds, strict=True)
+                for name, what in zip(names, one.kinds, strict=False)
                 if what == "none" and name is not None and name in fetch
             }
     wanted = [name for name in fetch if name not in values]

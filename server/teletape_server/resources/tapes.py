@@ -10,16 +10,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from teletape_engine.answers import Kinds
-from teletape_engine.commands import Command, ContextSwitch, Gradient, Id, TapeOpen, TapePause, TapeReset, TapeResume
+from teletape_engine.answers import Told
+from teletape_engine.commands import (
+    Command,
+    ContextSwitch,
+    Id,
+    TapeDescribe,
+    TapeOpen,
+    TapePause,
+    TapeReset,
+    TapeResume,
+)
 from teletape_engine.commands import TapeWatch as WatchCommand
 from teletape_engine.errors import TapeConsumedError, TapeStateError
 from teletape_engine.session import Session
 from teletape_server.hosts.kinds import Request, Result, json_result, kind
 from teletape_server.resources import models
 from teletape_server.resources.bodies import (
-    InvalidRequestError,
-    command_of,
     described,
     execute,
     facts_result,
@@ -28,7 +35,6 @@ from teletape_server.resources.bodies import (
     path_id,
     read,
     release,
-    shown,
 )
 from teletape_server.resources.models import GENERATED
 
@@ -61,14 +67,15 @@ def outer(session: Session, tape: Id) -> list[Id]:
             facts = facts_of(session, parent)
             if parent not in found and not facts["consumed"]:
                 visit(parent)
-                _check_paused(facts)
+                check_paused(facts)
                 found[parent] = None
 
     visit(tape)
     return list(found)
 
 
-def _check_paused(facts: dict[str, Any]) -> None:
+def check_paused(facts: dict[str, Any]) -> None:
+    """TapeStateError if the tape records in some other program."""
     if facts["recording"]:
         raise TapeStateError(f"tape {facts['id']!r} records in another program: it has to be paused there first")
 
@@ -84,13 +91,14 @@ def inside(session: Session, tape: Id | None) -> tuple[list[Command], list[Comma
     if tape is None:
         return [ContextSwitch(CONTEXT)], []
     facts = facts_of(session, tape)
-    _check_paused(facts)
+    check_paused(facts)
     if facts["consumed"]:
         raise _consumed(tape)
-    return _around([*outer(session, tape), tape])
+    return around([*outer(session, tape), tape])
 
 
-def _around(tapes: Sequence[Id]) -> tuple[list[Command], list[Command]]:
+def around(tapes: Sequence[Id]) -> tuple[list[Command], list[Command]]:
+    """The commands before and behind those that these tapes are to record."""
     before: list[Command] = [ContextSwitch(CONTEXT)]
     before += [TapeResume(one) for one in tapes]
     return before, [TapePause(one) for one in reversed(tapes)]
@@ -114,7 +122,11 @@ def make(session: Session, request: Request) -> Result:
     execute(
         session,
         request,
-        [ContextSwitch(CONTEXT), TapeOpen(name, given.persistent, given.watch_accessed), TapePause(name)],
+        [
+            ContextSwitch(CONTEXT),
+            TapeOpen(name, given.persistent, given.watch_accessed, given.replayable),
+            TapePause(name),
+        ],
     )
     _parents.setdefault(session, {})[name] = parents
     return facts_result(session, request, facts_of(session, name), place=request.params["place"])
@@ -123,13 +135,21 @@ def make(session: Session, request: Request) -> Result:
 @kind("tape.list")
 def listing(session: Session, request: Request) -> Result:
     """All tapes."""
-    return json_result({"tapes": [facts_of(session, one["id"]) for one in session.listing("tape")]})
+    return json_result({"tapes": [_counted(session, request, one["id"]) for one in session.listing("tape")]})
 
 
 @kind("tape.get")
 def get(session: Session, request: Request) -> Result:
     """One tape."""
-    return json_result(facts_of(session, path_id(request.params["id"])))
+    return json_result(_counted(session, request, path_id(request.params["id"])))
+
+
+def _counted(session: Session, request: Request, tape: Id) -> dict[str, Any]:
+    """The facts with the tape's bytes: counting walks all of it, so that only those who look at it pay for it."""
+    facts = facts_of(session, tape)
+    [told] = execute(session, request, [TapeDescribe(tape)]).results
+    assert isinstance(told, Told)
+    return facts | told.facts
 
 
 @kind("tape.watch")
@@ -150,47 +170,12 @@ def reset(session: Session, request: Request) -> Result:
     """The tape forgets what it recorded and watched."""
     tape = path_id(request.params["id"])
     facts = facts_of(session, tape)
-    _check_paused(facts)
+    check_paused(facts)
     if facts["consumed"]:
         raise _consumed(tape)
-    before, after = _around([tape])
+    before, after = around([tape])
     execute(session, request, [*before, TapeReset(tape), *after])
     return json_result(facts_of(session, tape), bytes_in_use=session.bytes_in_use())
-
-
-@kind("tape.gradient")
-def gradient(session: Session, request: Request) -> Result:
-    """The gradients with their numbers; the parents record how they came about."""
-    given = read(request, models.Question)
-    tape = path_id(request.params["id"])
-    _check_paused(facts_of(session, tape))
-    asked = given.ids if given.ids is not None else [None] * len(given.sources)
-    if len(asked) != len(given.sources):
-        raise InvalidRequestError(
-            f"ids: one for each of the {len(given.sources)} sources, null for none; found {len(asked)}"
-        )
-    names = [one or new_id() for one in asked]
-    question = command_of(
-        "gradient",
-        tape=request.params["id"] if isinstance(tape, str) else {"id": tape},
-        targets=given.targets,
-        sources=given.sources,
-        outputs=names,
-        seeds=given.output_gradients,
-        unconnected=given.unconnected,
-    )
-    assert isinstance(question, Gradient)
-    before, after = _around(outer(session, tape))
-    [found] = [one for one in execute(session, request, [*before, question, *after]).results if isinstance(one, Kinds)]
-    made = [name for name, what in zip(names, found.kinds, strict=True) if what != "none"]
-    passing = [name for name, wanted in zip(names, asked, strict=True) if wanted is None and name in made]
-    values = dict(zip(made, shown(session, request, made, releases=passing), strict=True))
-    answers = [
-        {"source": source, "kind": what, "id": wanted if name in values else None, "value": values.get(name)}
-        for source, what, wanted, name in zip(question.sources, found.kinds, asked, names, strict=True)
-    ]
-    used = session.bytes_in_use()
-    return json_result({"gradients": answers, "bytes_in_use": used}, bytes_in_use=used)
 
 
 @kind("tape.release")

@@ -49,7 +49,8 @@ def assign(session: Session, request: Request) -> Result:
     name = path_id(request.params["id"])
     described(session, name, *_HERE)
     variable = {"id": name} if isinstance(name, int) else name
-    execute(session, request, [command_of("assign", variable=variable, value=given.value, mode=given.mode)])
+    where = {} if given.indices is None else {"indices": given.indices}
+    execute(session, request, [command_of("assign", variable=variable, value=given.value, mode=given.mode, **where)])
     return facts_result(session, request, session.describe(name))
 
 

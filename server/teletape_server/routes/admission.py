@@ -14,9 +14,12 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from teletape import wire
 from teletape_server.auth import Keys, presented_key
 from teletape_server.hosts import HostGone, Reply, Room, Running
 from teletape_server.problems import Problem
+from teletape_server.routes.events import stream, wants_events
+from teletape_server.schemas import Still
 from teletape_server.sessions import Session, Sessions
 from teletape_server.settings import Settings
 
@@ -88,8 +91,8 @@ def wanted_type(request: Request, known: Sequence[str], default: str) -> str:
         Problem: not_acceptable.
     """
     accept = request.headers.get("accept")
-    if accept is None:
-        return default
+    if accept is None or (wants_events(request) and wire.JSON_TYPE in known):
+        return default if accept is None else wire.JSON_TYPE
     liking: dict[str, tuple[float, int]] = {}
     for entry in accept.split(","):
         name, *parameters = [part.strip().lower() for part in entry.split(";")]
@@ -240,15 +243,23 @@ async def ask(
 async def answer(
     request: Request, session: Session, running: Running, *, patience: float | None, status: int = 200
 ) -> Response:
-    """The response for a request that runs: its reply, or 202 when that takes longer than `patience` seconds.
+    """The response for a request that runs: its events, or its reply, or 202 when that takes too long.
+
+    Args:
+        request: Who asks; Accept says whether for events.
+        session: Whose process runs it.
+        running: What runs.
+        patience: Seconds until the answer is 202; None: any number.
+        status: Of the reply.
 
     Raises:
         Problem: What the kind refused with; session_ended.
     """
+    if wants_events(request):
+        return stream(request, running, status=status, gone=lambda: sessions_of(request).ended(session))
     reply = await replied(request, session, running, patience=patience)
     if reply is None:
-        still = {"status": "running", "done": running.done, "total": running.total}
-        return JSONResponse(still, 202, {"Retry-After": "1"})
+        return JSONResponse(Still.of(running).model_dump(), 202, {"Retry-After": "1"})
     return Response(reply.body, status, reply.facts.get("headers"), reply.content_type or None)
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from teletape import wire
-from teletape_server.openapi import BODY, RAW, SESSION, answers, takes
+from teletape_server.openapi import BODY, EVENTS, RAW, SESSION, answers, takes
 from teletape_server.resources import models
 from teletape_server.routes.admission import (
     Found,
@@ -46,7 +46,7 @@ TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
         "not_acceptable",
         "out_of_turn",
         "sequence_conflict",
-        others={wire.FRAME_TYPE: RAW},
+        others={wire.FRAME_TYPE: RAW, **EVENTS},
     )
     | {202: {"model": Still, "description": "It runs still: send the same request again to wait on"}},
 )

@@ -56,7 +56,8 @@ async def exchange(
     params: dict[str, Any] = {
         "id": name,
         "full": full,
-        "accept": wanted_type(request, sendable, wire.JSON_TYPE),
+        # An answer without a body has no type; browsers ask for that of the problems then.
+        "accept": wire.JSON_TYPE if status == 204 else wanted_type(request, sendable, wire.JSON_TYPE),
         "place": request.url.path,
     }
     if query is not None:

@@ -1,4 +1,4 @@
-"""Functions: define, list, look, call, end."""
+"""Functions: define, list, look, call, differentiate, end."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
-from teletape_server.resources import models
+from teletape_server.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.resources import function_models, models
+from teletape_server.resources.check_models import CheckReport, FunctionCheck
 from teletape_server.routes.admission import Found
 from teletape_server.routes.exchange import Full, Once, exchange, named
 
@@ -22,15 +23,20 @@ FunctionId = Annotated[str, named("function", "squared_error")]
     status_code=201,
     summary="Define a function",
     response_class=Response,
-    openapi_extra=takes(models.NewFunction),
-    responses=answers(models.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
+    openapi_extra=takes(function_models.NewFunction),
+    responses=answers(function_models.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
 )
 async def define(request: Request, found: Found, key: Once = None) -> Response:
-    """Ops on named inputs, in order. Names, ops and attributes are checked now, shapes when it is called."""
+    """Steps on named inputs, in order: ops, assignments to variables, calls of other functions, loops and conditions.
+
+    Names, ops and attributes are checked now, shapes when it is called.
+    """
     return await exchange(request, found, "function.define", status=201)
 
 
-@router.get("", summary="List the functions", response_class=Response, responses=answers(models.Functions, *SESSION))
+@router.get(
+    "", summary="List the functions", response_class=Response, responses=answers(function_models.Functions, *SESSION)
+)
 async def listing(request: Request, found: Found) -> Response:
     """With their steps."""
     return await exchange(request, found, "function.list")
@@ -40,7 +46,7 @@ async def listing(request: Request, found: Found) -> Response:
     "/{function}",
     summary="Look at a function",
     response_class=Response,
-    responses=answers(models.Function, *SESSION, *NAMED),
+    responses=answers(function_models.Function, *SESSION, *NAMED),
 )
 async def get(request: Request, found: Found, function: FunctionId) -> Response:
     """Its inputs, steps and outputs."""
@@ -51,12 +57,43 @@ async def get(request: Request, found: Found, function: FunctionId) -> Response:
     "/{function}/call",
     summary="Call a function",
     response_class=Response,
-    openapi_extra=takes(models.FunctionCall),
-    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK),
+    openapi_extra=takes(function_models.FunctionCall),
+    responses=answers(
+        models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK, others=EVENTS
+    ),
 )
 async def call(request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None) -> Response:
-    """On values; a tape, if one is named, records its ops as if they had been posted there."""
+    """On values and variables; a tape, if one is named, records its ops as if they had been posted there."""
     return await exchange(request, found, "function.call", name=function, full=full)
+
+
+@router.post(
+    "/{function}/gradient",
+    summary="Differentiate a function",
+    response_class=Response,
+    openapi_extra=takes(function_models.FunctionGradient),
+    responses=answers(function_models.FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
+)
+async def gradient(
+    request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None
+) -> Response:
+    """Its results for these inputs, and the gradient of their sum: forward and backward in one request.
+
+    Nothing stays in the session but what its steps assign.
+    """
+    return await exchange(request, found, "function.gradient", name=function, full=full)
+
+
+@router.post(
+    "/{function}/check_gradients",
+    summary="Check a function's gradients",
+    response_class=Response,
+    openapi_extra=takes(FunctionCheck),
+    responses=answers(CheckReport, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
+)
+async def check_gradients(request: Request, found: Found, function: FunctionId, key: Once = None) -> Response:
+    """Against differences of it. 200 whether they agree or not: `agrees` says so, `worst` names the entry."""
+    return await exchange(request, found, "function.check_gradients", name=function)
 
 
 @router.delete(

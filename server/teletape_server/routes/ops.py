@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from teletape_engine.describe import catalogue
 from teletape_engine.op import CATALOGUE
-from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.resources import models
 from teletape_server.routes.admission import Caller, Found
 from teletape_server.routes.exchange import Full, Once, exchange
@@ -67,7 +67,7 @@ async def get(_: Caller, op: Annotated[str, Path(description="Its name", example
     summary="Run ops on no tape",
     response_class=Response,
     openapi_extra=takes(models.Ops),
-    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *WORK),
+    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *WORK, others=EVENTS),
 )
 async def run(request: Request, found: Found, full: Full = False, key: Once = None) -> Response:
     """If one fails, those before it stand, and the ids of the rest stay free."""

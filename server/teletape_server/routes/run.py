@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections.abc import Coroutine
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from teletape import wire
 from teletape_server.leases import Reason
-from teletape_server.openapi import BODY, WORK, answers, takes
+from teletape_server.openapi import BODY, EVENTS, WORK, answers, takes
 from teletape_server.resources import models
 from teletape_server.routes.admission import (
     Caller,
@@ -21,6 +23,7 @@ from teletape_server.routes.admission import (
     take_body,
     wanted_type,
 )
+from teletape_server.routes.events import stream, wants_events
 from teletape_server.routes.exchange import Full
 from teletape_server.schemas import Device
 
@@ -44,6 +47,7 @@ router = APIRouter(tags=["run"])
         "too_many_sessions",
         "unknown_device",
         *WORK,
+        others=EVENTS,
     ),
 )
 async def run(
@@ -59,10 +63,35 @@ async def run(
     sessions = sessions_of(request)
     where = device or settings_of(request).device
     session, _ = await sessions.create(owner, None, device="gpu:0" if where == "gpu" else where, memory_limit=None)
+
+    async def end() -> None:
+        await sessions.end(session, Reason.DELETED, "it was for one request")
+
+    response: Response | None = None
     try:
         room = await take_body(request, session, length)
         params = {"full": full, "accept": accept, "idempotency_key": None}
         running = sessions.submit(session, "run", params, content_type=content_type, room=room)
-        return await answer(request, session, running, patience=None)
+        if wants_events(request):
+            response = stream(request, running, status=200, gone=lambda: sessions.ended(session), after=end)
+            return response
+        return await _unless_left(request, answer(request, session, running, patience=None))
     finally:
-        await sessions.end(session, Reason.DELETED, "it was for one request")
+        if response is None:
+            await end()
+
+
+async def _unless_left(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
+    """The answer. Where the caller goes away before, nobody waits for it: the session ends, and the work with it."""
+    answered, left = asyncio.ensure_future(answering), asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait([answered, left], return_when=asyncio.FIRST_COMPLETED)
+        return await answered if answered.done() else Response(status_code=204)  # which nobody reads
+    finally:
+        answered.cancel()
+        left.cancel()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

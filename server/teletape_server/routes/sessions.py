@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from teletape.wire import timestamp
+from teletape_server.hosts import Running
 from teletape_server.leases import Reason
 from teletape_server.openapi import BODY, SESSION, refusals
 from teletape_server.routes.admission import Caller, Found, SmallBodies, ask, sessions_of, settings_of
@@ -12,6 +13,10 @@ from teletape_server.schemas import Client, Extension, NewSession, SessionFacts,
 from teletape_server.sessions import Session
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodies)
+
+
+def _far(running: Running) -> dict[str, int]:
+    return {"done": running.done, "total": running.total, "trip": running.trip, "trips": running.trips}
 
 
 def _facts(request: Request, session: Session) -> SessionFacts:
@@ -26,7 +31,7 @@ def _facts(request: Request, session: Session) -> SessionFacts:
         created_at=timestamp(session.created_at),
         expires_at=timestamp(session.lease.expires_at(sessions.clock())),
         ends_at=timestamp(session.lease.terms.ends),
-        running=Work(requests=len(running), done=first.done if first else 0, total=first.total if first else 0),
+        running=Work(requests=len(running), **({"done": 0, "total": 0} if first is None else _far(first))),
     )
 
 
@@ -84,7 +89,7 @@ async def attach(request: Request, found: Found) -> Response:
 
 @router.post("/{session}/cancel", status_code=202, summary="Stop what runs", responses=refusals(*SESSION[:-1]))
 async def cancel(request: Request, found: Found) -> SessionFacts:
-    """What runs and waits stops before its next command, and is answered with the failure `cancelled`."""
+    """What runs and waits stops before its next command, or the next trip of a loop, and fails with `cancelled`."""
     found.host.cancel()
     return _facts(request, found)
 

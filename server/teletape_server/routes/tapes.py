@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.resources import models
+from teletape_server.routes import checks, pictures, questions
 from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Full, Once, exchange, named
+from teletape_server.routes.exchange import Full, Once, exchange
+from teletape_server.routes.questions import STATE, TapeId
 
 router = APIRouter(prefix="/sessions/{session}/tapes", tags=["tapes"])
 
-TapeId = Annotated[str, named("tape", "tape")]
-_STATE = ("tape_consumed", "tape_state")
 _EXAMPLE = {
     "ops": [
+        {"op": "reshape", "inputs": ["w"], "outputs": ["points"], "attrs": {"shape": [3, 1]}},
+        {"op": "square", "inputs": ["points"], "outputs": ["squares"]},
         {"op": "mul", "inputs": ["w", "x"], "outputs": ["y"]},
         {"op": "reduce_sum", "inputs": ["y"], "outputs": ["loss"]},
     ]
@@ -68,32 +68,22 @@ async def watch(request: Request, found: Found, tape: TapeId, key: Once = None) 
     summary="Run ops, recorded on a tape",
     response_class=Response,
     openapi_extra=takes(models.Ops, example=_EXAMPLE),
-    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *_STATE, *WORK),
+    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *STATE, *WORK),
 )
 async def record(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
     """On this tape and its parents. If one fails, those before it stand, and the ids of the rest stay free."""
     return await exchange(request, found, "ops", name=tape, full=full)
 
 
-@router.post(
-    "/{tape}/gradient",
-    summary="Ask a tape for gradients",
-    response_class=Response,
-    openapi_extra=takes(models.Question),
-    responses=answers(
-        models.Derivatives, *SESSION, *BODY, *NAMED, "id_in_use", *_STATE, "no_gradient_registered", *WORK
-    ),
-)
-async def gradient(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """Of the targets' sum, for each source. The parents record the computation, for second derivatives."""
-    return await exchange(request, found, "tape.gradient", name=tape, full=full)
+for _module in (questions, pictures, checks):
+    router.include_router(_module.router)
 
 
 @router.post(
     "/{tape}/reset",
     summary="Have a tape forget everything",
     response_class=Response,
-    responses=answers(models.Tape, *SESSION, *NAMED, *_STATE),
+    responses=answers(models.Tape, *SESSION, *NAMED, *STATE),
 )
 async def reset(request: Request, found: Found, tape: TapeId, key: Once = None) -> Response:
     """What it recorded and what it watched; it can record anew."""

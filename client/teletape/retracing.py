@@ -1,0 +1,62 @@
+"""TensorFlow's warning about functions that are traced again and again."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from teletape import logs
+
+_HISTORY = 10  # calls that are looked back
+_MANY = 5  # tracings among them
+_WARNINGS = 2
+_FUNCTIONS = 1024
+
+
+class Retracing:
+    """The latest calls of one piece of code, as counts of calls from one tracing to the next."""
+
+    _known: ClassVar[dict[Any, Retracing]] = {}
+
+    def __init__(self) -> None:
+        self._calls: list[int] = []
+        self._total = 0
+        self._warned = 0
+
+    @classmethod
+    def of(cls, function: Any) -> Retracing:
+        """That of the function's code: functions made in a loop share it."""
+        code = getattr(function, "__code__", function)
+        try:
+            found = cls._known.get(code)
+        except TypeError:
+            return cls()
+        if found is None:
+            if len(cls._known) >= _FUNCTIONS:
+                cls._known.clear()
+            found = cls._known[code] = cls()
+        return found
+
+    def reused(self) -> None:
+        """A call that needed no tracing."""
+        if not self._calls:
+            self._calls = [0]
+        self._calls[-1] += 1
+        self._total += 1
+
+    def traced(self, function: Any) -> None:
+        """A call that was traced; too many of those give TensorFlow's warning, twice at most."""
+        self._total += 1
+        self._calls.append(1)
+        while self._total - self._calls[0] > _HISTORY:
+            self._total -= self._calls.pop(0)
+        if self._warned < _WARNINGS and len(self._calls) >= _MANY:
+            self._warned += 1
+            logs.get_logger().warning(
+                f"{len(self._calls)} out of the last {self._total} calls to {function} triggered tf.function "
+                "retracing. Tracing is expensive and the excessive number of tracings could be due to (1) creating "
+                "@tf.function repeatedly in a loop, (2) passing tensors with different shapes, (3) passing Python "
+                "objects instead of tensors. For (1), please define your @tf.function outside of the loop. For (2), "
+                "@tf.function has reduce_retracing=True option that can avoid unnecessary retracing. For (3), please "
+                "refer to https://www.tensorflow.org/guide/function#controlling_retracing and "
+                "https://www.tensorflow.org/api_docs/python/tf/function for  more details."
+            )

@@ -1,0 +1,80 @@
+"""Waiting for a batch: after a while a line on stderr says how far it is; an interrupt says what goes on without us.
+
+TELETAPE_PROGRESS: 1 shows the line always, 0 never; by default where stderr is a terminal.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, TextIO, TypeVar
+
+from teletape import logs
+
+T = TypeVar("T")
+
+_QUIET: Final = 1.0  #: Seconds before anything is shown.
+_STEP: Final = 0.3  #: Seconds between two looks.
+_WIDTH: Final = 30  #: Characters of the bar.
+
+
+def wait(future: Future[T], look: Callable[[], Mapping[str, Any] | None]) -> T:
+    """The future's result.
+
+    Args:
+        future: What is waited for.
+        look: How far it is: done, total, trip, trips; None: not known.
+
+    Raises:
+        KeyboardInterrupt: The program was interrupted; the batch goes on.
+    """
+    try:
+        if shown(sys.stderr):
+            _watch(future, look, sys.stderr)
+        return future.result()
+    except KeyboardInterrupt:
+        logs.get_logger().warning(
+            "interrupted while the server computes: it goes on, and the next read waits for it; tf.session().cancel() "
+            "stops it"
+        )
+        raise
+
+
+def shown(stream: TextIO) -> bool:
+    """Whether the line is shown."""
+    said = os.environ.get("TELETAPE_PROGRESS", "")
+    return said not in ("0", "false", "no") if said else stream.isatty()
+
+
+def _watch(future: Future[Any], look: Callable[[], Mapping[str, Any] | None], stream: TextIO) -> None:
+    began = time.monotonic()
+    if _ready(future, _QUIET):
+        return
+    try:
+        while not _ready(future, _STEP):
+            far = look()
+            if far is not None:
+                stream.write("\r\x1b[2K" + line(far, time.monotonic() - began))
+                stream.flush()
+    finally:
+        stream.write("\r\x1b[2K")
+        stream.flush()
+
+
+def _ready(future: Future[Any], seconds: float) -> bool:
+    return bool(concurrent.futures.wait([future], timeout=seconds).done)
+
+
+def line(far: Mapping[str, Any], seconds: float) -> str:
+    """What is shown: a bar of the loop that runs if its length is known, else of the commands; and the time."""
+    done, total, trip, trips = (int(far.get(name, 0)) for name in ("done", "total", "trip", "trips"))
+    share = trip / trips if trips else done / total if total else 0.0
+    filled = round(_WIDTH * min(share, 1.0))
+    told = f"{done:,} of {total:,} commands" if total else "waiting"
+    if trip or trips:
+        told += f", trip {trip:,} of {trips:,}" if trips else f", trip {trip:,}"
+    return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {told}, {seconds:.0f} s"

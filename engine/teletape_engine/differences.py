@@ -1,0 +1,390 @@
+"""Derivatives by differences, and how automatic ones compare with them: `check_op`, `check_gradients`, its endpoints.
+
+A check asks for one gradient of each result, weighted by a random cotangent, and compares its entries with central
+differences of the weighted result: an error in any element of the Jacobian shows, at two calls for each entry compared.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DType
+
+ENTRIES: Final = 64  #: Of each input that are compared; a smaller input is compared whole.
+_TOGETHER: Final = 256  #: Calls before their results are read.
+_LARGER: Final = (
+    1,
+    16,
+    256,
+)  #: Times the step, for entries that do not agree: rounding inside is less of a larger one.
+#: By bytes of a real part: relative and absolute tolerance.
+_TOLERANCES: Final = {8: (1e-5, 1e-7), 4: (1e-2, 1e-3), 2: (1e-1, 2e-2)}
+
+
+def slope(f: Callable[[Any], float], x: Any, *, step: float) -> Any:
+    """The gradient of a real f by central differences: ∂f/∂Re + i ∂f/∂Im for a complex x."""
+    out = np.zeros(x.shape, x.dtype)
+    for at in np.ndindex(x.shape):
+        for unit in units(x.dtype):
+            moved = np.zeros(x.shape, x.dtype)
+            moved[at] = step * unit
+            out[at] += unit * (f(x + moved) - f(x - moved)) / (2 * step)
+    return out
+
+
+def units(dtype: DType) -> tuple[complex, ...]:
+    """The directions in which an entry of that dtype can be moved."""
+    return (1.0, 1j) if dtype in COMPLEX else (1.0,)
+
+
+def precision(dtype: DType) -> float:
+    """The distance from 1 to the next number of the dtype, or of its parts."""
+    return {8: 2.0**-52, 4: 2.0**-23}.get(_width(dtype), 2.0**-7 if dtype.name == "bfloat16" else 2.0**-10)
+
+
+def _width(dtype: DType) -> int:
+    return int(dtype.itemsize) // (2 if dtype in COMPLEX else 1)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One element of a gradient, both ways.
+
+    Attributes:
+        output, input: Numbers of the result and of the argument.
+        index: Of the element in the argument.
+        automatic: What the tape says; None: it has no gradient for the argument.
+        numerical: What the differences say.
+        tolerance: How far the two may be apart.
+        sides: The slopes to its two sides, where they are so different that the function has a kink or a jump there.
+    """
+
+    output: int
+    input: int
+    index: tuple[int, ...]
+    automatic: complex | None
+    numerical: complex
+    tolerance: float
+    sides: tuple[complex, complex] | None = None
+
+    @property
+    def error(self) -> float:
+        """How far they are apart; infinite if only one of them is a number."""
+        a, b = 0.0 if self.automatic is None else self.automatic, self.numerical
+        if a == b or (a != a and b != b):
+            return 0.0
+        apart = abs(a - b)
+        return apart if math.isfinite(apart) else math.inf
+
+    @property
+    def agrees(self) -> bool:
+        """Whether they are within the tolerance."""
+        return self.error <= self.tolerance
+
+    def __str__(self) -> str:
+        place = "".join(f"[{one}]" for one in self.index)
+        automatic = "none" if self.automatic is None else f"{self.automatic:.8g}"
+        text = (
+            f"input {self.input}{place}, output {self.output}: automatic {automatic}, numerical {self.numerical:.8g}, "
+            f"apart by {self.error:.3g} where {self.tolerance:.3g} is allowed"
+        )
+        if self.sides is not None:
+            a, b = self.sides
+            text += f"; the slopes to its two sides are {a:.6g} and {b:.6g}: a kink or a jump, check beside it"
+        return text
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON-able facts: what is no finite number as a word, complex numbers as pairs."""
+        return {
+            "output": self.output,
+            "input": self.input,
+            "index": list(self.index),
+            "automatic": None if self.automatic is None else _plain(self.automatic),
+            "numerical": _plain(self.numerical),
+            "error": _plain(self.error),
+            "tolerance": _plain(self.tolerance),
+            "sides": None if self.sides is None else [_plain(one) for one in self.sides],
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Entry:
+        """The entry that gave these facts."""
+        automatic, sides = facts["automatic"], facts["sides"]
+        return cls(
+            facts["output"],
+            facts["input"],
+            tuple(facts["index"]),
+            None if automatic is None else _number(automatic),
+            _number(facts["numerical"]),
+            float(facts["tolerance"]),
+            None if sides is None else (_number(sides[0]), _number(sides[1])),
+        )
+
+
+def _plain(number: complex) -> Any:
+    if isinstance(number, complex):
+        return [_plain(number.real), _plain(number.imag)]
+    if math.isfinite(number):
+        return float(number)
+    return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
+
+
+def _number(plain: Any) -> complex:
+    return complex(*map(float, plain)) if isinstance(plain, list) else float(plain)
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a check came out.
+
+    Attributes:
+        dtype: In which it was computed: float64 where the function takes it.
+        checked: Entries that were compared, for each output.
+        entries: Of all the inputs that have gradients.
+        seed: Of the choice of entries and of the cotangents.
+        worst: The entry furthest apart, as a share of its tolerance; None: nothing to compare.
+    """
+
+    dtype: str
+    checked: int
+    entries: int
+    seed: int
+    worst: Entry | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every entry is within its tolerance."""
+        return self.worst is None or self.worst.agrees
+
+    def __str__(self) -> str:
+        head = f"{self.checked:,} of {self.entries:,} entries compared in {self.dtype} (seed {self.seed})"
+        if self.worst is None:
+            return f"{head}: no input has a gradient"
+        if self.agrees:
+            return f"{head}: all agree; the furthest apart is {self.worst}"
+        if not cmath.isfinite(self.worst.numerical):
+            return f"{head}: the differences are not finite and cannot be compared: check elsewhere; {self.worst}"
+        return f"{head}: the gradient is wrong; {self.worst}"
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON-able facts."""
+        return {
+            "agrees": self.agrees,
+            "dtype": self.dtype,
+            "checked": self.checked,
+            "entries": self.entries,
+            "seed": self.seed,
+            "message": str(self),
+            "worst": None if self.worst is None else self.worst.facts(),
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Report:
+        """The report that gave these facts."""
+        worst = facts["worst"]
+        given = {name: facts[name] for name in ("dtype", "checked", "entries", "seed")}
+        return cls(**given, worst=None if worst is None else Entry.from_facts(worst))
+
+
+class Subject(Protocol):
+    """A function at a point, wherever it runs."""
+
+    @property
+    def values(self) -> Sequence[np.ndarray[Any, Any]]:
+        """The arguments."""
+
+    @property
+    def outputs(self) -> Sequence[np.ndarray[Any, Any]]:
+        """The results there."""
+
+    def gradients(self, cts: Sequence[np.ndarray[Any, Any]]) -> list[list[np.ndarray[Any, Any] | None]]:
+        """For each result, weighted by its cotangent, the gradient of each argument."""
+
+    def weighted(self, points: Sequence[tuple[int, np.ndarray[Any, Any]]]) -> np.ndarray[Any, Any]:
+        """⟨ct, result⟩, real, in float64: [points, results]. A point is another value for one argument."""
+
+
+class Settings(NamedTuple):
+    """How a check is made.
+
+    Attributes:
+        entries: Of each input that are compared, at most.
+        seed: Of the choice of entries and of the cotangents.
+        step: Of the differences, times the entry's size where that is above 1; None: by the dtype.
+        rtol, atol: Tolerances; None: by the dtype.
+    """
+
+    entries: int = ENTRIES
+    seed: int = 0
+    step: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+    def check(self) -> None:
+        """InvalidArgumentError for a setting that makes no sense."""
+        for name, value in zip(self._fields, self, strict=True):
+            least = 0.0 if name in ("seed", "rtol", "atol") else 1e-300
+            if value is not None and not least <= value < math.inf:
+                raise InvalidArgumentError(
+                    f"check_gradients: {name} must be a number {'from' if not least else 'above'} 0, found {value!r}"
+                )
+
+
+def weights(subject: Subject, seed: int) -> list[np.ndarray[Any, Any]]:
+    """A cotangent for each result, of its dtype: away from zero, of either sign."""
+    draw = np.random.default_rng(seed)
+    out = []
+    for one in subject.outputs:
+        ct = draw.uniform(0.5, 1.5, one.shape) * draw.choice((-1.0, 1.0), one.shape)
+        if one.dtype in COMPLEX:
+            ct = ct + 1j * draw.uniform(-1.0, 1.0, one.shape)
+        out.append(np.asarray(ct).astype(one.dtype))
+    return out
+
+
+def check(subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, Any]]) -> Report:
+    """Compares the subject's gradients with differences.
+
+    Args:
+        subject: What is checked.
+        settings: How.
+        cts: As `weights` draws them.
+
+    Raises:
+        InvalidArgumentError: The function gives another result each time.
+    """
+    with np.errstate(all="ignore"):
+        return _Check(subject, settings, cts).report()
+
+
+class _Check:
+    def __init__(self, subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, Any]]) -> None:
+        self.subject, self.settings, self.cts = subject, settings, cts
+        self.free = [i for i, one in enumerate(subject.values) if one.dtype in DIFFERENTIABLE]
+        dtypes = [subject.values[i].dtype for i in self.free] + [one.dtype for one in subject.outputs]
+        self.coarsest = max(dtypes, key=precision) if dtypes else np.dtype("float64")
+        self.eps = precision(self.coarsest)
+        #: What rounding can make of each weighted result.
+        self.rounding = [
+            4 * self.eps * float(np.sum(np.abs(ct.astype(np.complex128)) * np.abs(one.astype(np.complex128))))
+            for ct, one in zip(cts, subject.outputs, strict=True)
+        ]
+
+    def report(self) -> Report:
+        subject, settings = self.subject, self.settings
+        draw = np.random.default_rng(settings.seed)
+        places: list[tuple[int, int]] = []
+        for i in self.free:
+            size = subject.values[i].size
+            chosen: Iterable[Any] = range(size)
+            if size > settings.entries:
+                chosen = np.sort(draw.choice(size, settings.entries, replace=False)).tolist()
+            places += [(i, at) for at in chosen]
+        entries = sum(subject.values[i].size for i in self.free)
+        worst: Entry | None = None
+        if places and self.cts:
+            automatic = subject.gradients(self.cts)
+            base = self._base()
+            todo, compared = places, dict[tuple[int, int, int], Entry]()
+            for times in _LARGER:
+                for key, one in self._compared(todo, automatic, base, times):
+                    if key not in compared or _share(one) < _share(compared[key]):
+                        compared[key] = one
+                todo = list(dict.fromkeys((i, at) for (_, i, at), one in compared.items() if not one.agrees))
+                if not todo:
+                    break
+            worst = max(compared.values(), key=_share)
+        return Report(self.coarsest.name, len(places), entries, settings.seed, worst)
+
+    def _base(self) -> np.ndarray[Any, Any]:
+        i = self.free[0]
+        same = (i, self.subject.values[i])
+        first, second = self.subject.weighted([same, same])
+        for k, (a, b) in enumerate(zip(first, second, strict=True)):
+            if abs(a - b) > self.rounding[k] and not (a != a and b != b):
+                raise InvalidArgumentError(
+                    f"check_gradients: the function gives another result each time ({a:.8g}, then {b:.8g}): it is "
+                    "random or keeps a state; pass what it draws as an argument, or seed it inside"
+                )
+        return np.asarray(first)
+
+    def _compared(
+        self, places: Sequence[tuple[int, int]], automatic: Sequence[Sequence[Any]], base: Any, times: int
+    ) -> list[tuple[tuple[int, int, int], Entry]]:
+        points, moves = [], []
+        for i, at in places:
+            value = self.subject.values[i]
+            x = value.reshape(-1)[at]
+            size = float(abs(x))
+            scale = max(1.0, size) if math.isfinite(size) else 1.0
+            step = (self.settings.step or self.eps ** (1 / 3)) * scale * times
+            for unit in units(value.dtype):
+                for sign in (1, -1):
+                    moved = np.array(value)
+                    moved.reshape(-1)[at] = x + value.dtype.type(sign * step * unit)
+                    points.append((i, moved))
+                up, down = points[-2][1].reshape(-1)[at], points[-1][1].reshape(-1)[at]
+                moves.append((float(abs(up.astype(np.complex128) - down.astype(np.complex128))) / 2, unit))
+                if not moves[-1][0]:
+                    raise InvalidArgumentError(
+                        f"check_gradients: step {step:.3g} is too small: in {value.dtype.name} it does not "
+                        f"change an entry of {x:.6g}; take a larger step, or leave it out"
+                    )
+        rows = [self.subject.weighted(points[k : k + _TOGETHER]) for k in range(0, len(points), _TOGETHER)]
+        values = np.concatenate(rows).reshape(len(moves), 2, -1)
+        out, k = [], 0
+        for i, at in places:
+            count = len(units(self.subject.values[i].dtype))
+            for output in range(len(self.cts)):
+                pairs = values[k : k + count, :, output]
+                one = self._entry(output, i, at, automatic[output][i], base[output], pairs, moves[k : k + count])
+                out.append(((output, i, at), one))
+            k += count
+        return out
+
+    def _entry(
+        self,
+        output: int,
+        i: int,
+        at: int,
+        found: Any,
+        base: float,
+        values: Any,
+        moves: Sequence[tuple[float, complex]],
+    ) -> Entry:
+        value = self.subject.values[i]
+        kind = complex if value.dtype in COMPLEX else float
+        numerical, sides, noise = kind(0), [kind(0), kind(0)], 0.0
+        for (up, down), (step, unit) in zip(values, moves, strict=True):
+            numerical += unit * float((up - down) / (2 * step))
+            sides[0] += unit * float((base - down) / step)
+            sides[1] += unit * float((up - base) / step)
+            noise += self.rounding[output] / step
+        rtol, atol = _TOLERANCES[_width(self.coarsest)]
+        rtol = rtol if self.settings.rtol is None else self.settings.rtol
+        atol = atol if self.settings.atol is None else self.settings.atol
+        said = None if found is None else kind(found.reshape(-1)[at])
+        size = max(abs(numerical), abs(said or 0))
+        tolerance = atol + noise + (rtol * size if math.isfinite(size) else 0.0)
+        one = Entry(output, i, tuple(int(k) for k in np.unravel_index(at, value.shape)), said, numerical, tolerance)
+        bent = abs(sides[0] - sides[1])
+        if not one.agrees and bent > max(tolerance, 0.1 * size):
+            one = replace(one, sides=(sides[0], sides[1]))
+        return one
+
+
+def _share(entry: Entry) -> float:
+    """How much of its tolerance an entry uses up."""
+    return entry.error / entry.tolerance if entry.tolerance else (math.inf if entry.error else 0.0)
+
+
+def widened(dtype: DType) -> DType:
+    """The dtype in which a check is made where the function takes it."""
+    return np.dtype("complex128") if dtype in COMPLEX else np.dtype("float64") if dtype in DIFFERENTIABLE else dtype

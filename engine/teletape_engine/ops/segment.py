@@ -1,0 +1,167 @@
+"""Segments: the extremes and means of entries that share an id. Sums are in index.py: the transpose of gather."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.arrays.scatter import check_indices, extreme_rows
+from teletape_engine.define import op, sample
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, Rule, Sample
+from teletape_engine.ops.cast import cast
+from teletape_engine.ops.create import ones_like
+from teletape_engine.ops.index import gather, unsorted_segment_sum
+from teletape_engine.ops.logic import where
+from teletape_engine.ops.math import sqrt
+from teletape_engine.ops.shape import reshape, transpose
+from teletape_engine.rules import batch_loop, composite
+from teletape_engine.spec import FLOATING, INDEX, INTEGER, Spec, shape_text
+
+REAL = FLOATING | INTEGER
+
+
+# ----------------------------------------------------------------------------------------------------------- extremes
+def _infer(data: Spec, segment_ids: Spec, *, num_segments: int) -> Spec:
+    if data.dtype not in REAL:
+        raise InvalidArgumentError(f"the extremes of segments are not defined for dtype {data.dtype.name}")
+    if segment_ids.dtype not in INDEX:
+        raise InvalidArgumentError(f"segment_ids must be int32 or int64, found {segment_ids.dtype.name}")
+    if num_segments < 0:
+        raise InvalidArgumentError(f"num_segments must be non-negative, found {num_segments}")
+    if data.shape[: segment_ids.ndim] != segment_ids.shape:
+        raise InvalidArgumentError(
+            f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = "
+            f"{shape_text(segment_ids.shape)}"
+        )
+    return data.with_shape((num_segments, *data.shape[segment_ids.ndim :]))
+
+
+def _chosen(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> tuple[Any, Any, Any]:
+    """Where an entry is its segment's extreme; the ids, a negative one as 0; how many extremes each segment has."""
+    kept = segment_ids >= 0
+    ids = where(kept, segment_ids, 0)
+    behind = (1,) * (data_spec.ndim - segment_ids_spec.ndim)
+    kept = reshape(kept, shape=(*segment_ids_spec.shape, *behind))
+    chosen = CATALOGUE["logical_and"](kept, CATALOGUE["equal"](data, gather(y, ids)))
+    count = unsorted_segment_sum(cast(chosen, dtype=data_spec.dtype), segment_ids, num_segments=y.shape[0])
+    return chosen, ids, count
+
+
+def _vjp(
+    ct: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec, num_segments: int
+) -> Any:
+    chosen, ids, count = _chosen(data, segment_ids, y, data_spec, segment_ids_spec)
+    return where(chosen, gather(ct / count, ids), 0.0)
+
+
+def _jvp(
+    t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec, num_segments: int
+) -> Any:
+    chosen, ids, count = _chosen(data, segment_ids, y, data_spec, segment_ids_spec)
+    return unsorted_segment_sum(where(chosen, t / gather(count, ids), 0.0), segment_ids, num_segments=num_segments)
+
+
+def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    data, segment_ids = args
+    if batched[1]:
+        return batch_loop(record, args, batched, attrs)
+    n = len(segment_ids.shape)  # the batch goes behind what the ids name, and comes back
+    inside = record(transpose(data, perm=(*range(1, n + 1), 0, *range(n + 1, len(data.shape)))), segment_ids, **attrs)
+    return transpose(inside, perm=(1, 0, *range(2, len(inside.shape))))
+
+
+def _samples() -> Sequence[Sample]:
+    return [
+        sample((4,), np.array([0, 1, 0, 1]), num_segments=2),
+        sample((2, 2, 3), np.array([[1, 0], [1, -1]], np.int32), num_segments=2),
+        sample((0, 2), np.zeros((0,), np.int64), num_segments=0),
+    ]
+
+
+_RULES: dict[str, tuple[Rule, Any]] = {"vjp": (_vjp, NON_DIFFERENTIABLE), "jvp": (_jvp, NON_DIFFERENTIABLE)}
+
+
+def _bytes(data: Spec, segment_ids: Spec, **_: int) -> int:
+    return 3 * data.nbytes + 2 * segment_ids.nbytes
+
+
+def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: bool) -> Any:
+    check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
+    behind = data.shape[segment_ids.ndim :]
+    rows, ids = data.reshape((segment_ids.size, math.prod(behind))), segment_ids.reshape(-1)
+    kept = ids >= 0
+    if not bool(kept.all()):
+        rows, ids = rows[kept], ids[kept]
+    return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape((num_segments, *behind))
+
+
+@op(
+    infer=_infer,
+    vjp=_RULES["vjp"],
+    jvp=_RULES["jvp"],
+    batch=_batch,
+    samples=_samples,
+    op_type="UnsortedSegmentMax",
+    refuses=("segment_ids",),
+    tf=("math.unsorted_segment_max",),
+    workspace=_bytes,
+)
+def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+    """The largest of the entries that share an id; the dtype's lowest number for an id that none has.
+
+    data: [*segment_ids.shape, *rest]; the result: [num_segments, *rest]. A negative id is left out. Equal entries share
+    the gradient.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    return _extremes(xp, data, segment_ids, num_segments, largest=True)
+
+
+@op(
+    infer=_infer,
+    vjp=_RULES["vjp"],
+    jvp=_RULES["jvp"],
+    batch=_batch,
+    samples=_samples,
+    op_type="UnsortedSegmentMin",
+    refuses=("segment_ids",),
+    tf=("math.unsorted_segment_min",),
+    workspace=_bytes,
+)
+def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+    """The smallest of the entries that share an id; the dtype's highest number for an id that none has.
+
+    As unsorted_segment_max else.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    return _extremes(xp, data, segment_ids, num_segments, largest=False)
+
+
+# -------------------------------------------------------------------------------------------------------------- means
+def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
+    """How many entries each segment has, one at least, with an axis of length 1 for each behind."""
+    ones = cast(ones_like(segment_ids), dtype=data.dtype)
+    count = unsorted_segment_sum(ones, segment_ids, num_segments=num_segments)
+    behind = len(data.shape) - len(segment_ids.shape)
+    return reshape(CATALOGUE["maximum"](count, ones_like(count)), shape=(num_segments, *(1,) * behind))
+
+
+@composite(op_type="UnsortedSegmentMean", tf=("math.unsorted_segment_mean",), samples=_samples, like=(0, 1))
+def unsorted_segment_mean(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+    """The mean of the entries that share an id; 0 for an id that none has."""
+    total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
+    return total / _count(data, segment_ids, num_segments)
+
+
+@composite(op_type="UnsortedSegmentSqrtN", tf=("math.unsorted_segment_sqrt_n",), samples=_samples, like=(0, 1))
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+    """The sum of the entries that share an id, over the root of their number; 0 for an id that none has."""
+    total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
+    return total / sqrt(_count(data, segment_ids, num_segments))

@@ -1,0 +1,315 @@
+"""while, cond and scan: what they compute, what the tapes see of it, and what they refuse."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from teletape_engine import commands
+from teletape_engine.answers import Fetched, Told
+from teletape_engine.commands import Batch, Call, Command, Fetch, Put
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.graph import Literal
+from teletape_engine.program import Program
+from teletape_engine.session import Session
+from teletape_engine.spec import DTYPES, Spec
+
+F32 = Spec.of((), DTYPES["float32"])
+
+
+def call(op: str, *inputs: Any, to: str) -> Call:
+    return Call(op, inputs, (to,))
+
+
+def program(name: str, inputs: str, *calls: Command, outputs: str) -> commands.DefineProgram:
+    return commands.DefineProgram(name, tuple(inputs.split()), calls, tuple(outputs.split()))
+
+
+BELOW = program("below", "x w", call("less", "x", Literal(100.0), to="more"), outputs="more")
+TIMES = program("times", "x w", call("mul", "x", "w", to="y"), outputs="y")
+SUMS = program("sums", "s e", call("add", "s", "e", to="t"), call("mul", "t", "e", to="q"), outputs="t q")
+
+
+MATVEC = program(
+    "matvec",
+    "x w",
+    Call("expand_dims", ("x",), ("c",), {"axis": 1}),
+    call("matmul", "w", "c", to="p"),
+    call("tanh", "p", to="y"),
+    outputs="y",
+)
+BELOW_ZERO = program(
+    "below_zero", "x", Call("reduce_sum", ("x",), ("s",), {}), call("less", "s", Literal(0.0), to="b"), outputs="b"
+)
+MINUS = program("minus", "x w", call("neg", "x", to="y"), outputs="y")
+PLUS = program("plus", "x w", call("mul", "x", "x", to="y"), outputs="y")
+CHOICE = program(
+    "choice",
+    "x w",
+    commands.CallProgram("below_zero", ("x",), ("b",)),
+    commands.Cond(("minus", "plus"), ("b", "x", "w"), ("y",)),
+    Call("reduce_sum", ("w",), ("t",), {}),
+    call("mul", "y", "t", to="z"),
+    outputs="z",
+)
+
+
+@pytest.fixture
+def session() -> Session:
+    made = Session(memory_limit=64 << 20, most_trips=5000)
+    run(made, BELOW, TIMES, SUMS, Put("x", np.float32(3.0) * np.ones((), np.float32)))
+    return made
+
+
+def run(session: Session, *todo: Command) -> list[Any]:
+    answer = session.execute(Batch(todo), poison=False)
+    assert answer.failure is None, answer.failure
+    return [one.array.tolist() if isinstance(one, Fetched) else one for one in answer.results]
+
+
+def failed(session: Session, *todo: Command) -> Any:
+    failure = session.execute(Batch(todo), poison=False).failure
+    assert failure is not None
+    return failure
+
+
+def test_a_loop_runs_while_its_condition_is_true(session: Session) -> None:
+    loop = commands.While("below", "times", ("x", Literal(2.0)), ("y", "trips"), captured=1, tell=True)
+    told, y, trips = run(session, loop, Fetch("y"), Fetch("trips"))
+    assert (y, trips) == (192.0, 6)
+    assert isinstance(told, Told)
+    assert told.facts == {"decisions": [[1, 6], [0, 1]]}
+
+
+def gradient(session: Session, command: Command, target: str, *sources: str) -> list[Any]:
+    """The derivatives of what a command makes, None where there are none."""
+    watched = [commands.TapeOpen("t"), commands.TapeWatch("t", sources), command]
+    outputs = tuple(f"d{name}" for name in sources)
+    asked = commands.Gradient("t", (target,), sources, outputs)
+    answer = session.execute(Batch((*watched, asked)), poison=False)
+    assert answer.failure is None, answer.failure
+    kinds = answer.results[-1].kinds  # type: ignore[union-attr]
+    found = [
+        run(session, Fetch(name))[0] if kind != "none" else None for name, kind in zip(outputs, kinds, strict=True)
+    ]
+    run_releases = Batch((), ("t", *[name for name, kind in zip(outputs, kinds, strict=True) if kind != "none"]))
+    assert session.execute(run_releases).failure is None
+    return found
+
+
+def test_the_tape_sees_the_trips_that_were_made(session: Session) -> None:
+    run(session, Put("w", np.array(2.0, np.float32)))
+    loop = commands.While("below", "times", ("x", "w"), ("y",), captured=1)
+    assert gradient(session, loop, "y", "x", "w") == [64.0, 6 * 192.0 / 2]
+
+
+def test_a_loop_without_a_trip_is_its_first_value(session: Session) -> None:
+    run(session, Put("w", np.array(2.0, np.float32)), Put("big", np.array(300.0, np.float32)))
+    loop = commands.While("below", "times", ("big", "w"), ("y",), captured=1)
+    assert gradient(session, loop, "y", "big", "w") == [1.0, None]
+
+
+def test_a_function_with_the_same_loop_gives_zeros_instead(session: Session) -> None:
+    inner = commands.While("below", "times", ("x", "w"), ("y",), captured=1)
+    run(
+        session,
+        program("f", "x w", inner, outputs="y"),
+        Put("w", np.array(2.0, np.float32)),
+        Put("big", np.array(300.0, np.float32)),
+    )
+    assert gradient(session, commands.CallProgram("f", ("big", "w"), ("y",)), "y", "big", "w") == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("selector", "chosen"), [(True, 9.0), (False, -3.0), (0, 9.0), (1, -3.0), (7, -3.0), (-1, -3.0)]
+)
+def test_a_choice(session: Session, selector: Any, chosen: float) -> None:
+    square = program("square", "x", call("mul", "x", "x", to="y"), outputs="y")
+    minus = program("minus", "x", call("neg", "x", to="y"), outputs="y")
+    run(session, square, minus)
+    choice = commands.Cond(("square", "minus"), (Literal(selector), "x"), ("y",))
+    assert run(session, choice, Fetch("y")) == [chosen]
+    dtype = np.bool_ if isinstance(selector, bool) else np.int64
+    choice = commands.Cond(("square", "minus"), (np.array(selector, dtype), "x"), ("z",))
+    assert run(session, choice, Fetch("z")) == [chosen]
+
+
+def numbers(*values: float) -> np.ndarray[Any, Any]:
+    return np.array(values, np.float32)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 11])
+def test_a_scan_and_its_gradient(session: Session, length: int, reverse: bool) -> None:
+    elements = np.linspace(0.5, 2.0, length).astype(np.float32)
+    run(session, Put("xs", elements), Put("s", np.array(0.25, np.float32)))
+    scan = commands.Scan("sums", ("s", "xs"), ("last", "all"), carried=1, reverse=reverse)
+    tape = [commands.TapeOpen("t"), commands.TapeWatch("t", ("xs", "s")), scan]
+    question = commands.Gradient("t", ("last", "all"), ("xs", "s"), ("dxs", "ds"))
+    *_, last, rows, dxs, ds = run(session, *tape, question, *[Fetch(one) for one in ("last", "all", "dxs", "ds")])
+
+    def value(given: np.ndarray[Any, Any]) -> tuple[float, list[float]]:
+        total, found = float(given[0]), [0.0] * length
+        for at in range(length)[:: -1 if reverse else 1]:
+            total += float(given[1 + at])
+            found[at] = total * float(given[1 + at])
+        return total, found
+
+    point = np.array([0.25, *elements], np.float64)
+    assert last == pytest.approx(value(point)[0])
+    assert rows == pytest.approx(value(point)[1])
+    slopes = []
+    for i in range(length + 1):
+        step = np.zeros(length + 1)
+        step[i] = 1e-6
+        above, below = (value(point + step * sign) for sign in (1, -1))
+        slopes.append((above[0] + sum(above[1]) - below[0] - sum(below[1])) / 2e-6)
+    assert [ds, *dxs] == pytest.approx(slopes, rel=1e-4)
+
+
+def test_a_scan_over_nothing(session: Session) -> None:
+    run(session, Put("none", np.zeros((0,), np.float32)))
+    scan = commands.Scan("sums", (Literal(5.0), "none"), ("last", "all"), carried=1)
+    assert run(session, scan, Fetch("last"), Fetch("all")) == [5.0, []]
+
+
+@pytest.mark.parametrize("op", ["matvec", "choice"])
+def test_all_elements_together_are_the_same_as_one_by_one(session: Session, op: str) -> None:
+    rng = np.random.default_rng(3)
+    run(session, Put("w", rng.normal(size=(4, 3))), Put("xs", rng.normal(size=(5, 3))), BELOW_ZERO, MINUS, PLUS, MATVEC)
+    run(session, CHOICE)
+    found = []
+    for at, together in enumerate((False, True)):
+        scan = commands.Scan(op, ("xs", "w"), (f"y{at}",), captured=1, together=together)
+        tape = [commands.TapeOpen(f"t{at}"), commands.TapeWatch(f"t{at}", ("xs", "w")), scan]
+        question = commands.Gradient(f"t{at}", (f"y{at}",), ("xs", "w"), (f"dx{at}", f"dw{at}"))
+        *_, y, dx, dw = run(session, *tape, question, *[Fetch(f"{name}{at}") for name in ("y", "dx", "dw")])
+        found.append((y, dx, dw, session.describe(f"t{at}")["ops"]))
+    for one, other in zip(found[0][:3], found[1][:3], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_together_the_steps_are_recorded_once_and_not_once_an_element(session: Session) -> None:
+    run(session, Put("w", np.ones((4, 3))), Put("xs", np.ones((50, 3))), MATVEC)
+    counts = []
+    for at, together in enumerate((False, True)):
+        scan = commands.Scan("matvec", ("xs", "w"), (f"y{at}",), captured=1, together=together)
+        name = f"t{at}"
+        run(session, commands.TapeOpen(name, persistent=True), commands.TapeWatch(name, ("xs", "w")), scan)
+        counts.append(session.describe(name)["ops"])
+    assert counts[0] > 100
+    assert counts[1] < 10
+
+
+def test_a_fixed_number_of_trips(session: Session) -> None:
+    scan = commands.Scan("times", ("x", Literal(2.0)), ("y",), carried=1, captured=1, length=10)
+    assert run(session, scan, Fetch("y")) == [3072.0]
+
+
+@pytest.mark.parametrize("command", ["while", "scan"])
+def test_loops_stop_when_they_are_cancelled_between_trips(session: Session, command: str) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def progress(*far: int) -> None:
+        seen.append(far)
+
+    loops: dict[str, Command] = {
+        "while": commands.While("below", "times", ("x", Literal(1.0)), ("y",), captured=1),
+        "scan": commands.Scan("times", ("x", Literal(1.0)), ("y",), carried=1, captured=1, length=4000),
+    }
+    batch = Batch((Fetch("x"), loops[command], Put("later", np.zeros(3))))
+    answer = session.execute(batch, cancelled=lambda: len(seen) > 100, progress=progress, poison=False)
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.index) == ("cancelled", 1)
+    assert seen[-1][2] in (98, 99)
+    assert {far[3] for far in seen[2:]} == ({0} if command == "while" else {4000})
+    assert run(session, Put("later", np.zeros(3)), Fetch("x")) == [3.0]
+
+
+def test_a_loop_without_end_is_refused_with_the_numbers(session: Session) -> None:
+    failure = failed(session, commands.While("below", "times", ("x", Literal(1.0)), ("y",), captured=1))
+    assert failure.code == "resource_exhausted"
+    assert failure.details == {"trips": 5001, "limit": 5000}
+
+
+def test_loops_within_loops_count_together() -> None:
+    session = Session(most_trips=50)
+    inner = commands.Scan("inc", ("x",), ("y",), carried=1, length=10)
+    run(
+        session,
+        program("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"),
+        program("tens", "x", inner, outputs="y"),
+    )
+    assert run(session, commands.Scan("tens", (Literal(0.0),), ("a",), carried=1, length=4), Fetch("a")) == [40.0]
+    failure = failed(session, commands.Scan("tens", (Literal(0.0),), ("b",), carried=1, length=5))
+    assert (failure.code, failure.details) == ("resource_exhausted", {"trips": 55, "limit": 50})
+    assert "would take 10 behind 45 of others" in failure.message
+
+
+def test_more_elements_than_trips_are_refused_before_the_first(session: Session) -> None:
+    told: list[int] = []
+    run(session, program("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"))
+    batch = Batch((commands.Scan("inc", (Literal(0.0),), ("y",), carried=1, length=10**9),))
+    answer = session.execute(batch, progress=lambda done, total, trip=0, trips=0: told.append(trips))
+    assert answer.failure is not None
+    assert (answer.failure.code, answer.failure.details) == ("resource_exhausted", {"trips": 10**9, "limit": 5000})
+    assert set(told) == {0}
+
+
+def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
+    session = Session(memory_limit=1 << 20)
+    run(session, TIMES, program("on", "x w", call("less", Literal(0.0), Literal(1.0), to="y"), outputs="y"))
+    run(session, Put("m", np.ones((64, 64), np.float32)), Put("w", np.ones((64, 64), np.float32)))
+    loop = commands.While("on", "times", ("m", "w"), ("y",), captured=1, maximum_iterations=1000)
+    assert run(session, loop, Fetch("y", 1)) == [[1.0]], "without a tape each trip's memory is the next one's"
+    failure = failed(
+        session,
+        commands.TapeOpen("t"),
+        commands.TapeWatch("t", ("m", "w")),
+        commands.While("on", "times", ("m", "w"), ("z",), captured=1, maximum_iterations=1000),
+    )
+    assert failure.code == "resource_exhausted"
+    assert failure.details["limit"] == 1 << 20
+    assert run(session, Fetch("y", 1)) == [[1.0]], "nothing is lost"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (commands.While("times", "times", ("x", Literal(2.0)), ("y",), 1), "must be a scalar bool or integer"),
+        (commands.While("sums", "times", ("x", Literal(2.0)), ("y",), 1), "is one result, its program gives 2"),
+        (commands.While("below", "sums", ("x", Literal(2.0)), ("y",), 1), "gives all its 1 values anew, found 2"),
+        (commands.While("below", "times", ("x", numbers(1, 2)), ("y",), 1), "float32[2], loop value 0 is float32"),
+        (commands.While("below", "times", ("x",), ("y",), 4), "4 inputs are captured, found 1"),
+        (commands.While("below", "times", ("x", Literal(2.0)), ("y", "a", "b"), 1), "there are 1 results, found 3"),
+        (commands.While("below", "nobody", ("x",), ("y",)), "nobody"),
+        (commands.Cond((), (Literal(True),), ("y",)), "one branch or more"),
+        (commands.Cond(("times",), (Literal(1.5), "x", "x"), ("y",)), "scalar bool or integer"),
+        (commands.Cond(("times",), (numbers(1, 2), "x", "x"), ("y",)), "scalar bool or integer"),
+        (commands.Scan("sums", ("x",), ("y", "z"), 1), "one must be given"),
+        (commands.Scan("sums", ("x", "x"), ("y", "z"), 1), "taken apart along axis 0"),
+        (commands.Scan("sums", ("x", numbers(1, 2)), ("y", "z"), 1, length=3), "lengths [2] along axis 0"),
+        (commands.Scan("times", (numbers(1, 2), Literal(1.0)), ("y",), 3), "3 carried"),
+    ],
+)
+def test_loops_that_are_wrong(session: Session, command: Command, said: str) -> None:
+    assert said in failed(session, command).message
+
+
+def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
+    below, times = (Program(one.inputs, one.calls, one.outputs) for one in (BELOW, TIMES))
+    loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
+    f = Program(("x", "w"), (loop,), ("y", "n"))
+    assert f.infer((F32, F32)) == (F32, Spec.of((), DTYPES["int64"]))
+    assert f.decides
+    vector = Spec.of((2,), DTYPES["float32"])
+    with pytest.raises(InvalidArgumentError, match="shapes and dtypes must stay"):
+        f.infer((F32, vector))
+
+
+def test_branches_of_different_shapes_are_refused_before_they_run() -> None:
+    one = Program(("x",), (call("neg", "x", to="y"),), ("y",))
+    two = Program(("x",), (call("stack", "x", "x", to="y"),), ("y",))
+    f = Program(("p", "x"), (commands.Cond((one, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="branch 1 0 is float32"):
+        f.infer((Spec.of((), DTYPES["bool"]), F32))

@@ -1,0 +1,206 @@
+"""Hessians and Hessian-vector products of one tape, which is afterwards as it was."""
+
+import numpy as np
+import pytest
+from driving import failing, run, value
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from teletape_engine.cases import Context
+from teletape_engine.commands import Call, Gradient, Hessian, Hvp, MakeVariable, Put, TapeOpen, TapeWatch
+from teletape_engine.curvature import hessian, hvp
+from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
+from teletape_engine.gradient import gradient
+from teletape_engine.graph import Literal, Tape
+from teletape_engine.jacobian import Options, jacobian
+from teletape_engine.op import CATALOGUE
+from teletape_engine.session import Session
+
+A = np.array([0.3, -1.2, 0.7])
+B = np.array([[1.1, 0.2, -0.4], [0.5, 0.8, 0.1]])
+
+
+class Program(Context):
+    """A context in which ops are called by name."""
+
+    def __call__(self, name, *inputs, **attrs):
+        op = CATALOGUE[name]
+        return self.apply(op, inputs, op.attrs(attrs))
+
+
+#: Scalar functions of a [3] and b [2, 3], one of them with rows taken from a source.
+FUNCTIONS = {
+    "quartic": lambda c, a, b: c("reduce_sum", c("pow", c("matmul", b, c("reshape", a, shape=(3, 1))), Literal(4.0))),
+    "waves": lambda c, a, b: c("reduce_sum", c("mul", c("sin", c("mul", a, b)), b)),
+    "rows": lambda c, a, b: c("reduce_sum", c("exp", c("mul", c("gather", b, c.value(np.array([1, 1]))), a))),
+    "apart": lambda c, a, b: c("add", c("reduce_sum", c("square", a)), c("reduce_sum", c("exp", b))),
+    "flat": lambda c, a, b: c("reduce_sum", c("mul", a, Literal(2.0))),
+}
+
+
+def recorded(name, tape, *, outer=None):
+    context = Program()
+    a, b = context.value(A), context.value(B)
+    for one in (outer, tape) if outer is not None else (tape,):
+        context.open(one)
+        context.watch(one, [a, b])
+    y = FUNCTIONS[name](context, a, b)
+    context.pause(tape)
+    return context, y, [a, b]
+
+
+def by_two_tapes(name):
+    """The blocks, from the gradient of the gradient."""
+    outer, inner = Tape(persistent=True), Tape(persistent=True)
+    context, y, sources = recorded(name, inner, outer=outer)
+    firsts = gradient(context, inner, [y], sources)
+    context.pause(outer)
+    blocks = []
+    for first, source in zip(firsts, sources, strict=True):
+        if first is None:
+            blocks.append([None, None])
+            continue
+        if hasattr(first, "indices"):
+            context.open(outer)
+            first = context("unsorted_segment_sum", first.values, first.indices, num_segments=source.spec.shape[0])
+            context.pause(outer)
+        blocks.append(jacobian(context, outer, first, sources))
+    return blocks
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_hessian_is_the_gradient_of_the_gradient_by_two_tapes(name):
+    tape = Tape(persistent=True)
+    context, y, sources = recorded(name, tape)
+    found = hessian(context, tape, [y], sources)
+    for row, expected in zip(found, by_two_tapes(name), strict=True):
+        for one, other in zip(row, expected, strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                np.testing.assert_allclose(one.array, other.array, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.floats(-2, 2), min_size=9, max_size=9))
+def test_a_product_is_the_hessian_times_the_vector(name, numbers):
+    tape = Tape(persistent=True)
+    context, y, sources = recorded(name, tape)
+    u, v = np.array(numbers[:3]), np.array(numbers[3:]).reshape(2, 3)
+    blocks = hessian(context, tape, [y], sources, Options(zeros=True))
+    found = hvp(context, tape, [y], sources, [context.value(u), context.value(v)], Options(zeros=True))
+    for row, one in zip(blocks, found, strict=True):
+        axes = one.spec.ndim
+        expected = np.tensordot(row[0].array, u, 1) + np.tensordot(row[1].array, v, 2)
+        assert expected.ndim == axes
+        np.testing.assert_allclose(one.array, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_not_connected_is_none_or_zeros():
+    tape = Tape(persistent=True)
+    context, y, sources = recorded("flat", tape)
+    vectors = [context.value(A), context.value(B)]
+    assert hessian(context, tape, [y], sources) == [[None, None], [None, None]]
+    assert hvp(context, tape, [y], sources, vectors) == [None, None]
+    zeros = hessian(context, tape, [y], sources, Options(zeros=True))
+    assert [[one.spec.shape for one in row] for row in zeros] == [[(3, 3), (3, 2, 3)], [(2, 3, 3), (2, 3, 2, 3)]]
+    products = hvp(context, tape, [y], sources, vectors, Options(zeros=True))
+    assert [one.spec.shape for one in products] == [(3,), (2, 3)]
+    assert not any(one.array.any() for one in [*zeros[0], *zeros[1], *products])
+
+
+def test_the_tape_is_afterwards_as_it_was():
+    tape = Tape(persistent=True)
+    context, y, sources = recorded("rows", tape)
+    before = list(tape.nodes), dict(tape.tracked), tape.sparse, list(context.tapes)
+    hessian(context, tape, [y], sources)
+    hvp(context, tape, [y], sources, [context.value(A), context.value(B)])
+    with pytest.raises(InvalidArgumentError):
+        hvp(context, tape, [y], sources, [context.value(A), context.value(A)])
+    assert (tape.nodes, tape.tracked, tape.sparse, context.tapes) == before
+
+
+def test_asked_inside_its_own_context_a_tape_keeps_what_it_recorded():
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(A)
+    context.open(tape)
+    context.watch(tape, [x])
+    y = context("reduce_sum", context("pow", x, Literal(4.0)))
+    [product] = hvp(context, tape, [y], [x], [context.value(np.ones(3))])
+    [third] = gradient(context, tape, [product], [x])
+    np.testing.assert_allclose(third.array, 24 * A)
+    assert context.tapes == [tape]
+
+
+def test_an_outer_tape_differentiates_the_product():
+    outer, tape = Tape(), Tape(persistent=True)
+    context, y, [a, b] = recorded("waves", tape, outer=outer)
+    [product, _] = hvp(context, tape, [y], [a, b], [context.value(A), context.value(B)])
+    [third] = gradient(context, outer, [product], [a])
+    step = 1e-6
+
+    def by_two(a):
+        inner = Tape(persistent=True)
+        other = Program()
+        x, z = other.value(a), other.value(B)
+        other.open(inner)
+        other.watch(inner, [x, z])
+        y = FUNCTIONS["waves"](other, x, z)
+        return hvp(other, inner, [y], [x, z], [other.value(A), other.value(B)])[0].array.sum()
+
+    expected = [(by_two(A + step * unit) - by_two(A - step * unit)) / (2 * step) for unit in np.eye(3)]
+    np.testing.assert_allclose(third.array, expected, rtol=1e-6)
+
+
+def test_a_tape_that_is_not_persistent_answers_once():
+    tape = Tape()
+    context, y, sources = recorded("quartic", tape)
+    hvp(context, tape, [y], sources, [context.value(A), context.value(B)], Options(more=True))
+    found = hessian(context, tape, [y], sources)
+    np.testing.assert_allclose(found[0][0].array, by_two_tapes("quartic")[0][0].array)
+    assert tape.consumed
+    assert not tape.persistent
+    assert not tape.nodes
+    with pytest.raises(TapeConsumedError):
+        hessian(context, tape, [y], sources)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "text"),
+    [
+        ([A], "2 sources, but 1 vectors"),
+        ([A, A], r"a vector float64\[3\] for a source float64\[2, 3\]"),
+        ([A.astype(np.float32), B], "source's shape and dtype"),
+    ],
+)
+def test_wrong_vectors_are_refused(vectors, text):
+    tape = Tape()
+    context, y, sources = recorded("quartic", tape)
+    with pytest.raises(InvalidArgumentError, match=text):
+        hvp(context, tape, [y], sources, [context.value(one) for one in vectors])
+    assert not tape.consumed
+
+
+def test_commands():
+    session = Session()
+    run(
+        session,
+        Put("x", A),
+        MakeVariable("w", B),
+        TapeOpen("t", persistent=True),
+        TapeWatch("t", ("x",)),
+        Call("mul", ("x", "w"), ("p",)),
+        Call("exp", ("p",), ("y",)),
+    )
+    names = ("xx", "xw", "wx", "ww")
+    [found] = run(session, Hessian("t", ("y",), ("x", "w"), names))
+    assert found.kinds == ("dense",) * 4
+    assert value(session, "wx").shape == (2, 3, 3)
+    run(session, Hvp("t", ("y",), ("x", "w"), (A, "w"), ("hx", None)))
+    expected = np.tensordot(value(session, "xx"), A, 1) + np.tensordot(value(session, "xw"), B, 2)
+    np.testing.assert_allclose(value(session, "hx"), expected)
+    assert failing(session, Hessian("t", ("y",), ("x", "w"), ("a", "b"))).message == (
+        "4 pairs of sources, but 2 output ids"
+    )
+    assert failing(session, Hvp("t", ("y",), ("x",), (), ("a2",))).code == "invalid_argument"
+    [found] = run(session, Gradient("t", ("y",), ("x",), ("g",)))
+    assert found.kinds == ("dense",)

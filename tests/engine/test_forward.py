@@ -1,0 +1,428 @@
+"""Forward mode: over the whole catalogue against the backward pass, and the order in which who sees whom."""
+
+import gc
+import re
+import weakref
+
+import numpy as np
+import pytest
+from driving import X, failing, run, value, watched
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.cases import Case, Context, Shapes, dense, drawn
+from teletape_engine.commands import (
+    AccumulatorClose,
+    AccumulatorOpen,
+    AccumulatorResume,
+    Assign,
+    Call,
+    ContextSwitch,
+    Declare,
+    Gradient,
+    Jvp,
+    MakeVariable,
+    Put,
+    TapeOpen,
+    TapePause,
+    TapeWatch,
+)
+from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError, TapeStateError
+from teletape_engine.forward import Accumulator
+from teletape_engine.gradient import gradient
+from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.op import CATALOGUE, NOT_REGISTERED
+from teletape_engine.session import Session
+from teletape_engine.spec import DTYPES
+
+ONES = np.ones(3, np.float32)
+DIFFERENTIABLE = sorted(op.name for op in CATALOGUE.values() if not op.expand and NOT_REGISTERED not in op.vjp)
+
+
+def cases(op, dtype="float64"):
+    """The op on its samples, where it takes the dtype and an input has gradients."""
+    for one in op.samples():
+        case = Case(op, one, DTYPES[dtype])
+        try:
+            bound = case.bound()
+        except InvalidArgumentError:
+            continue
+        if case.free() and bound.spec.differentiable:
+            yield case
+
+
+def inner(a, b):
+    """Of two real arrays; of complex ones the real inner product, in which TensorFlow's vjp is the transpose."""
+    return float(np.real(np.vdot(a, b)))
+
+
+def started(case, recorder, tapes=()):
+    """The inputs as values of the recorder, and an accumulator opened inside `tapes` with random tangents."""
+    given = [recorder.value(one) for one in case.inputs]
+    for tape in tapes:
+        recorder.open(tape)
+        recorder.watch(tape, [given[i] for i in case.free()])
+    accumulator = Accumulator()
+    tangents = [drawn(case.inputs[i], seed=i) for i in case.free()]
+    for i, t in zip(case.free(), tangents, strict=True):
+        accumulator.watch(given[i], recorder.value(np.asarray(t)))
+    recorder.accumulate(accumulator)
+    return given, accumulator, tangents
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
+    for case in cases(CATALOGUE[name], dtype):
+        recorder = Context()
+        with case.cpu.quiet():
+            given, accumulator, tangents = started(case, recorder)
+            result = recorder.apply(case.op, given, case.attrs)
+            ct = drawn(result.array, seed=9)
+            back = case.vjp(ct)
+        tangent = accumulator.tangent(result)
+        forward = 0.0 if tangent is None else inner(ct, tangent.array)
+        shares = [inner(back[i], t) for i, t in zip(case.free(), tangents, strict=True) if back[i] is not None]
+        assert tangent is None or tangent.spec is result.spec
+        loose = 1e-9 if result.spec.dtype.itemsize >= 8 else {4: 1e-6, 2: 1e-2}[result.spec.dtype.itemsize]
+        np.testing.assert_allclose(forward, sum(shares), rtol=loose, atol=loose)
+
+
+# TensorFlow's gradient of this one takes labels that add up to 1 for granted: elsewhere its Jacobian is not symmetric.
+@pytest.mark.parametrize("name", [one for one in DIFFERENTIABLE if one != "softmax_cross_entropy"])
+def test_hessian_vector_products_agree_in_all_three_orders(name):
+    for case in list(cases(CATALOGUE[name]))[:2]:
+        ct = drawn(case.run(), seed=9)
+        with case.cpu.quiet():
+            reverse = outer_tape(case, ct)
+            over_reverse = accumulated_gradient(case, ct)
+            over_forward = taped_tangent(case, ct)
+        for expected, one, other in zip(reverse, over_reverse, over_forward, strict=True):
+            np.testing.assert_allclose(one, expected, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(other, expected, rtol=1e-8, atol=1e-8)
+
+
+def outer_tape(case, ct):
+    """Reverse over reverse: H t, since H is symmetric."""
+    recorder, outer, tape = Context(), Tape(), Tape()
+    given, accumulator, tangents = started(case, recorder, (outer, tape))
+    recorder.leave(accumulator)
+    result = recorder.apply(case.op, given, case.attrs)
+    sources = [given[i] for i in case.free()]
+    found = gradient(recorder, tape, [result], sources, seeds=[recorder.value(ct)])
+    asked = [(one, t) for one, t in zip(found, tangents, strict=True) if one is not None]
+    targets = [getattr(one, "values", one) for one, _ in asked]
+    seeds = [recorder.value(rows(one, t)) for one, t in asked]
+    return filled(case, gradient(recorder, outer, targets, sources, seeds=seeds))
+
+
+def rows(one, t):
+    """The part of a dense tangent that a sparse gradient has rows for."""
+    return np.asarray(t)[one.indices.array] if hasattr(one, "indices") else np.asarray(t)
+
+
+def accumulated_gradient(case, ct):
+    """Forward over reverse."""
+    recorder, tape = Context(), Tape()
+    given, accumulator, _ = started(case, recorder)
+    recorder.open(tape)
+    recorder.watch(tape, [given[i] for i in case.free()])
+    result = recorder.apply(case.op, given, case.attrs)
+    found = gradient(recorder, tape, [result], [given[i] for i in case.free()], seeds=[recorder.value(ct)])
+    return filled(case, [None if one is None else tangent_of(accumulator, one) for one in found])
+
+
+def tangent_of(accumulator, one):
+    if not hasattr(one, "indices"):
+        return accumulator.tangent(one)
+    values = accumulator.tangent(one.values)
+    return None if values is None else type(one)(values, one.indices, one.dense)
+
+
+def taped_tangent(case, ct):
+    """Reverse over forward."""
+    recorder, tape = Context(), Tape()
+    given, accumulator, _ = started(case, recorder, (tape,))
+    result = recorder.apply(case.op, given, case.attrs)
+    sources = [given[i] for i in case.free()]
+    tangent = accumulator.tangent(result)
+    if tangent is None:
+        return filled(case, [None] * len(sources))
+    return filled(case, gradient(recorder, tape, [tangent], sources, seeds=[recorder.value(ct)]))
+
+
+def filled(case, found):
+    return [
+        np.zeros_like(case.inputs[i]) if one is None else np.asarray(dense(one))
+        for i, one in zip(case.free(), found, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("outside", [(), ("tape",)], ids=["alone", "in a tape"])
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_who_has_a_tangent_is_known_without_arrays(name, outside):
+    op = CATALOGUE[name]
+    for case in cases(op):
+        has = []
+        for recorder in (Context(), Shapes()):
+            tapes = [Tape() for _ in outside]
+            given, accumulator, _ = started(case, recorder, tapes)
+            try:
+                with case.cpu.quiet():
+                    result = recorder.apply(op, given, case.attrs)
+            except NoGradientRegisteredError as error:
+                has.append(str(error))
+                continue
+            tangent = accumulator.tangent(result)
+            has.append((tangent is not None, tangent and tangent.spec, [len(tape.nodes) for tape in tapes]))
+        assert has[0] == has[1]
+
+
+# ------------------------------------------------------------------------------------------------------ who sees whom
+def cube(recorder, x):
+    mul = CATALOGUE["mul"]
+    return recorder.apply(mul, (recorder.apply(mul, (x, x)), x))
+
+
+@pytest.fixture
+def recorder():
+    return Context()
+
+
+@pytest.fixture
+def x(recorder):
+    return recorder.value(np.array(2.0))
+
+
+def opened(recorder, x, *, tangent=1.0):
+    accumulator = Accumulator()
+    accumulator.watch(x, recorder.value(np.array(tangent)))
+    recorder.accumulate(accumulator)
+    return accumulator
+
+
+def number(one):
+    return None if one is None else float(one.array)
+
+
+def test_an_outer_accumulator_sees_the_inner_ones_work_and_not_the_other_way(recorder, x):
+    outer, inner = opened(recorder, x), opened(recorder, x)
+    y = cube(recorder, x)
+    first = inner.tangent(y)
+    assert [number(one) for one in (first, outer.tangent(y), outer.tangent(first))] == [12, 12, 12]
+    assert inner.tangent(outer.tangent(y)) is None
+    assert inner.tangent(first) is None
+
+
+def test_third_order(recorder, x):
+    a, b, c = (opened(recorder, x) for _ in range(3))
+    y = recorder.apply(CATALOGUE["mul"], (cube(recorder, x), x))
+    assert number(a.tangent(b.tangent(c.tangent(y)))) == 24 * 2
+
+
+def test_they_leave_in_any_order(recorder, x):
+    outer, inner = opened(recorder, x), opened(recorder, x)
+    y = cube(recorder, x)
+    recorder.leave(outer)
+    z = cube(recorder, x)
+    recorder.leave(inner)
+    assert number(outer.tangent(inner.tangent(y))) == 12
+    assert outer.tangent(z) is None
+    assert number(inner.tangent(z)) == 12
+    assert outer.tangent(inner.tangent(z)) is None
+
+
+def test_a_tape_that_resumes_inside_lies_inside(recorder, x):
+    tape = Tape(persistent=True)
+    recorder.open(tape)
+    recorder.watch(tape, [x])
+    accumulator = opened(recorder, x)
+    early = cube(recorder, x)
+    recorder.pause(tape)
+    recorder.open(tape)
+    late = cube(recorder, x)
+    found = [gradient(recorder, tape, [accumulator.tangent(one)], [x])[0] for one in (early, late)]
+    assert [number(one) for one in found] == [12, None]
+
+
+def test_an_error_in_a_rule_leaves_the_context_as_it_was(recorder, x, monkeypatch):
+    tape = Tape()
+    recorder.open(tape)
+    recorder.watch(tape, [x])
+    opened(recorder, x)
+    monkeypatch.setattr(CATALOGUE["square"].call((x.spec,)), "_pushes", {1: ((0, lambda t, kept: 1 / 0),)})
+    with pytest.raises(ZeroDivisionError):
+        recorder.apply(CATALOGUE["square"], (x,))
+    assert recorder.tapes == [tape]
+    assert len(recorder.accumulators) == 1
+
+
+def test_a_read_carries_the_variables_tangent_whatever_its_version(recorder):
+    variable = Variable(recorder.value(np.array(2.0)), trainable=True)
+    before = recorder.read(variable)
+    accumulator = opened(recorder, variable)
+    first = cube(recorder, recorder.read(variable))
+    variable.assign(recorder.value(np.array(3.0)))
+    second = cube(recorder, recorder.read(variable))
+    assert [number(accumulator.tangent(one)) for one in (variable, first, second)] == [1, 12, 27]
+    assert accumulator.tangent(before) is None
+
+
+def test_a_tangent_lives_as_long_as_its_value(recorder, x):
+    accumulator = opened(recorder, x)
+    y = cube(recorder, x)
+    watch = weakref.ref(accumulator.tangent(y))
+    assert len(accumulator.tangents()) == 2  # x and y; what lay between is gone
+    del y
+    gc.collect()
+    assert watch() is None
+    assert len(accumulator.tangents()) == 1
+
+
+def test_a_tangent_is_priced_before_it_is_computed():
+    recorder = Context()
+    x = recorder.value(np.ones(1000))
+    accumulator = Accumulator()
+    accumulator.watch(x, recorder.value(np.ones(1000)))
+    recorder.accumulate(accumulator)
+    before = recorder.memory.spent
+    recorder.apply(CATALOGUE["exp"], (x,))
+    assert recorder.memory.spent - before == 2 * 8000
+
+
+def test_an_op_without_a_derivative_is_refused_where_it_runs(recorder):
+    image = recorder.value(np.ones((1, 2, 2, 3)))
+    declared = set()
+    accumulator = Accumulator(declared)
+    accumulator.watch(image, image)
+    recorder.accumulate(accumulator)
+    with pytest.raises(NoGradientRegisteredError, match="AdjustContrastv2"):
+        recorder.apply(CATALOGUE["adjust_contrast"], (image, Literal(2.0)))
+    declared.add("AdjustContrastv2")
+    found = recorder.apply(CATALOGUE["adjust_contrast"], (image, Literal(2.0)))
+    assert accumulator.tangent(found) is None
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+SQUARE = Call("square", ("x",), ("y",))
+OPEN = AccumulatorOpen("a", ("x",), (ONES,))
+
+
+def test_the_commands_of_a_tangent():
+    session = Session()
+    kinds = run(
+        session, Put("x", X), OPEN, SQUARE, AccumulatorClose("a"), Call("square", ("y",), ("z",)),
+        Jvp("a", ("y", "z", "x"), ("ty", None, "tx"), predicted=("dense", "none", "dense")),
+    )  # fmt: skip
+    assert kinds[0].kinds == ("dense", "none", "dense")
+    np.testing.assert_array_equal(value(session, "ty"), 2 * X)
+    np.testing.assert_array_equal(value(session, "tx"), ONES)
+    run(session, Jvp("a", ("z",), ("tz",), unconnected="zero"))
+    np.testing.assert_array_equal(value(session, "tz"), 0 * X)
+    run(session, AccumulatorResume("a"), Call("square", ("y",), ("w",)), Jvp("a", ("w",), ("tw",)))
+    np.testing.assert_array_equal(value(session, "tw"), 4 * X**3)
+    assert session.describe("a") == {"id": "a", "kind": "accumulator", "recording": True, "tangents": 3}
+
+
+def test_a_hessian_vector_product_by_commands():
+    session = Session()
+    asked = Gradient("t", ("s",), ("x",), ("g",))
+    put, *todo = watched(SQUARE, Call("mul", ("y", "x"), ("c",)), Call("reduce_sum", ("c",), ("s",)), asked)
+    run(session, put, OPEN, *todo, Jvp("a", ("g",), ("hv",)))
+    np.testing.assert_array_equal(value(session, "hv"), 6 * X)
+
+
+def test_a_variable_as_a_primal_and_numbers_as_tangents():
+    session = Session()
+    run(
+        session, MakeVariable("v", np.float32(3.0).reshape(())), AccumulatorOpen("a", ("v",), (Literal(2),)),
+        Call("square", ("v",), ("y",)), Assign("v", Literal(5.0)), Call("square", ("v",), ("z",)),
+        Jvp("a", ("y", "z", "v"), ("ty", "tz", "tv")),
+    )  # fmt: skip
+    assert [float(value(session, one)) for one in ("ty", "tz", "tv")] == [12, 20, 2]
+
+
+@pytest.mark.parametrize(
+    ("todo", "text"),
+    [
+        (AccumulatorOpen("b", ("x", "x"), (ONES, ONES)), "specified as a primal multiple times"),
+        (AccumulatorOpen("b", ("x",), (ONES, ONES)), "1 primals, but 2 tangents"),
+        (AccumulatorOpen("b", ("x",), (Literal(1.0),)), r"float32\[3\] and its tangent float32\[\]"),
+        (AccumulatorOpen("b", ("x",), (X.astype(np.float64),)), "float64"),
+        (AccumulatorOpen("b", ("nobody",), (ONES,)), "unknown id 'nobody'"),
+        (AccumulatorResume("a"), "Accumulator is already recording."),
+        (Jvp("a", ("x",), ("t", "u")), "1 targets, but 2 output ids"),
+        (Jvp("a", ("x",), ("t",), unconnected="some"), "Unknown value for unconnected_gradients: 'some'"),
+        (Jvp("a", ("x",), ("t",), predicted=("none",)), r"\['dense'\], predicted was \['none'\]"),
+        (Jvp("x", ("x",), ("t",)), "is a value, and an accumulator is needed"),
+    ],
+)
+def test_a_wrong_command_says_what_is_wrong(todo, text):
+    session = Session()
+    run(session, Put("x", X), OPEN)
+    assert re.search(text, failing(session, todo).message)
+
+
+def test_closing_twice_is_an_error():
+    session = Session()
+    run(session, Put("x", X), OPEN, AccumulatorClose("a"))
+    assert failing(session, AccumulatorClose("a")).message == "Accumulator is not recording."
+
+
+def test_it_can_follow_in_one_context_at_a_time():
+    session = Session()
+    run(session, Put("x", X), OPEN)
+    assert "another context" in failing(session, ContextSwitch("c"), AccumulatorResume("a")).message
+    run(session, AccumulatorClose("a"), ContextSwitch("c"), AccumulatorResume("a"), SQUARE, Jvp("a", ("y",), ("t",)))
+    np.testing.assert_array_equal(value(session, "t"), 2 * X)
+
+
+def test_a_failure_before_it_opens_leaves_both_sides_agreeing():
+    session = Session()
+    answer = failing(
+        session, Put("x", X), Call("square", ("nobody",), ("p",)), AccumulatorOpen("a", ("x", "p"), (ONES, ONES))
+    )
+    assert "nobody" in answer.message
+    run(session, SQUARE, AccumulatorClose("a"), Jvp("a", ("y",), ("t",)))
+    np.testing.assert_array_equal(value(session, "t"), 2 * X)
+
+
+def test_a_release_ends_it():
+    session = Session()
+    run(session, Put("x", X), OPEN, SQUARE, releases=("a",))
+    assert session.context(0).accumulators == []
+    assert "released" in failing(session, Jvp("a", ("y",), ("t",))).message
+
+
+def test_its_tangents_count_as_bytes_in_use():
+    session = Session()
+    run(session, Put("x", np.ones(1000, np.float32)), AccumulatorOpen("a", ("x",), (np.ones(1000, np.float32),)))
+    assert session.bytes_in_use() == 8000
+    run(session, Call("exp", ("x",), ("y",)))
+    assert session.bytes_in_use() == 16000
+    run(session, releases=("y",))
+    assert session.bytes_in_use() == 8000
+
+
+def test_a_declared_op_has_no_tangent():
+    session = Session()
+    image = np.ones((1, 2, 2, 3), np.float32)
+    contrast = Call("adjust_contrast", ("i", Literal(2.0)), ("y",))
+    begin = Put("i", image), AccumulatorOpen("a", ("i",), (image,))
+    failure = failing(session, *begin, contrast)
+    assert (failure.code, failure.details["op_type"]) == ("no_gradient_registered", "AdjustContrastv2")
+    run(session, Declare("AdjustContrastv2"), Call("adjust_contrast", ("i", Literal(2.0)), ("z",)))
+
+
+def test_tapes_and_accumulators_share_one_order(recorder, x):
+    session = Session()
+    run(
+        session, Put("x", X), TapeOpen("t", True), TapeWatch("t", ("x",)), OPEN, SQUARE, Jvp("a", ("y",), ("ty",)),
+        TapePause("t"), Gradient("t", ("ty",), ("x",), ("g",)),
+    )  # fmt: skip
+    np.testing.assert_array_equal(value(session, "g"), 2 * ONES)
+
+
+def test_a_context_refuses_what_is_active_already(recorder, x):
+    accumulator = opened(recorder, x)
+    with pytest.raises(TapeStateError, match="already recording"):
+        recorder.accumulate(accumulator)

@@ -1,0 +1,399 @@
+"""Stacks of cotangents: a Jacobian is a loop of gradients, whatever the chunks, the recorder and the order."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from driving import failing, run, value
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from teletape_engine.cases import Context, Shapes
+from teletape_engine.commands import (
+    Batch,
+    BatchJacobian,
+    Call,
+    Gradient,
+    Jacobian,
+    MakeVariable,
+    Put,
+    TapeOpen,
+    TapePause,
+    TapeWatch,
+    Vjps,
+)
+from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, TapeConsumedError
+from teletape_engine.gradient import gradient
+from teletape_engine.graph import Literal, Tape, Variable
+from teletape_engine.jacobian import Options, batch_jacobian, jacobian, row_bytes, vjps
+from teletape_engine.op import CATALOGUE, Op, Operand
+from teletape_engine.session import Session
+
+STEPS = {
+    "sin": lambda c, x: c("sin", x),
+    "square": lambda c, x: c("square", x),
+    "scale": lambda c, x: c("mul", x, Literal(1.5)),
+    "swap": lambda c, x: c("transpose", x),
+    "row": lambda c, x: c("strided_slice", x, index=(0, None)),
+    "sum": lambda c, x: c("mul", x, c("reduce_sum", x, keepdims=True)),
+    "max": lambda c, x: c("sub", x, c("reduce_max", x, axis=-1, keepdims=True)),
+    "product": lambda c, x: c("matmul", x, x, transpose_b=True),
+    "gather": lambda c, x: c("gather", x, c.value(np.array([0, -1 % x.spec.shape[0], 0]))),
+    "softmax": lambda c, x: c("softmax", x),
+    "twice": lambda c, x: c("concat", x, x, axis=0),
+}
+programs = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5)
+
+
+class Program(Context):
+    """A context in which ops are called by name."""
+
+    def __call__(self, name, *inputs, **attrs):
+        op = CATALOGUE[name]
+        return self.apply(op, inputs, op.attrs(attrs))
+
+
+class Outline(Shapes):
+    __call__ = Program.__call__
+
+
+def recorded(context, steps, x, tapes):
+    """The result of the steps on x under the tapes; the last of them is closed behind it."""
+    for tape in tapes:
+        context.open(tape)
+        context.watch(tape, [x])
+    y = x
+    for step in steps:
+        y = STEPS[step](context, y)
+    context.pause(tapes[-1])
+    return y
+
+
+def by_loop(context, tape, y, x):
+    """A gradient for each element."""
+    rows = []
+    for at in np.ndindex(y.spec.shape):
+        unit = np.zeros(y.spec.shape)
+        unit[at] = 1
+        [one] = gradient(context, tape, [y], [x], seeds=[context.value(unit)])
+        if one is None:
+            return None
+        rows.append(one.array if not hasattr(one, "indices") else dense(context, one))
+    return np.reshape(rows, (*y.spec.shape, *x.spec.shape))
+
+
+def dense(context, slices):
+    out = np.zeros(slices.dense.shape)
+    np.add.at(out, slices.indices.array, slices.values.array)
+    return out
+
+
+X = np.array([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4], [-0.6, 0.9, 0.5]])
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs, st.integers(1, 40))
+def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(X)
+    y = recorded(context, steps, x, [tape])
+    [found] = jacobian(context, tape, y, [x], Options(max_rows=chunk))
+    np.testing.assert_allclose(found.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs)
+def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
+    real, foreseen = [], []
+    for context, kinds in ((Program(), real), (Outline(), foreseen)):
+        outer, inner = Tape(persistent=True), Tape(persistent=True)
+        x = context.value(X)
+        y = recorded(context, steps, x, [outer, inner])
+        [first] = jacobian(context, inner, y, [x])
+        [second] = jacobian(context, outer, first, [x])
+        context.pause(outer)
+        kinds += [first.spec, None if second is None else second.spec]
+        if kinds is real:
+            [one_by_one] = jacobian(context, outer, first, [x], Options(max_rows=1))
+            assert (second is None) == (one_by_one is None)
+            if second is not None:
+                np.testing.assert_allclose(second.array, one_by_one.array, rtol=1e-12, atol=1e-12)
+                expected = by_loop(context, outer, first, x)
+                np.testing.assert_allclose(second.array, expected, rtol=1e-12, atol=1e-12)
+    assert real == foreseen
+
+
+def test_stacks_of_cotangents_are_gradients_one_after_the_other():
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(X)
+    y = recorded(context, ["sin", "product"], x, [tape])
+    z = recorded(context, ["square"], x, [tape])
+    cts = np.random.default_rng(0).normal(size=(5, *y.spec.shape))
+    [found] = vjps(context, tape, [y, z], [x], [context.value(cts), None])
+    for k in range(5):
+        [one] = gradient(context, tape, [y, z], [x], seeds=[context.value(cts[k]), None])
+        np.testing.assert_allclose(found.array[k], one.array)
+
+
+def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(X)
+    context.open(tape)
+    context.watch(tape, [x])
+    y = context("mul", context("sin", x), context("reduce_sum", x, axis=1, keepdims=True))
+    y = context("concat", y, y, axis=1)
+    found = batch_jacobian(context, tape, y, x)
+    [whole] = jacobian(context, tape, y, [x])
+    assert found.spec.shape == (3, 6, 3)
+    for i in range(3):
+        np.testing.assert_allclose(found.array[i], whole.array[i, :, i])
+    found = batch_jacobian(context, tape, y, x, Options(max_rows=4))
+    np.testing.assert_allclose(found.array[2], whole.array[2, :, 2])
+
+
+# -------------------------------------------------------------------------------------------- targets, sources, nothing
+def test_what_is_not_connected_is_none_or_zeros():
+    context, tape = Program(), Tape(persistent=True)
+    x, other, numbers = context.value(X), context.value(np.ones(2)), context.value(np.arange(2))
+    y = recorded(context, ["sin"], x, [tape])
+    assert jacobian(context, tape, y, [other, numbers]) == [None, None]
+    found = jacobian(context, tape, y, [other, numbers], Options(zeros=True))
+    assert [(one.spec.shape, one.spec.dtype) for one in found] == [((3, 3, 2), "float64"), ((3, 3, 2), "int64")]
+    assert not any(one.array.any() for one in found)
+
+
+def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
+    context, tape = Program(), Tape(persistent=True)
+    x, seen = context.value(X), context.value(np.ones(2))
+    context.open(tape)
+    context.watch(tape, [seen])
+    assert jacobian(context, tape, x, [x]) == [None]
+    np.testing.assert_array_equal(jacobian(context, tape, seen, [seen])[0].array, np.eye(2))
+    integers = context("cast", x, dtype="int32")
+    assert jacobian(context, tape, integers, [x]) == [None]
+
+
+def test_a_variable_is_a_target_and_a_source():
+    context, tape = Program(), Tape(persistent=True)
+    slot = Variable(context.value(np.array([1.0, 2.0])), trainable=True)
+    context.open(tape)
+    y = context("square", context.read(slot))
+    np.testing.assert_array_equal(jacobian(context, tape, y, [slot])[0].array, [[2, 0], [0, 4]])
+    np.testing.assert_array_equal(jacobian(context, tape, slot, [slot])[0].array, np.eye(2))
+
+
+@pytest.mark.parametrize(("target", "source"), [((0, 3), (3,)), ((3,), (0,)), ((0,), (0, 2))])
+def test_empty_targets_and_sources_have_empty_jacobians(target, source):
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(np.ones(source))
+    context.open(tape)
+    context.watch(tape, [x])
+    y = context("broadcast_to", context("reduce_sum", x), shape=target)
+    [found] = jacobian(context, tape, y, [x])
+    assert found.array.shape == (*target, *source)
+    stack = context.value(np.ones((0, *target)))
+    assert vjps(context, tape, [y], [x], [stack])[0].array.shape == (0, *source)
+
+
+def test_examples_of_none_at_all():
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(np.ones((0, 2)))
+    y = recorded(context, ["square"], x, [tape])
+    assert batch_jacobian(context, tape, y, x).array.shape == (0, 2, 2)
+
+
+def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
+    context, tape = Program(), Tape(persistent=True)
+    a, b = context.value(X), context.value(X)
+    context.open(tape)
+    context.watch(tape, [a, b])
+    found = jacobian(context, tape, context("add", a, b), [a, b, a])
+    assert len({one.uid for one in found}) == 3
+
+
+def test_a_tape_that_is_not_persistent_answers_once_and_several_questions_with_more():
+    context, tape = Program(), Tape()
+    x = context.value(X)
+    y = recorded(context, ["sin"], x, [tape])
+    [first] = jacobian(context, tape, y, [x], Options(more=True))
+    [again] = jacobian(context, tape, y, [x], Options(max_rows=2))
+    np.testing.assert_array_equal(first.array, again.array)
+    with pytest.raises(TapeConsumedError):
+        jacobian(context, tape, y, [x])
+    assert not tape.nodes
+
+
+WRONG = {
+    "another shape": ([np.ones((2, 3))], r"float64\[2, 3\].*must be float64\[k, 3, 3\]"),
+    "another dtype": ([np.ones((2, 3, 3), np.float32)], "must be float64"),
+    "two lengths": ([np.ones((2, 3, 3)), np.ones((4, 3, 3))], r"must be float64\[2, 3, 3\]"),
+    "none at all": ([None], "nothing tells how many"),
+    "a scalar": ([np.float64(1.0)], "a stack of output gradients"),
+}
+
+
+@pytest.mark.parametrize("why", WRONG)
+def test_wrong_stacks_are_refused_and_the_tape_can_still_be_asked(why):
+    given_, text = WRONG[why]
+    context, tape = Program(), Tape()
+    x = context.value(X)
+    y = recorded(context, ["sin"], x, [tape])
+    seeds = [None if one is None else context.constant(np.asarray(one)) for one in given_]
+    with pytest.raises(InvalidArgumentError, match=text):
+        vjps(context, tape, [y] * len(seeds), [x], seeds)
+    assert not tape.consumed
+    with pytest.raises(InvalidArgumentError, match="1 targets, but 2 stacks"):
+        vjps(context, tape, [y], [x], [None, None])
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ((2,), r"Shape \(2,\) must have rank at least 2"),
+        ((), r"Shape \(\) must have rank"),
+        ((1, 3), r"Need first dimension of target shape \(\(1, 3\)\) and source shape \(\(3, 3\)\) to match."),
+    ],
+)
+def test_examples_have_to_match(shape, text):
+    context, tape = Program(), Tape()
+    x, y = context.value(X), context.value(np.ones(shape))
+    with pytest.raises(InvalidArgumentError, match=text):
+        batch_jacobian(context, tape, y, x)
+    assert not tape.consumed
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+def network(session, width, layers=2):
+    """A network of width in and out on a persistent tape t: x, weights, y."""
+    rng = np.random.default_rng(0)
+    run(session, Put("x", rng.normal(size=(1, width))), TapeOpen("t", persistent=True), TapeWatch("t", ("x",)))
+    last = "x"
+    for i in range(layers):
+        run(
+            session,
+            MakeVariable(f"w{i}", rng.normal(size=(width, width)) / math.sqrt(width)),
+            Call("matmul", (last, f"w{i}"), (f"a{i}",)),
+            Call("tanh", (f"a{i}",), (f"y{i}",)),
+        )
+        last = f"y{i}"
+    run(session, TapePause("t"), Call("reshape", (last,), ("y",), {"shape": (width,)}))
+    return last
+
+
+def test_a_network_of_64_in_and_64_out_needs_no_64_passes(monkeypatch):
+    session = Session()
+    y = network(session, 64)
+    calls, real = [], Op.__call__
+
+    def counted(op, *args, **attrs):
+        if not any(isinstance(one, Operand) for one in args):  # on arrays, not inside a rule
+            calls.append(op.name)
+        return real(op, *args, **attrs)
+
+    monkeypatch.setattr(Op, "__call__", counted)
+    run(session, Jacobian("t", y, ("x",), ("J",)))
+    monkeypatch.undo()
+    assert calls.count("matmul") == 2
+    a = [value(session, f"a{i}")[0] for i in range(2)]
+    w = [value(session, f"w{i}") for i in range(2)]
+    expected = (w[0] * (1 - np.tanh(a[0]) ** 2)) @ (w[1] * (1 - np.tanh(a[1]) ** 2))
+    np.testing.assert_allclose(value(session, "J").reshape(64, 64), expected.T, rtol=1e-9)
+
+
+def test_the_callers_bound_holds():
+    width, bound = 256, 200_000
+    session = Session()
+    y = network(session, width)
+    run(session, Jacobian("t", y, ("x",), ("warm",)))
+    tracemalloc.start()
+    try:
+        run(session, Jacobian("t", y, ("x",), ("J",), max_bytes=bound))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    answer = width * width * 8
+    assert answer < most < answer + 2 * bound
+    np.testing.assert_allclose(value(session, "J"), value(session, "warm"), rtol=1e-12, atol=1e-15)
+
+
+def test_a_bound_below_one_row_is_refused_with_the_numbers():
+    session = Session()
+    y = network(session, 64)
+    failure = failing(session, Jacobian("t", y, ("x",), ("J",), max_bytes=100))
+    assert failure.code == "resource_exhausted"
+    assert "one of the 64 rows" in failure.message
+    assert "max_bytes is 100: raise it" in failure.message
+    assert failure.details["needed"] > 100 == failure.details["bound"]
+    assert failing(session, Jacobian("t", y, ("x",), ("K",), max_bytes=0)).code == "invalid_argument"
+    run(session, Jacobian("t", y, ("x",), ("L",)))  # nothing is lost
+
+
+def test_the_sessions_memory_bounds_it_too():
+    session = Session(memory_limit=400_000)
+    y = network(session, 64)  # about 70 KB; the answer takes 32
+    run(session, Jacobian("t", y, ("x",), ("J",)))
+    failure = failing(session, Jacobian("t", y, ("w0", "w1"), ("K", "L")))  # 64 times 32 KB each
+    assert failure.code == "resource_exhausted"
+    assert "are left in the session: release values or tapes, or ask for less" in failure.message
+    assert failure.details["answer"] == 2 * 64**3 * 8
+    with pytest.raises(ResourceExhaustedError):
+        raise ResourceExhaustedError(failure.message)
+    run(session, Jacobian("t", y, ("x",), ("M",)))
+
+
+def test_between_chunks_it_is_told_and_can_be_stopped():
+    session, told, asked = Session(), [], []
+    y = network(session, 8)
+    one = Jacobian("t", y, ("x",), ("J",), max_rows=2)
+    answer = session.execute(Batch((one,)), progress=lambda *where: told.append(where))
+    assert answer.failure is None
+    assert [where[2:] for where in told if where[2:]] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+    def stop():
+        asked.append(None)
+        return len(asked) > 3  # before the command, and before two of its chunks
+
+    failure = session.execute(Batch((Jacobian("t", y, ("x",), ("K",), max_rows=2),)), cancelled=stop).failure
+    assert failure.code == "cancelled"
+    run(session, Jacobian("t", y, ("x",), ("L",)))  # nothing is lost
+
+
+def test_a_rows_price_counts_what_lives_together():
+    context, tape = Program(), Tape(persistent=True)
+    x = context.value(np.ones(100))
+    y = recorded(context, ["sin"] * 50, x, [tape])
+    assert 2 * 800 <= row_bytes(tape, [y.uid], {x.uid}) <= 4 * 800  # not fifty times
+    wide = Tape(persistent=True)
+    context.open(wide)
+    context.watch(wide, [x])
+    parts = [context("sin", x) for _ in range(10)]
+    total = context("add_n", *parts)
+    assert 10 * 800 <= row_bytes(wide, [total.uid], {x.uid}) <= 14 * 800
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+def test_commands_answer_structure_and_name_the_answers():
+    session = Session()
+    y = network(session, 4)
+    stack = np.eye(4)[:, None, :]
+    [found] = run(session, Jacobian("t", y, ("x", "w0"), ("J", None)))
+    assert found.kinds == ("dense", "dense")
+    [found] = run(session, BatchJacobian("t", y, "x", "B"))
+    assert found.kinds == ("dense",)
+    [found] = run(session, Vjps("t", (y,), ("x",), ("V",), (stack,)))
+    np.testing.assert_allclose(value(session, "V")[:, 0], value(session, "J")[0, :, 0])
+    np.testing.assert_allclose(value(session, "B")[0], value(session, "J")[0, :, 0])
+    run(session, Gradient("t", (y,), ("x",), ("g",), more=True))
+    assert failing(session, Jacobian("t", y, ("x",), ("J", "K"))).code == "invalid_argument"
+    assert failing(session, Jacobian("t", y, ("x",), ("Z",), predicted=("none",))).code == "structure_mismatch"
+    assert failing(session, Jacobian("t", "nobody", ("x",), ("Z2",))).code == "unknown_id"
+    assert failing(session, Jacobian("t", y, ("x",), ("Z3",), unconnected="some")).code == "invalid_argument"
+
+
+def test_more_questions_to_a_tape_that_is_not_persistent():
+    session = Session()
+    run(session, Put("x", np.ones(3)), TapeOpen("t"), TapeWatch("t", ("x",)), Call("sin", ("x",), ("y",)))
+    run(session, Gradient("t", ("y",), ("x",), ("g",), more=True), Jacobian("t", "y", ("x",), ("J",), more=True))
+    run(session, Vjps("t", ("y",), ("x",), ("v",), (np.ones((2, 3)),)))
+    assert failing(session, Jacobian("t", "y", ("x",), ("K",))).code == "tape_consumed"

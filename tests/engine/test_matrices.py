@@ -1,0 +1,98 @@
+"""Cholesky's factorisation, triangular systems and diagonals: what the laws do not see."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.arrays import linalg
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.op import CATALOGUE
+from teletape_engine.ops.einsum import terms
+from teletape_engine.spec import Spec
+
+
+def spec(name, *arrays, **attrs):
+    op = CATALOGUE[name]
+    return op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs)).spec
+
+
+def test_cholesky_reads_the_lower_triangle_and_spoils_no_neighbour():
+    good, bad = np.array([[4.0, 99.0], [2.0, 5.0]]), np.array([[1.0, 0.0], [3.0, 1.0]])
+    found = CATALOGUE["cholesky"](np.stack([good, bad]))
+    np.testing.assert_allclose(found[0], [[2.0, 0.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(np.isnan(found[1]), [[True, False], [True, True]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_substitution_without_scipy_is_the_same(dtype, lower, adjoint):
+    random = np.random.default_rng(0)
+    turn = 1 + 0.5j if dtype == "complex128" else 1
+    a = (turn * random.normal(size=(4, 4)) + 3 * np.eye(4)).astype(dtype)
+    b = (turn * random.normal(size=(4, 2))).astype(dtype)
+    found = linalg._substituted(a, b, lower=lower, adjoint=adjoint)
+    expected = linalg.triangular_solve(np, a, b, lower=lower, adjoint=adjoint)
+    assert found.dtype == expected.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
+    triangle = np.tril(a) if lower else np.triu(a)
+    np.testing.assert_allclose((triangle.conj().T if adjoint else triangle) @ found, b, rtol=1e-3, atol=1e-4)
+
+
+def test_triangular_systems_need_numpy_alone():
+    code = """if True:
+        import sys
+        sys.modules["scipy"] = None
+        import numpy as np, teletape_engine.ops
+        from teletape_engine.op import CATALOGUE
+        print(CATALOGUE["triangular_solve"](np.array([[2.0, 9.0], [1.0, 4.0]]), np.array([[2.0], [5.0]])).tolist())
+    """
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[[1.0], [1.0]]"
+
+
+def test_a_zero_on_the_diagonal_divides():
+    with np.errstate(all="ignore"):
+        found = CATALOGUE["triangular_solve"](np.zeros((2, 2)), np.ones((2, 1)))
+    assert np.isinf(found[0, 0])
+    assert np.isnan(found[1, 0])
+
+
+@pytest.mark.parametrize(
+    ("attrs", "shape"), [({}, (2, 2)), ({"k": 1}, (3, 3)), ({"k": -2}, (4, 4)), ({"num_rows": 5}, (5, 2))]
+)
+def test_as_few_rows_and_columns_as_hold_the_diagonal(attrs, shape):
+    found = CATALOGUE["diag"](np.array([1.0, 2.0]), **attrs)
+    assert found.shape == shape == spec("diag", np.ones(2), **attrs).shape
+    k = attrs.get("k", 0)
+    np.testing.assert_array_equal(np.diagonal(found, k)[:2], [1.0, 2.0])
+
+
+def test_diagonals_refused():
+    with pytest.raises(InvalidArgumentError, match="too small: 1, 2"):
+        spec("diag", np.ones(2), num_rows=1, num_cols=2)
+    with pytest.raises(InvalidArgumentError, match="not consistent with the diagonal: 3, 3"):
+        spec("diag", np.ones(2), num_rows=3, num_cols=3)
+    with pytest.raises(InvalidArgumentError, match="between -2 and 3"):
+        spec("set_diag", np.ones((2, 3)), np.ones(1), k=3)
+
+
+def test_terms_of_an_equation():
+    assert terms("ij, jk -> ik", 2) == (["ij", "jk"], "ik")
+    assert terms("ba,ac", 2) == (["ba", "ac"], "bc")
+    assert terms("...i->i...", 1) == (["...i"], "i...")
+    for wrong in ("ij->i->j", "i..j->i", "i,->->", "......->"):
+        with pytest.raises(InvalidArgumentError, match="incorrect format"):
+            terms(wrong, 1)
+
+
+def test_einsum_is_numpys():
+    random = np.random.default_rng(0)
+    sizes = dict(zip("abcde", (2, 3, 4, 2, 3), strict=True))
+    for equation in ("abc,cd,bde->ae", "aab,b->a", "ab,cb,db->acd", "abc->cb", "a,b,c->cab", "ad,ad->d"):
+        left = equation.split("->")[0].split(",")
+        arrays = [random.normal(size=[sizes[label] for label in term]) for term in left]
+        np.testing.assert_allclose(CATALOGUE["einsum"](*arrays, equation=equation), np.einsum(equation, *arrays))

@@ -1,0 +1,200 @@
+"""What no tape follows: bounded records, reads told apart by their numbers, and explanations that walk through them."""
+
+import numpy as np
+import pytest
+from driving import run
+
+from teletape_engine import trail
+from teletape_engine.commands import (
+    Assign,
+    Call,
+    Explain,
+    Fetch,
+    Gradient,
+    MakeVariable,
+    Put,
+    TapeOpen,
+    TapePause,
+    TapeReset,
+    TapeResume,
+    TapeWatch,
+)
+from teletape_engine.executor import Value
+from teletape_engine.graph import Context, Literal, Tape, Variable, new_uid
+from teletape_engine.session import Session
+from teletape_engine.spec import DTYPES, Spec
+from teletape_engine.trail import Departures, Event
+
+F32 = np.float32
+
+
+@pytest.fixture
+def session():
+    return Session()
+
+
+def explained(session, target="y", source="x", tape="t"):
+    (told,) = run(session, Explain(tape, (target,), (source,)))
+    (found,) = told.facts["explanations"]
+    return found
+
+
+def test_a_session_explains_with_the_lines_that_the_caller_sent(session):
+    run(
+        session,
+        MakeVariable("x", np.array([1.5, 2.5], F32)),
+        TapeOpen("t"),
+        Call("clip_by_value", ("x", Literal(5.0), Literal(9.0)), ("c",), where="a.py:1"),
+        Call("reduce_sum", ("c",), ("y",), where="a.py:2"),
+        Call("round", ("y",), ("z",), where="a.py:3"),
+    )
+    found = explained(session)
+    # An op that is made of others: they stand in its line.
+    assert (found["code"], found["where"]) == ("saturated", "a.py:1")
+    found = explained(session, "z")
+    assert (found["code"], found["op"], found["where"]) == ("non_differentiable_op", "round", "a.py:3")
+    assert session.find("t", object).tape.consumed is False
+
+
+def test_a_question_in_another_batch_and_after_the_answer(session):
+    run(session, MakeVariable("x", np.array(2.0, F32)), TapeOpen("t"), Call("floor", ("x",), ("y",), where="a.py:1"))
+    run(session, Gradient("t", ("y",), ("x",), (None,)))
+    assert explained(session)["where"] == "a.py:1"
+
+
+def test_what_was_computed_between_two_requests(session):
+    run(session, MakeVariable("x", np.array(2.0, F32)), TapeOpen("t"), TapePause("t"))
+    run(session, Call("mul", ("x", Literal(3.0)), ("a",), where="a.py:1"), TapeResume("t"))
+    run(session, Call("mul", ("a", Literal(3.0)), ("y",)))
+    found = explained(session)
+    assert (found["code"], found["where"]) == ("computed_while_stopped", "a.py:1")
+
+
+def test_a_reset_keeps_what_it_forgets_for_explanations(session):
+    run(
+        session,
+        Put("x", np.array(2.0, F32)),
+        TapeOpen("t"),
+        TapeWatch("t", ("x",)),
+        Call("mul", ("x", "x"), ("y",), where="a.py:1"),
+        TapeReset("t"),
+    )
+    found = explained(session)
+    assert (found["code"], found["where"]) == ("computed_before_reset", "a.py:1")
+
+
+def test_an_assignment_of_another_value_later_is_not_blamed(session):
+    run(
+        session,
+        MakeVariable("x", np.array(2.0, F32)),
+        MakeVariable("z", np.array(2.0, F32)),
+        MakeVariable("v", np.array(1.0, F32)),
+        TapeOpen("t"),
+        Assign("v", "z"),
+        Call("mul", ("v", "v"), ("y",)),
+        Assign("v", "x"),
+    )
+    assert explained(session, "y", "z")["code"] == "assigned"
+    assert explained(session)["code"] == "unconnected"
+
+
+def test_bytes_that_were_fetched_and_put_again(session):
+    run(session, MakeVariable("x", np.array([1.5, 2.5], F32)), TapeOpen("t"), Call("neg", ("x",), ("a",)))
+    (fetched,) = run(session, Fetch("a"))
+    run(session, Put("b", np.array(fetched.array, np.float64)), Call("reduce_sum", ("b",), ("y",)))
+    found = explained(session)
+    assert (found["code"], found["certain"]) == ("left_and_returned", True)
+
+
+def test_only_the_latest_are_remembered(session, monkeypatch):
+    monkeypatch.setattr(trail, "LENGTH", 8)
+    small = Session()
+    run(small, MakeVariable("x", np.array(2.0, F32)), Call("mul", ("x", Literal(3.0)), ("a",)))
+    run(small, *(Call("neg", ("a",), (f"n{i}",)) for i in range(20)), TapeOpen("t"), Call("neg", ("a",), ("y",)))
+    found = explained(small)
+    assert len(small.current.trail) == 8
+    assert (found["code"], found["certain"]) == ("unconnected", False)
+    assert "only the latest are remembered" in " ".join(found["notes"])
+
+
+def test_an_op_that_a_tape_follows_leaves_nothing_beside_it(session):
+    run(session, MakeVariable("x", np.array(2.0, F32)), TapeOpen("t"), Call("neg", ("x",), ("a",)))
+    before = len(session.current.trail)
+    run(session, *(Call("neg", ("a",), (f"b{i}",)) for i in range(5)))
+    assert len(session.current.trail) == before
+    run(session, Call("less", ("a", "a"), ("c",)), Call("stop_gradient", ("a",), ("d",)), Call("neg", ("d",), ("e",)))
+    assert [note[0].op.name for note in list(session.current.trail)[before:]] == ["less", "stop_gradient", "neg"]
+
+
+# ------------------------------------------------------------------------------------------------------------- reads
+@pytest.fixture
+def departures():
+    return Departures(new_uid)
+
+
+@pytest.mark.parametrize("size", [2, 1000, 100_000])
+def test_numbers_are_known_again_in_another_dtype_and_shape(departures, size):
+    array = np.linspace(0, 7, size, dtype=F32).reshape(2, -1)
+    departures.note(5, array, "a.py:1")
+    again = array.astype(np.float64).reshape(-1)
+    found = departures.find(again)
+    assert (found.uid, found.where) == (5, "a.py:1")
+    again[-1] += 1e-3
+    assert departures.find(again) is None
+
+
+def test_one_number_is_known_in_any_form(departures):
+    departures.note(5, np.array(0.1, F32), None)
+    number = float(np.float32(0.1))
+    assert departures.find(np.array([[number]])).uid == 5
+    assert departures.numbers[number].uid == 5
+    assert departures.find(np.array(0.1)) is None
+
+
+def test_the_latest_read_counts_and_what_has_no_numbers_is_none(departures):
+    departures.note(5, np.array([1.0, 2.0]), "first")
+    departures.note(6, np.array([1.0, 2.0]), "second")
+    departures.note(7, np.array([b"a"], object), None)
+    departures.note(8, np.zeros((0, 2)), None)
+    assert departures.find(np.array([1.0, 2.0])).where == "second"
+    assert departures.find(np.array([b"a"], object)) is departures.find(np.zeros((0, 2))) is None
+    assert [one.uid for one in departures.log] == [5, 6]
+
+
+def test_reads_are_forgotten_in_their_order(departures):
+    for i in range(1500):
+        departures.note(i, np.array([i, i + 0.5]), None)
+        departures.note(i, np.array(i), None)
+    assert departures.find(np.array([100, 100.5])) is None
+    assert 100 not in departures.numbers
+    assert departures.find(np.array([1400, 1400.5])).uid == 1400
+    assert len(departures.numbers) == len(departures.log) == 1024
+
+
+def test_a_short_number_may_be_an_accident(session):
+    context = session.current
+    for i, (number, common) in enumerate([(2.0, True), (0.5, True), (-10, True), (1.2345, False), (1 + 2j, True)]):
+        context.departures.note(i, np.array(number), None)
+        context.took_numbers((Literal(number),), 100 + i)
+        event, inputs, output, where = context.trail[-1]
+        assert (event, inputs, output, where.common) == (Event.RETURNED, (i,), 100 + i, common)
+
+
+# ------------------------------------------------------------------------------------------------------------- turns
+def test_very_many_turns_of_a_tape_keep_the_first_and_the_latest():
+    context, tape = Context(), Tape()
+    for _ in range(10_000):
+        context.open(tape)
+        context.pause(tape)
+    assert len(tape.turns) <= 4096
+    assert [how for how, _ in tape.turns[:3]] == ["open", "pause", "open"]
+    assert [how for how, _ in tape.turns] == ["open", "pause"] * (len(tape.turns) // 2)
+    assert tape.trails == [context.trail]
+
+
+def test_a_variables_version_is_linked_with_what_it_was_given():
+    context = Context()
+    given = Value(np.ones(2, F32), Spec.of((2,), DTYPES["float32"]), new_uid())
+    variable = Variable(given.alias(new_uid()), trainable=True, name="v")
+    context.assigned(variable, given.uid, "add")
+    assert context.trail[-1] == (Event.UPDATE, (given.uid, variable.uid), variable.value.uid, None)

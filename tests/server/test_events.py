@@ -1,0 +1,187 @@
+"""Long requests: told how far they are, stopped when asked, ended by limits; and what is left is agreed on."""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from serving import KEYS, Server, ok, problem
+from teletape_server.settings import Settings
+
+EVENTS = {"Accept": "text/event-stream"}
+
+
+def programs(trips: int) -> list[dict[str, Any]]:
+    """A loop's condition and body: from 0, add 1 while it is below `trips`."""
+    below = {"op": "less", "inputs": ["i", trips], "outputs": ["more"]}
+    add = {"op": "add", "inputs": ["i", 1], "outputs": ["next"]}
+    return [
+        {"do": "program", "id": f"below{trips}", "inputs": ["i"], "calls": [below], "outputs": ["more"]},
+        {"do": "program", "id": f"add{trips}", "inputs": ["i"], "calls": [add], "outputs": ["next"]},
+    ]
+
+
+def loop(trips: int, to: str = "last", **more: Any) -> list[dict[str, Any]]:
+    """Commands that count to `trips` in one of them."""
+    count = {"do": "while", "cond": f"below{trips}", "body": f"add{trips}", "inputs": [0], "outputs": [to], **more}
+    return [*programs(trips), count]
+
+
+LONG = 300_000  # trips, of some microseconds each
+
+
+@pytest.fixture
+def http(server: Server) -> Iterator[httpx.Client]:
+    with server.client() as client:
+        ok(client.post("/v1/sessions", json={"id": "demo"}))
+        yield client
+
+
+def events(response: httpx.Response) -> Iterator[tuple[str, str, Any]]:
+    """(event, id, data) of a stream."""
+    for block in response.read().decode().split("\n\n"):
+        fields = dict(line.partition(": ")[::2] for line in block.split("\n") if line and not line.startswith(":"))
+        if fields:
+            yield fields["event"], fields.get("id", ""), json.loads(fields["data"])
+
+
+def test_a_batch_tells_how_far_it_is_and_answers_last(http: httpx.Client) -> None:
+    commands = [*loop(LONG), {"do": "fetch", "id": "last"}]
+    response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    *told, (kind, status, answer) = events(response)
+    assert (kind, status) == ("answer", "200")
+    assert answer["failure"] is None
+    assert answer["results"][0]["value"]["data"] == LONG
+    assert {one[0] for one in told} == {"progress"}
+    trips = [data["trip"] for _, _, data in told]
+    assert trips == sorted(trips)
+    assert 0 < trips[-1] < LONG
+    assert told[-1][2]["total"] == len(commands)
+
+
+def test_the_trips_to_come_are_told_where_they_are_known(http: httpx.Client) -> None:
+    body = {"op": "add", "inputs": ["s", "s"], "outputs": ["t"]}
+    commands = [
+        {"do": "program", "id": "body", "inputs": ["s"], "calls": [body], "outputs": ["t"]},
+        {"do": "scan", "body": "body", "inputs": [0.0], "outputs": ["last"], "carried": 1, "length": LONG},
+    ]
+    response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)
+    *told, (kind, _, answer) = events(response)
+    assert (kind, answer["failure"]) == ("answer", None)
+    assert {data["trips"] for _, _, data in told} == {LONG}
+
+
+def test_a_refusal_is_the_last_event(http: httpx.Client) -> None:
+    response = http.post(
+        "/v1/sessions/demo/ops", json={"ops": [{"op": "addd", "inputs": [1, 2], "outputs": ["x"]}]}, headers=EVENTS
+    )
+    assert response.status_code == 200, "the stream had begun"
+    ((kind, status, said),) = events(response)
+    assert (kind, status, said["code"]) == ("problem", "422", "unknown_op")
+    assert said["instance"].startswith("urn:teletape:request:")
+
+
+def test_what_is_refused_before_it_runs_is_an_ordinary_problem(http: httpx.Client) -> None:
+    problem(http.post("/v1/sessions/nobody/ops", json={}, headers=EVENTS), 404, "unknown_session")
+
+
+def test_run_tells_how_far_it_is_and_its_session_is_gone_behind_it(http: httpx.Client) -> None:
+    response = http.post("/v1/run", json={"commands": loop(LONG), "fetch": ["last"]}, headers=EVENTS)
+    *told, (kind, _, answer) = events(response)
+    assert (kind, answer["values"]["last"]["data"]) == ("answer", LONG)
+    assert told
+    assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo"]
+
+
+def running(http: httpx.Client) -> dict[str, Any]:
+    work: dict[str, Any] = ok(http.get("/v1/sessions/demo")).json()["running"]
+    return work
+
+
+def test_cancel_stops_a_loop_between_trips_and_the_session_goes_on(http: httpx.Client) -> None:
+    body = json.dumps({"commands": [*loop(50_000_000), {"do": "put", "id": "after", "value": 1.0}]})
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "once"}
+    assert http.post("/v1/sessions/demo/batch", content=body, headers=headers).status_code == 202
+    while not running(http)["trip"]:
+        pass
+    ok(http.post("/v1/sessions/demo/cancel"))
+    while (answer := http.post("/v1/sessions/demo/batch", content=body, headers=headers)).status_code == 202:
+        pass
+    failure = ok(answer).json()["failure"]
+    assert (failure["code"], failure["command"]) == ("cancelled", 2)
+    assert "cancelled by its caller, in a " in failure["message"], "between trips, or between the steps of one"
+    later = ok(http.post("/v1/sessions/demo/batch", json={"commands": [{"do": "fetch", "id": "after"}]})).json()
+    assert later["failure"]["code"] == "poisoned", "both sides know that it was never made"
+    fresh = [{"do": "put", "id": "new", "value": 2.0}, {"do": "fetch", "id": "new"}]
+    assert ok(http.post("/v1/sessions/demo/batch", json={"commands": fresh})).json()["failure"] is None
+
+
+def test_a_cancelled_request_with_events_ends_with_its_failure(http: httpx.Client) -> None:
+    with http.stream(
+        "POST", "/v1/sessions/demo/batch", json={"commands": loop(50_000_000)}, headers=EVENTS
+    ) as response:
+        lines = response.iter_lines()
+        assert next(lines) == "event: progress"
+        ok(http.post("/v1/sessions/demo/cancel"))
+        rest = list(lines)
+    assert "event: answer" in rest
+    assert any('"code":"cancelled"' in line for line in rest)
+
+
+def test_cancelling_nothing_does_nothing_to_what_comes_later(http: httpx.Client) -> None:
+    for _ in range(3):
+        ok(http.post("/v1/sessions/demo/cancel"))
+    assert ok(http.post("/v1/sessions/demo/ops", json={"ops": [{"op": "add", "inputs": [1.0, 2.0], "outputs": ["x"]}]}))
+
+
+@pytest.fixture
+def strict() -> Iterator[httpx.Client]:
+    """A server on which nothing may take long."""
+    settings = Settings(api_keys=KEYS, max_trips=1000, time_limit=0.5, patience=30.0)
+    with Server(settings).running() as server, server.client() as client:
+        ok(client.post("/v1/sessions", json={"id": "demo"}))
+        yield client
+
+
+def test_a_loop_without_end_is_stopped_by_its_trips(strict: httpx.Client) -> None:
+    answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": loop(5000)})).json()
+    failure = answer["failure"]
+    assert failure["code"] == "resource_exhausted"
+    assert failure["details"] == {"trips": 1001, "limit": 1000}
+    assert "maximum_iterations" in failure["message"]
+    fine = [*loop(900, "first"), {"do": "fetch", "id": "first"}, *loop(950, "again")]
+    assert ok(strict.post("/v1/sessions/demo/batch", json={"commands": fine})).json()["failure"] is None
+
+
+def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
+    body = {"op": "matmul", "inputs": ["m", "m"], "outputs": ["p"]}
+    commands = [
+        {"do": "program", "id": "body", "inputs": ["m"], "calls": [body], "outputs": ["p"]},
+        {"do": "op", "op": "fill", "inputs": [0.0], "outputs": ["m"], "attrs": {"shape": [600, 600]}},
+        {"do": "scan", "body": "body", "inputs": ["m"], "outputs": ["last"], "carried": 1, "length": 900},
+    ]
+    answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": commands})).json()
+    assert answer["failure"]["code"] == "deadline_exceeded"
+    said = strict.post("/v1/run", json={"commands": commands})
+    assert "0.5 seconds" in problem(said, 422, "deadline_exceeded")["detail"]
+
+
+def test_who_goes_away_from_run_frees_the_server(server: Server, http: httpx.Client) -> None:
+    body = json.dumps({"commands": loop(50_000_000)}).encode()
+    host, port = server.url.removeprefix("http://").split(":")
+    head = (
+        f"POST /v1/run HTTP/1.1\r\nHost: {host}:{port}\r\nX-API-Key: {KEYS['ann']}\r\nContent-Length: {len(body)}\r\n"
+    )
+    with contextlib.closing(socket.create_connection((host, int(port)))) as raw:
+        raw.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+        while len(ok(http.get("/v1/sessions")).json()["sessions"]) < 2:
+            pass
+    deadline = time.monotonic() + 20
+    while len(ok(http.get("/v1/sessions")).json()["sessions"]) > 1:
+        assert time.monotonic() < deadline, "the session of the request that nobody waits for lives on"

@@ -1,0 +1,135 @@
+"""Several requests to one session at once, and the same one again: queues, cancelling, callers who go away, retries."""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from test_rest import Rest, op
+
+from serving import Program, ok, problem
+from teletape_engine import commands
+from teletape_engine.graph import Literal
+
+LOOP = {"inputs": [0.0], "carried": 1, "length": 5_000_000, "outputs": ["far"]}  # nobody waits for its end
+EVENTS = {"Accept": "text/event-stream"}
+
+
+@pytest.fixture
+def rest(server_url: str) -> Iterator[Rest]:
+    """A session with a variable v = 1 and the functions step (x + 1) and bump (v += x)."""
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
+        one = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
+        one.made("variables", {"id": "v", "value": 1.5})
+        add = op("add", "x", 1.0, to="y")
+        one.made("functions", {"id": "step", "inputs": ["x"], "calls": [add], "outputs": ["y"]})
+        bump = [{"do": "assign", "variable": "v", "value": "x", "mode": "add"}, op("mul", "v", "x", to="y")]
+        one.made("functions", {"id": "bump", "inputs": ["v", "x"], "calls": bump, "outputs": ["y"]})
+        yield one
+        http.delete(one.path)
+
+
+def running(rest: Rest) -> Any:
+    return ok(rest.http.get(rest.path)).json()["running"]
+
+
+def until(rest: Rest, enough: Callable[[Any], bool]) -> None:
+    while not enough(running(rest)):
+        pass
+
+
+@contextlib.contextmanager
+def beside(rest: Rest, place: str, body: Any) -> Iterator[list[httpx.Response]]:
+    """Posts it from another thread; the response is there when the block has ended."""
+    found: list[httpx.Response] = []
+
+    def post() -> None:
+        with httpx.Client(base_url=rest.http.base_url, timeout=60, trust_env=False) as http:
+            found.append(http.post(f"{rest.path}/{place}", json=body))
+
+    thread = threading.Thread(target=post)
+    thread.start()
+    try:
+        yield found
+    finally:
+        thread.join()
+
+
+def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Rest) -> None:
+    later = {"ops": [op("add", "v", 1.0, to="later")]}
+    with beside(rest, "functions/step/scan", LOOP) as first:
+        until(rest, lambda now: now["trip"] > 0)
+        with beside(rest, "ops", later) as second:
+            until(rest, lambda now: now["requests"] == 2)
+            ok(rest.http.post(f"{rest.path}/cancel"))
+    assert "in a loop after" in problem(first[0], 409, "cancelled")["detail"]
+    problem(second[0], 409, "cancelled")
+    assert running(rest)["requests"] == 0
+    assert rest.done("ops", later)["values"]["later"]["data"] == 2.5
+    assert rest.done("functions/step/scan", LOOP | {"length": 3})["values"]["far"]["data"] == 3.0
+
+
+def test_who_goes_away_from_the_events_leaves_work_that_can_be_cancelled(rest: Rest) -> None:
+    url = rest.http.base_url
+    body = json.dumps(LOOP).encode()
+    head = (
+        f"POST {rest.path}/functions/step/scan HTTP/1.1\r\nHost: {url.host}:{url.port}\r\nAccept: text/event-stream\r\n"
+    )
+    with contextlib.closing(socket.create_connection((url.host, url.port or 80))) as raw:
+        raw.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        seen = b""
+        while b"event: progress" not in seen:
+            seen += raw.recv(4096)
+    assert running(rest)["requests"] == 1
+    ok(rest.http.post(f"{rest.path}/cancel"))
+    until(rest, lambda now: now["requests"] == 0)
+    assert rest.done("functions/step/call", {"inputs": ["v"], "outputs": ["far"]})["values"]["far"]["data"] == 2.5
+
+
+def test_two_programs_and_plain_requests_share_a_session(rest: Rest) -> None:
+    programs = [Program(rest.http, rest.session, nonces=nonce) for nonce in (b"a", b"b")]
+    for turn in range(3):
+        for at, program in enumerate(programs):
+            name = f"p{at}.{turn}"
+            call = commands.CallProgram("bump", ("v", Literal(1.0)), (name,))
+            answer = program.run(call, commands.Fetch(name))
+            assert answer.failure is None
+            assert float(answer.results[-1].array) == 2.5 + 3 * turn + at
+        rest.done("functions/bump/call", {"inputs": ["v", 1.0]})
+    assert rest.data("variables/v") == 1.5 + 9
+
+
+@pytest.mark.parametrize(
+    ("place", "body"),
+    [
+        ("functions/bump/call", {"inputs": ["v", 1.0], "outputs": ["y"]}),
+        ("functions/bump/gradient", {"inputs": ["v", 1.0]}),
+    ],
+)
+@pytest.mark.parametrize("events", [False, True])
+def test_a_retry_under_its_key_happens_once(rest: Rest, place: str, body: Any, events: bool) -> None:
+    headers = {"Idempotency-Key": "the first"} | (EVENTS if events else {})
+    first, second = (ok(rest.post(place, body, **headers)).text.rpartition("event: ")[2] for _ in range(2))
+    assert first == second
+    assert rest.data("variables/v") == 2.5
+    problem(
+        rest.post(place, body | {"inputs": ["v", 2.0]}, **{"Idempotency-Key": "the first"}), 422, "idempotency_conflict"
+    )
+    assert rest.data("variables/v") == 2.5
+
+
+def test_a_tape_that_answers_once_gives_that_answer_to_a_retry(rest: Rest) -> None:
+    rest.made("tapes", {"id": "once"})
+    rest.done("tapes/once/ops", {"ops": [op("square", "v", to="vv")]})
+    ask = {
+        "questions": [{"targets": ["vv"], "sources": ["v"]}, {"ask": "hessian", "targets": ["vv"], "sources": ["v"]}]
+    }
+    headers = {"Idempotency-Key": "asked"}
+    first, second = (ok(rest.post("tapes/once/questions", ask, **headers)).json() for _ in range(2))
+    assert first == second
+    assert first["answers"][0]["gradients"][0]["value"]["data"] == 3.0
+    problem(rest.post("tapes/once/questions", ask), 409, "tape_consumed")
