@@ -43,7 +43,7 @@ class Programs:
         return name.id
 
     def _step(self, session: RemoteSession, step: Command) -> Command:
-        taken = list(commands.programs(step))
+        taken = list(commands.programs_of(step))
         if isinstance(step, commands.Call):
             return dataclasses.replace(step, where=None)  # lines never leave the program
         if not taken:

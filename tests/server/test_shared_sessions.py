@@ -68,7 +68,7 @@ def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Res
             ok(rest.http.post(f"{rest.path}/cancel"))
     assert "in a loop after" in problem(first[0], 409, "cancelled")["detail"]
     problem(second[0], 409, "cancelled")
-    assert running(rest)["requests"] == 0
+    until(rest, lambda now: now["requests"] == 0)
     assert rest.done("ops", later)["values"]["later"]["data"] == 2.5
     assert rest.done("functions/step/scan", LOOP | {"length": 3})["values"]["far"]["data"] == 3.0
 

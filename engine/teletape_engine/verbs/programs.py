@@ -26,7 +26,7 @@ def define(state: State, command: commands.DefineProgram) -> None:
 
 def run(state: State, command: Any) -> None:
     """A command that takes programs: runs it in the current context; where only values tell specs, answers them."""
-    programs = [state.find(one, Program) for one in commands.programs(command) if one is not None]
+    programs = [state.find(one, Program) for one in commands.programs_of(command) if one is not None]
     inputs = [state.argument(one) for one in command.inputs]
     state.watch.loops(state.index)
     told = state.current.decided = [] if getattr(command, "tell", False) else None
