@@ -11,6 +11,7 @@ RUN python3 -m venv /opt/teletape
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY engine/ engine/
+COPY wire/ wire/
 COPY client/ client/
 COPY server/ server/
 ARG EXTRAS=server

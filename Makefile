@@ -10,7 +10,7 @@ ARGS ?=
 IMAGE ?= teletape
 EXTRAS ?= server
 BIN := .venv/bin
-# Without -P, -m puts the working folder on sys.path, and engine/, client/ and server/ become importable.
+# Without -P, -m puts the working folder on sys.path, and engine/, wire/, client/ and server/ become importable.
 MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt

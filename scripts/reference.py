@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import teletape_engine.ops  # fills the catalogue
-from teletape_engine.describe import catalogue
-from teletape_engine.op import CATALOGUE
+from teletape_engine.catalogue.describe import catalogue
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.ops import FAMILIES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 HEAD = """\
@@ -22,11 +22,11 @@ def page() -> str:
     """The whole page."""
     described = {one["name"]: one for one in catalogue()}
     parts = [HEAD]
-    for family in teletape_engine.ops.__all__:
-        module = f"teletape_engine.ops.{family}"
+    for family in FAMILIES:
+        module = family.__name__
         names = [name for name, op in CATALOGUE.items() if (op.expand or op.forward).__module__ == module]
         if names:
-            parts.append(f"## {family}\n\n")
+            parts.append(f"## {module.removeprefix('teletape_engine.ops.').replace('.', ': ')}\n\n")
             parts += [entry(described[name]) for name in names]
     return "".join(parts).rstrip() + "\n"
 

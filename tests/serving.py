@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import uvicorn
 
-from teletape import wire
-from teletape_engine.answers import Answer
+import teletape_wire as wire
 from teletape_engine.commands import Batch
+from teletape_engine.commands.results import Answer
 from teletape_server.app import create_app
 from teletape_server.settings import Settings
 

@@ -10,10 +10,25 @@ import sys as _sys
 from types import ModuleType as _Module
 from typing import Any as _Any
 
-from teletape import data, debugging, dtypes, errors, keras, nest, random
-from teletape.asked import UnconnectedGradients
-from teletape.calling import constant, convert_to_tensor
-from teletape.dtypes import (
+from teletape import data, debugging, errors, keras
+from teletape.derivatives.arguments import UnconnectedGradients
+from teletape.derivatives.custom_gradient import (
+    RegisterGradient,
+    custom_gradient,
+    grad_pass_through,
+    recompute_grad,
+)
+from teletape.derivatives.tape import GradientTape
+from teletape.functions.function import function, init_scope
+from teletape.logs import get_logger
+from teletape.module import Module
+from teletape.namespace import surface as _surface
+from teletape.ops import random
+from teletape.ops.dispatch import constant, convert_to_tensor
+from teletape.sessions.session import connect, current
+from teletape.sessions.session import within as _within
+from teletape.tensors import dtypes, nest
+from teletape.tensors.dtypes import (
     DType,
     as_dtype,
     bfloat16,
@@ -35,19 +50,11 @@ from teletape.dtypes import (
     uint32,
     uint64,
 )
-from teletape.gradients import RegisterGradient, custom_gradient, grad_pass_through, recompute_grad
-from teletape.logs import get_logger
-from teletape.module import Module
-from teletape.names import name_scope
-from teletape.polymorphic import function, init_scope
-from teletape.sessions import connect, current
-from teletape.sessions import within as _within
-from teletape.shape import TensorShape
-from teletape.slices import IndexedSlices
-from teletape.surface import surface as _surface
-from teletape.tape import GradientTape
-from teletape.tensor import Tensor
-from teletape.variable import Variable
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.name_scope import name_scope
+from teletape.tensors.tensor import Tensor
+from teletape.tensors.tensor_shape import TensorShape
+from teletape.tensors.variable import Variable
 
 __all__ = [
     "DType",
@@ -144,14 +151,14 @@ def inside_function() -> _builtins.bool:
 
 
 def _namespace(path: str) -> _Module:
-    """The module `teletape.<path>`, made when TensorFlow's names need one that has no file."""
-    name = f"{__name__}.{path}"
-    found = _sys.modules.get(name)
-    if found is None:
-        found = _sys.modules[name] = _Module(name, f"TensorFlow's `tf.{path}`.")
-        parent, _, last = path.rpartition(".")
-        setattr(_sys.modules[f"{__name__}.{parent}" if parent else __name__], last, found)
-    return found
+    """The module `tf.<path>`: one of this package's own, or one made for TensorFlow's names that have no file."""
+    parent, _, last = path.rpartition(".")
+    outer = _namespace(parent) if parent else _sys.modules[__name__]
+    module = getattr(outer, last, None)
+    if not isinstance(module, _Module):
+        module = _sys.modules[f"{__name__}.{path}"] = _Module(f"{__name__}.{path}", f"TensorFlow's `tf.{path}`.")
+        setattr(outer, last, module)
+    return module
 
 
 def _place(path: str, thing: _Any) -> None:

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape import nest, random
-from teletape.calling import call, constant, convert_to_tensor
-from teletape.convert import host_array
-from teletape.shapes import stack
-from teletape.tensor import TensorLike
+from teletape.ops import random
+from teletape.ops.arrays import stack
+from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.tensors import nest
+from teletape.tensors.convert import host_array
+from teletape.tensors.tensor import TensorLike
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import CATALOGUE
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
 

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from teletape import dtypes, sessions
-from teletape.calling import call, convert_to_tensor
-from teletape.checking import check_gradients
-from teletape.convert import HostArray
-from teletape.shape import as_shape
-from teletape.shapes import identity
-from teletape.tensor import EagerTensor, Tensor, TensorLike
+from teletape.derivatives.check_gradients import check_gradients
+from teletape.ops.arrays import identity
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.sessions import session
+from teletape.tensors import dtypes
+from teletape.tensors.convert import HostArray
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape.tensors.tensor_shape import as_shape
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import CATALOGUE
 from teletape_engine.spec import FLOATING, KERNEL_NAMES
 
 __all__ = [
@@ -53,7 +54,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerT
         raise InvalidArgumentError(
             f"Value for attr 'T' of {given.dtype.name} is not in the list of allowed values: {takes}"
         )
-    if sessions.current().tracing:
+    if session.current().tracing:
         return call(CATALOGUE["check_numerics"], (given,), message=message)
     if not bool(_all(call(CATALOGUE["isfinite"], (given,)))):
         found = [
@@ -71,7 +72,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> EagerTen
 
 def _holds(condition: EagerTensor, failed: str) -> bool:
     """Whether it is true. While a function is traced that is checked when it runs, and then the error is `failed`."""
-    if sessions.current().tracing:
+    if session.current().tracing:
         call(CATALOGUE["ensure"], (condition,), message=failed)
         return True
     return bool(condition)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from teletape_engine.differences import Report
+from teletape_engine.derivatives.finite_differences import Report
 from teletape_engine.errors import (
     CancelledError,
     DeadlineExceededError,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from teletape import names, nest
+from teletape.tensors import name_scope, nest
 
 R = TypeVar("R")
 
@@ -37,8 +37,8 @@ class Module:
                 "(e.g. a valid class name)."
             )
         self._name = name
-        with names.name_scope(name) as prefix:
-            self._name_scope = names.name_scope(prefix)
+        with name_scope.name_scope(name) as prefix:
+            self._name_scope = name_scope.name_scope(prefix)
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Module:
         return self._name
 
     @property
-    def name_scope(self) -> names.name_scope:
+    def name_scope(self) -> name_scope.name_scope:
         """The scope whose prefix is this module's name behind the scopes in which the module was made."""
         return self._name_scope
 
@@ -102,6 +102,6 @@ def _walk(module: Module, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def _is_variable(leaf: object) -> bool:
-    from teletape.variable import Variable  # late: variables take their names from scopes, as modules do
+    from teletape.tensors.variable import Variable  # late: variables take their names from scopes, as modules do
 
     return isinstance(leaf, Variable)

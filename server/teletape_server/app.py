@@ -17,31 +17,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest /v1/info tells
-from teletape import wire
-from teletape_engine import describe
+import teletape_wire as wire
+from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
-from teletape_server import openapi
 from teletape_server.auth import Keys
 from teletape_server.guard import Guard
 from teletape_server.hosts import Hosts
-from teletape_server.hosts.workers import Workers
+from teletape_server.hosts.processes import Workers
+from teletape_server.http import openapi
+from teletape_server.http.schemas import Info, ProblemBody
 from teletape_server.problems import PROBLEMS, Problem, problem_response
 from teletape_server.quotas import Quota
-from teletape_server.routes import (
-    batch,
-    functions,
-    info,
-    loops,
-    ops,
-    page,
-    run,
-    sessions,
-    tapes,
-    tensors,
-    variables,
-)
-from teletape_server.schemas import Info, ProblemBody
-from teletape_server.sessions import Sessions
+from teletape_server.registry import Sessions
+from teletape_server.routes import batch, functions, info, loops, ops, page, run, sessions, tapes, tensors, variables
 from teletape_server.settings import Settings
 
 ROUTERS: Final = tuple(

@@ -37,7 +37,7 @@ def serve(settings: Settings) -> int:
         import uvicorn
 
         from teletape_server.app import create_app
-        from teletape_server.hosts.workers import present_devices
+        from teletape_server.hosts.processes import present_devices
     except ImportError as error:
         print(f"teletape: the server needs more: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1

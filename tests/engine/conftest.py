@@ -2,7 +2,7 @@
 
 import pytest
 
-from teletape_engine.session import Session
+from teletape_engine.session.session import Session
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.attrs import KINDS, NO_ATTRS, Attrs, Schema, plain
+from teletape_engine.catalogue.attributes import KINDS, NO_ATTRS, Attrs, Schema, plain
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import BadAttributeError
-from teletape_engine.op import CATALOGUE
 from teletape_engine.spec import DTYPES
 
 

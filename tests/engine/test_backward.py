@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
-from teletape_engine.backward import Presence, backward, declare_no_gradient
+from teletape_engine.catalogue.op import CATALOGUE, Kind, Slices
+from teletape_engine.derivatives.backward import Presence, backward, declare_no_gradient
+from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
-from teletape_engine.executor import Executor, Memory
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape, Variable
-from teletape_engine.op import CATALOGUE, Kind, Slices
-from teletape_engine.tape import SlicesValue, kind_of
+from teletape_engine.recording.executor import Executor, Memory
+from teletape_engine.recording.recorder import SlicesValue, kind_of
+from teletape_engine.recording.tape import Literal, Tape, Variable
 
 SHAPE = (3, 2)
 F64 = np.float64

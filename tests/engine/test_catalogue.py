@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.attrs import plain
-from teletape_engine.cases import Context, LawError
-from teletape_engine.define import sample
-from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample, Slices
-from teletape_engine.ops.cast import stop_gradient
-from teletape_engine.rules import sum_to
+from teletape_engine.catalogue.attributes import plain
+from teletape_engine.catalogue.define import sample
+from teletape_engine.catalogue.families import sum_to
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample, Slices
+from teletape_engine.checking.harness import Context, LawError
+from teletape_engine.checking.laws import LAWS, check_op
+from teletape_engine.ops.shapes.cast import stop_gradient
 from teletape_engine.spec import DTYPES, Spec
-from teletape_engine.testing import LAWS, check_op
 
 F32 = np.float32
 

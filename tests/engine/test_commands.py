@@ -5,10 +5,19 @@ import dataclasses
 import numpy as np
 import pytest
 
-from teletape_engine.commands import COMMANDS, Assign, Call, CallProgram, Command, TapePause, mentions, outputs
+from teletape_engine.commands import (
+    COMMANDS,
+    Assign,
+    Call,
+    CallProgram,
+    Command,
+    TapePause,
+    mentions,
+    outputs,
+)
+from teletape_engine.commands.schema import fields, make
 from teletape_engine.errors import BadCommandError
-from teletape_engine.fields import fields, make
-from teletape_engine.graph import Literal
+from teletape_engine.recording.tape import Literal
 
 TENSOR = np.ones(2, np.float32)
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call, CallProgram
-from teletape_engine.connected import connections
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape
-from teletape_engine.op import CATALOGUE
-from teletape_engine.program import Program
-from teletape_engine.session import Session
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.programs.function_edges import connections
+from teletape_engine.programs.program import Program
+from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec
 
 F32 = np.dtype(np.float32)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from teletape_engine import commands
-from teletape_engine.answers import Fetched, Told
 from teletape_engine.commands import Batch, Call, Command, Fetch, Put
+from teletape_engine.commands.results import Fetched, Told
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.graph import Literal
-from teletape_engine.program import Program
-from teletape_engine.session import Session
+from teletape_engine.programs.program import Program
+from teletape_engine.recording.tape import Literal
+from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
 
 F32 = Spec.of((), DTYPES["float32"])

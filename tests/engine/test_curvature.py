@@ -6,15 +6,15 @@ from driving import failing, run, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teletape_engine.cases import Context
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.checking.harness import Context
 from teletape_engine.commands import Call, Gradient, Hessian, Hvp, MakeVariable, Put, TapeOpen, TapeWatch
-from teletape_engine.curvature import hessian, hvp
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.jacobian import Options, jacobian
+from teletape_engine.derivatives.second_order import hessian, hvp
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape
-from teletape_engine.jacobian import Options, jacobian
-from teletape_engine.op import CATALOGUE
-from teletape_engine.session import Session
+from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.session.session import Session
 
 A = np.array([0.3, -1.2, 0.7])
 B = np.array([[1.1, 0.2, -0.4], [0.5, 0.8, 0.1]])

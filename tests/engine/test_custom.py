@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from driving import X, failing, run, value, watched
 
-from teletape_engine.backward import Presence, backward, stops
+from teletape_engine.catalogue.op import CATALOGUE, Kind
 from teletape_engine.commands import (
     BackwardBegin,
     BackwardEnd,
@@ -27,12 +27,12 @@ from teletape_engine.commands import (
     TapeOpen,
     TapeWatch,
 )
-from teletape_engine.custom import Watcher, record_custom
+from teletape_engine.derivatives.backward import Presence, backward, stops
 from teletape_engine.errors import UnimplementedError
-from teletape_engine.executor import Executor
-from teletape_engine.graph import Literal, Tape, Variable
-from teletape_engine.op import CATALOGUE, Kind
-from teletape_engine.session import Session
+from teletape_engine.recording.custom import Watcher, record_custom
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.session.session import Session
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
-from teletape_engine.cases import Context, dense
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.checking.harness import Context, dense
+from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Tape
-from teletape_engine.op import CATALOGUE
-from teletape_engine.tape import SlicesValue
+from teletape_engine.recording.recorder import SlicesValue
+from teletape_engine.recording.tape import Tape
 
 F32 = np.float32
 INF, NAN = np.inf, np.nan

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from driving import X, failing, run, value, watched
 
-from teletape_engine.answers import Fetched, Kinds
 from teletape_engine.commands import (
     Assign,
     Batch,
@@ -23,6 +22,7 @@ from teletape_engine.commands import (
     TapePause,
     TapeWatch,
 )
+from teletape_engine.commands.results import Fetched, Kinds
 from teletape_engine.errors import (
     OutOfTurnError,
     PoisonedError,
@@ -30,10 +30,10 @@ from teletape_engine.errors import (
     SequenceConflictError,
     UnknownIdError,
 )
-from teletape_engine.graph import Literal
-from teletape_engine.session import Session
-from teletape_engine.state import CLIENT_BITS
-from teletape_engine.verbs import VERBS
+from teletape_engine.recording.tape import Literal
+from teletape_engine.session.handlers import VERBS
+from teletape_engine.session.session import Session
+from teletape_engine.session.state import CLIENT_BITS
 
 
 # ---------------------------------------------------------------------------------------------------------------- ids

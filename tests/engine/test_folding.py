@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from teletape_engine.folding import Run, fold, runs
+from teletape_engine.diagram.folding import Run, fold, runs
 
 LSTM = "m a s m a s m a s m a t f g h r".split()
 

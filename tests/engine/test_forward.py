@@ -9,7 +9,8 @@ import pytest
 from driving import X, failing, run, value, watched
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.cases import Case, Context, Shapes, dense, drawn
+from teletape_engine.catalogue.op import CATALOGUE, NOT_REGISTERED
+from teletape_engine.checking.harness import Case, Context, Shapes, dense, drawn
 from teletape_engine.commands import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -26,12 +27,11 @@ from teletape_engine.commands import (
     TapePause,
     TapeWatch,
 )
+from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError, TapeStateError
-from teletape_engine.forward import Accumulator
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape, Variable
-from teletape_engine.op import CATALOGUE, NOT_REGISTERED
-from teletape_engine.session import Session
+from teletape_engine.recording.accumulators import Accumulator
+from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES
 
 ONES = np.ones(3, np.float32)

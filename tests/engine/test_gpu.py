@@ -5,14 +5,14 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
-from teletape_engine.cases import Case, drawn, is_array
-from teletape_engine.executor import Executor, Memory
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape
-from teletape_engine.jacobian import vjps
-from teletape_engine.op import CATALOGUE
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.checking.harness import Case, drawn, is_array
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.jacobian import vjps
+from teletape_engine.recording.executor import Executor, Memory
+from teletape_engine.recording.recorder import SlicesValue
+from teletape_engine.recording.tape import Literal, Tape
 from teletape_engine.spec import DTYPES
-from teletape_engine.tape import SlicesValue
 
 
 def numbers(context, one):

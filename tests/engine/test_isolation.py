@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from teletape_engine import session
+from teletape_engine.session import session
 
 PROGRAM = '''
 import sys
@@ -31,7 +31,7 @@ for name in list(sys.modules):
 sys.meta_path.insert(0, Hidden())
 
 from teletape_engine.commands import Batch, Call, Fetch, Gradient, Put, TapeOpen, TapeWatch
-from teletape_engine.session import Session
+from teletape_engine.session.session import Session
 
 todo = (
     Put("x", np.array([1.0, 2.0], np.float32)),
@@ -53,7 +53,7 @@ print(*sorted(Hidden.asked))
 
 
 def test_a_gradient_with_numpy_alone():
-    root = Path(session.__file__).parents[1]
+    root = Path(session.__file__).parents[2]
     command = [sys.executable, "-P", "-W", "error", "-c", PROGRAM]
     done = subprocess.run(
         command, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, timeout=60, check=False

@@ -9,7 +9,8 @@ from driving import failing, run, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teletape_engine.cases import Context, Shapes
+from teletape_engine.catalogue.op import CATALOGUE, Op, Operand
+from teletape_engine.checking.harness import Context, Shapes
 from teletape_engine.commands import (
     Batch,
     BatchJacobian,
@@ -23,12 +24,11 @@ from teletape_engine.commands import (
     TapeWatch,
     Vjps,
 )
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.jacobian import Options, batch_jacobian, jacobian, row_bytes, vjps
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, TapeConsumedError
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape, Variable
-from teletape_engine.jacobian import Options, batch_jacobian, jacobian, row_bytes, vjps
-from teletape_engine.op import CATALOGUE, Op, Operand
-from teletape_engine.session import Session
+from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.session.session import Session
 
 STEPS = {
     "sin": lambda c, x: c("sin", x),

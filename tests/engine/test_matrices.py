@@ -8,9 +8,9 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import linalg
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import CATALOGUE
-from teletape_engine.ops.einsum import terms
+from teletape_engine.ops.linalg.einsum import terms
 from teletape_engine.spec import Spec
 
 
@@ -47,7 +47,7 @@ def test_triangular_systems_need_numpy_alone():
         import sys
         sys.modules["scipy"] = None
         import numpy as np, teletape_engine.ops
-        from teletape_engine.op import CATALOGUE
+        from teletape_engine.catalogue.op import CATALOGUE
         print(CATALOGUE["triangular_solve"](np.array([[2.0, 9.0], [1.0, 4.0]]), np.array([[2.0], [5.0]])).tolist())
     """
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)

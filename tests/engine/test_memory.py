@@ -18,9 +18,9 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.errors import ResourceExhaustedError
-from teletape_engine.executor import Memory
-from teletape_engine.graph import Literal
-from teletape_engine.session import Session
+from teletape_engine.recording.executor import Memory
+from teletape_engine.recording.tape import Literal
+from teletape_engine.session.session import Session
 
 
 def in_use(session):

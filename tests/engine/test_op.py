@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.catalogue.op import (
+    CATALOGUE,
+    NON_DIFFERENTIABLE,
+    NOT_REGISTERED,
+    Operand,
+    Runtime,
+    needs,
+    trace_spec,
+)
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
-from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Operand, Runtime, needs, trace_spec
 from teletape_engine.spec import DTYPES, WEAK, Spec
 
 VECTOR = Spec.of((3,), DTYPES["float32"])

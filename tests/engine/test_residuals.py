@@ -10,15 +10,15 @@ from driving import run
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays.cpu import CPU
-from teletape_engine.backward import Arrays, backward
-from teletape_engine.cases import Case, Context
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.checking.harness import Case, Context
 from teletape_engine.commands import Batch, Call, Gradient, Put, TapeDescribe, TapeOpen, TapeWatch
+from teletape_engine.derivatives.backward import Arrays, backward
+from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.footprint import footprint
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape
-from teletape_engine.op import CATALOGUE
-from teletape_engine.session import Session
+from teletape_engine.recording.footprint import footprint
+from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.session.session import Session
 
 MIB = 1 << 20
 
@@ -236,7 +236,7 @@ def test_a_tape_of_a_hundred_thousand_ops_answers(sparse):
 
 
 def test_a_tape_of_a_hundred_thousand_ops_is_measured_drawn_and_let_go():
-    from teletape_engine.diagram import diagram
+    from teletape_engine.diagram.facts import diagram
 
     _, tape, x, y = long_tape(persistent=True)
     assert footprint(tape, CPU.base).kept < 100

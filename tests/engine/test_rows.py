@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from teletape_engine.cases import Case, Context, Shapes, is_array
+from teletape_engine.catalogue.op import CATALOGUE, Operand
+from teletape_engine.checking.harness import Case, Context, Shapes, is_array
+from teletape_engine.derivatives.batching import Rows
 from teletape_engine.errors import InternalError
-from teletape_engine.op import CATALOGUE, Operand
-from teletape_engine.rows import Rows
 from teletape_engine.spec import Spec
 
 VECTORISED = sorted(name for name, op in CATALOGUE.items() if op.inputs and not op.dynamic)

@@ -8,9 +8,9 @@ import pytest
 from driving import failing, run, value
 
 from teletape_engine.commands import Assign, Batch, Call, Fetch, Gradient, MakeVariable, Put, TapeOpen
-from teletape_engine.graph import Literal
-from teletape_engine.scatter import MODES, PLACES, ROWS, check_cut, cut_of, how_of
-from teletape_engine.session import Session
+from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.updates import MODES, PLACES, ROWS, check_cut, cut_of, how_of
+from teletape_engine.session.session import Session
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3)
 PLAIN = {

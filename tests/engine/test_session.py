@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from driving import X, failing, run, value, watched
 
-from teletape_engine.answers import Fetched, Made, SlicesArrays
 from teletape_engine.commands import (
     COMMANDS,
     Assign,
@@ -24,8 +23,9 @@ from teletape_engine.commands import (
     TapeResume,
     TapeWatch,
 )
-from teletape_engine.graph import Literal
-from teletape_engine.verbs import VERBS
+from teletape_engine.commands.results import Fetched, Made, SlicesArrays
+from teletape_engine.recording.tape import Literal
+from teletape_engine.session.handlers import VERBS
 
 
 # ------------------------------------------------------------------------------------------------ every command, right

@@ -8,11 +8,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import CATALOGUE
-from teletape_engine.ops import conv
+from teletape_engine.ops.nn import conv
+from teletape_engine.ops.nn.windows import windows
 from teletape_engine.spec import Spec
-from teletape_engine.windows import windows
 
 
 def spec(name, *arrays, **attrs):

@@ -8,12 +8,12 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
+from teletape_engine.catalogue.op import CATALOGUE, Kind
+from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
-from teletape_engine.executor import Executor, Memory
-from teletape_engine.gradient import gradient
-from teletape_engine.graph import Literal, Tape, Variable
-from teletape_engine.op import CATALOGUE, Kind
-from teletape_engine.tape import kind_of
+from teletape_engine.recording.executor import Executor, Memory
+from teletape_engine.recording.recorder import kind_of
+from teletape_engine.recording.tape import Literal, Tape, Variable
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from driving import run
 
-from teletape_engine import trail
 from teletape_engine.commands import (
     Assign,
     Call,
@@ -19,11 +18,12 @@ from teletape_engine.commands import (
     TapeResume,
     TapeWatch,
 )
-from teletape_engine.executor import Value
-from teletape_engine.graph import Context, Literal, Tape, Variable, new_uid
-from teletape_engine.session import Session
+from teletape_engine.recording import provenance
+from teletape_engine.recording.executor import Value
+from teletape_engine.recording.provenance import Departures, Event
+from teletape_engine.recording.tape import Context, Literal, Tape, Variable, new_uid
+from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
-from teletape_engine.trail import Departures, Event
 
 F32 = np.float32
 
@@ -107,7 +107,7 @@ def test_bytes_that_were_fetched_and_put_again(session):
 
 
 def test_only_the_latest_are_remembered(session, monkeypatch):
-    monkeypatch.setattr(trail, "LENGTH", 8)
+    monkeypatch.setattr(provenance, "LENGTH", 8)
     small = Session()
     run(small, MakeVariable("x", np.array(2.0, F32)), Call("mul", ("x", Literal(3.0)), ("a",)))
     run(small, *(Call("neg", ("a",), (f"n{i}",)) for i in range(20)), TapeOpen("t"), Call("neg", ("a",), ("y",)))

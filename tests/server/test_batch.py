@@ -11,11 +11,11 @@ import httpx
 import numpy as np
 import pytest
 
+import teletape_wire as wire
 from serving import Program, Server, ok, problem
-from teletape import wire
-from teletape_engine.answers import Fetched
 from teletape_engine.commands import Assign, Batch, Call, Fetch, MakeVariable, Put
-from teletape_engine.graph import Literal
+from teletape_engine.commands.results import Fetched
+from teletape_engine.recording.tape import Literal
 
 JSON = {"Content-Type": "application/json"}
 

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from teletape import wire
-from teletape_engine.answers import Answer, Fetched
+import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, Fetch, Put
+from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import UnimplementedError
-from teletape_engine.graph import Literal
+from teletape_engine.recording.tape import Literal
 from teletape_server.hosts import HostGone, Running, Start
 from teletape_server.hosts.channel import INLINE, Channel
-from teletape_server.hosts.kinds import KINDS, Request, Result, kind
-from teletape_server.hosts.worker import IdempotencyConflictError, Replays
-from teletape_server.hosts.workers import WorkerHost, Workers
+from teletape_server.hosts.processes import WorkerHost, Workers
+from teletape_server.worker.main import IdempotencyConflictError, Replays
+from teletape_server.worker.methods import KINDS, Request, Result, kind
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}

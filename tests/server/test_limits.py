@@ -9,14 +9,14 @@ import httpx
 import numpy as np
 import pytest
 
+import teletape_wire as wire
 from serving import Program, Server, ok, problem
-from teletape import wire
-from teletape.wire.errors import WireError
 from teletape_engine.commands import Call, Fetch, Put
 from teletape_engine.errors import tree
-from teletape_engine.graph import Literal
-from teletape_server.hosts.worker import IdempotencyConflictError
+from teletape_engine.recording.tape import Literal
 from teletape_server.problems import PROBLEMS, Problem
+from teletape_server.worker.main import IdempotencyConflictError
+from teletape_wire.errors import WireError
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def http(server: Server) -> Any:
 def test_the_engines_and_the_wires_codes_are_all_in_the_table() -> None:
     codes = tree()
     assert codes.keys() >= {WireError.code, IdempotencyConflictError.code}
-    own = {code for code, cls in codes.items() if cls.__module__.startswith(("teletape_engine", "teletape.wire"))}
+    own = {code for code, cls in codes.items() if cls.__module__.startswith(("teletape_engine", "teletape_wire"))}
     assert own <= PROBLEMS.keys()
     for code in PROBLEMS:
         Problem(code, "said")

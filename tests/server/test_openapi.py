@@ -12,8 +12,8 @@ import walk
 
 from serving import Server, ok
 from teletape_server import export
-from teletape_server.compatibility import breaks
-from teletape_server.openapi import SECTIONS
+from teletape_server.http.compatibility import breaks
+from teletape_server.http.openapi import SECTIONS
 from teletape_server.settings import Settings
 
 

@@ -70,10 +70,13 @@ def test_an_unknown_form_type_or_tape_is_refused(tape, server_url):
 
 
 def test_without_graphviz_the_other_forms_still_come(monkeypatch):
-    from teletape import layout
-    from teletape_engine.session import Session
-    from teletape_server.hosts.kinds import KINDS, Request
-    from teletape_server.resources import pictures, tapes  # noqa: F401  # they register themselves
+    from teletape_engine.diagram import graphviz
+    from teletape_engine.session.session import Session
+    from teletape_server.worker.handlers import (
+        pictures,
+        tapes,  # noqa: F401  # they register themselves
+    )
+    from teletape_server.worker.methods import KINDS, Request
 
     def ask(accept):
         params = {"id": "t", "accept": accept, "targets": [], "sources": [], "nodes": 10}
@@ -84,8 +87,8 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
 
     session = Session()
     KINDS["tape.open"](session, request({"place": "/tapes"}, b'{"id": "t"}'))
-    monkeypatch.setattr(layout, "available", lambda: False)
-    with pytest.raises(layout.NoLayoutError, match="pip install"):
+    monkeypatch.setattr(graphviz, "available", lambda: False)
+    with pytest.raises(graphviz.NoLayoutError, match="pip install"):
         ask(pictures.SVG_TYPE)
     assert bytes(ask(pictures.DOT_TYPE).buffers[0]).startswith(b"digraph")
     assert ask("application/json").content_type == "application/json"

@@ -16,11 +16,11 @@ from batches import answers, batches, ids, same
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from teletape import wire
-from teletape.wire.frame import CODES
+import teletape_wire as wire
 from teletape_engine.commands import COMMANDS, Batch, Call, Fetch, Put
 from teletape_engine.errors import BadCommandError, InvalidArgumentError
-from teletape_engine.graph import Literal
+from teletape_engine.recording.tape import Literal
+from teletape_wire.frame import CODES
 
 ZEROS = np.zeros(40, np.float32)
 

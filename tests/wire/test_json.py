@@ -11,11 +11,11 @@ from batches import answers, batches, same, tensors
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from teletape import wire
-from teletape_engine.answers import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
+import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, Fetch, Gradient, MakeVariable, Put
+from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.errors import BadCommandError
-from teletape_engine.graph import Literal
+from teletape_engine.recording.tape import Literal
 from teletape_engine.spec import DTYPES, Spec
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from teletape import wire
-from teletape.wire.frame import CODES, FETCHED, KINDS, MADE, MAGIC, MAX_ITEMS, SLICES, TOLD
+import teletape_wire as wire
 from teletape_engine.commands import COMMANDS
-from teletape_engine.session import Session
+from teletape_engine.session.session import Session
 from teletape_server.problems import PROBLEMS
+from teletape_wire.frame import CODES, FETCHED, KINDS, MADE, MAGIC, MAX_ITEMS, SLICES, TOLD
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "protocol.md").read_text()
 

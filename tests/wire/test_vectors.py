@@ -1,4 +1,4 @@
-"""The recorded vectors of tests/vectors: bytes that a client in any language can be held to."""
+"""The recorded vectors of tests/wire/vectors: bytes that a client in any language can be held to."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from teletape import wire
+import teletape_wire as wire
 
-FILES = sorted((Path(__file__).parent.parent / "vectors").glob("*.json"))
+FILES = sorted((Path(__file__).parent / "vectors").glob("*.json"))
 VECTORS: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in FILES}
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from teletape import nn, shapes
-from teletape.calling import call, convert_to_tensor
-from teletape_engine.op import CATALOGUE
+from teletape.ops import arrays, nn
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape_engine.catalogue.op import CATALOGUE
 
 __all__ = [
     "elu",
@@ -49,7 +49,7 @@ def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, th
     if negative_slope == 0.0 and threshold == 0.0:
         y = _op("relu", x)
     else:
-        y = shapes.where(x > threshold, x, negative_slope * (x - threshold))
+        y = arrays.where(x > threshold, x, negative_slope * (x - threshold))
     return y if max_value is None else call(CATALOGUE["minimum"], (y, max_value))
 
 
@@ -66,7 +66,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
 def elu(x: Any, alpha: float = 1.0) -> Any:
     """`x` above zero, `alpha * (exp(x) - 1)` below. Clevert et al., 2016."""
     x = convert_to_tensor(x)
-    return _op("elu", x) if alpha == 1.0 else shapes.where(x > 0, x, alpha * _op("elu", x))
+    return _op("elu", x) if alpha == 1.0 else arrays.where(x > 0, x, alpha * _op("elu", x))
 
 
 def selu(x: Any) -> Any:

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape import casting, create, shapes
-from teletape.calling import call
-from teletape.dtypes import DType, as_dtype
-from teletape.shape import as_shape
-from teletape.tensor import TensorLike
-from teletape_engine.op import CATALOGUE
+from teletape.ops import arrays, cast, create
+from teletape.ops.dispatch import call
+from teletape.tensors.dtypes import DType, as_dtype
+from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor_shape import as_shape
+from teletape_engine.catalogue.op import CATALOGUE
 
 __all__ = [
     "Constant",
@@ -80,7 +80,7 @@ class Constant(Initializer):
         self.value = value
 
     def _values(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return shapes.broadcast_to(casting.cast(self.value, dtype), shape)
+        return arrays.broadcast_to(cast.cast(self.value, dtype), shape)
 
 
 class _Random(Initializer):

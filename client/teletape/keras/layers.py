@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from teletape import nest
-from teletape.calling import constant
-from teletape.casting import cast
-from teletape.dtypes import as_dtype
 from teletape.keras import activations, initializers, names
 from teletape.keras.variable import Variable
-from teletape.shape import as_shape
-from teletape.tensor import EagerTensor, TensorLike
-from teletape.variable import Variable as Watched
+from teletape.ops.cast import cast
+from teletape.ops.dispatch import constant
+from teletape.tensors import nest
+from teletape.tensors.dtypes import as_dtype
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor_shape import as_shape
+from teletape.tensors.variable import Variable as Watched
 
 __all__ = ["Dense", "Layer"]
 

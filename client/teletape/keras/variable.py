@@ -5,14 +5,14 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from teletape.calling import convert_to_tensor
-from teletape.casting import cast
-from teletape.dtypes import DType, as_dtype
 from teletape.keras import initializers, names
-from teletape.shape import as_shape
-from teletape.tensor import TensorLike
-from teletape.variable import ResourceVariable
-from teletape.variable import Variable as Watched
+from teletape.ops.cast import cast
+from teletape.ops.dispatch import convert_to_tensor
+from teletape.tensors.dtypes import DType, as_dtype
+from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor_shape import as_shape
+from teletape.tensors.variable import ResourceVariable
+from teletape.tensors.variable import Variable as Watched
 
 
 class Variable(Watched):

@@ -12,9 +12,33 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from teletape_engine.commands.command import Command, Id, Input, ProgramId, Step, Tensor
-from teletape_engine.commands.passes import BackwardBegin, BackwardEnd, BackwardGive, BackwardTo, Custom, CustomProgram
-from teletape_engine.commands.programs import CallProgram, CheckGradients, Cond, CustomCall, DefineProgram, Scan, While
-from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
+from teletape_engine.commands.custom import (
+    BackwardBegin,
+    BackwardEnd,
+    BackwardGive,
+    BackwardTo,
+    Custom,
+    CustomProgram,
+)
+from teletape_engine.commands.programs import (
+    CallProgram,
+    CheckGradients,
+    Cond,
+    CustomCall,
+    DefineProgram,
+    Scan,
+    While,
+)
+from teletape_engine.commands.questions import (
+    BatchJacobian,
+    Explain,
+    Gradient,
+    Hessian,
+    Hvp,
+    Jacobian,
+    Jvp,
+    Vjps,
+)
 from teletape_engine.commands.tapes import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -88,7 +112,7 @@ __all__ = [
     "programs_of",
 ]
 
-_ORDER: Final = ("values", "tapes", "questions", "programs", "passes")  #: In which messages and pages list them.
+_ORDER: Final = ("values", "tapes", "questions", "programs", "custom")  #: In which messages and pages list them.
 COMMANDS: Final[dict[str, type[Command]]] = {
     cls.verb: cls
     for cls in sorted(Command.__subclasses__(), key=lambda cls: _ORDER.index(cls.__module__.rpartition(".")[2]))

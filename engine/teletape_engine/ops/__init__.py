@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from teletape_engine.op import CATALOGUE
-from teletape_engine.ops import (
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.ops import assertions, image, random, reduce, segment
+from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
+from teletape_engine.ops.linalg import einsum, matrix, products, solve
+from teletape_engine.ops.nn import activations, conv, loss, pool
+from teletape_engine.ops.shapes import cast, create, index, nd, pad, shape
+
+CATALOGUE.frozen = True
+
+#: The modules that define ops, in the order of the reference page.
+FAMILIES = (
     arithmetic,
     cast,
-    checks,
+    assertions,
     complex,
     conv,
     create,
     einsum,
     image,
     index,
-    linalg,
+    products,
     logic,
     loss,
     math,
     matrix,
-    nn,
+    activations,
     pad,
-    places,
+    nd,
     pool,
     random,
     reduce,
@@ -29,30 +38,4 @@ from teletape_engine.ops import (
     solve,
 )
 
-CATALOGUE.frozen = True
-
-__all__ = [
-    "arithmetic",
-    "cast",
-    "checks",
-    "complex",
-    "conv",
-    "create",
-    "einsum",
-    "image",
-    "index",
-    "linalg",
-    "logic",
-    "loss",
-    "math",
-    "matrix",
-    "nn",
-    "pad",
-    "places",
-    "pool",
-    "random",
-    "reduce",
-    "segment",
-    "shape",
-    "solve",
-]
+__all__ = ["FAMILIES"]

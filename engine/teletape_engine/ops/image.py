@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from teletape_engine.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_loop
+from teletape_engine.catalogue.op import NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import NOT_REGISTERED
-from teletape_engine.rules import batch_loop
 from teletape_engine.spec import FLOATING, Spec, half_bytes, shape_text, wide, wide_bytes
 
 

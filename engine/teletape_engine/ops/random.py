@@ -9,12 +9,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.attrs import DType, Shape
-from teletape_engine.define import op, sample
+from teletape_engine.catalogue.attributes import DType, Shape
+from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.families import batch_loop
+from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import NON_DIFFERENTIABLE, NOT_REGISTERED
-from teletape_engine.rules import batch_loop
-from teletape_engine.spec import DTYPES, FLOATING, HALF, INDEX, INTEGER, KERNEL_NAMES, Spec, half_bytes, shape_text
+from teletape_engine.spec import (
+    DTYPES,
+    FLOATING,
+    HALF,
+    INDEX,
+    INTEGER,
+    KERNEL_NAMES,
+    Spec,
+    half_bytes,
+    shape_text,
+)
 
 _F32 = DTYPES["float32"]
 _WORD: Final = 2**64 - 1

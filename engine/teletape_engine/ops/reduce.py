@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.attrs import Axes, Axis, DType
-from teletape_engine.define import check_dtypes, op, sample
+from teletape_engine.catalogue.attributes import Axes, Axis, DType
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_axes, composite, linear, reduced, reduction, restore
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
-from teletape_engine.ops.cast import cast
-from teletape_engine.ops.complex import conj, sign
-from teletape_engine.ops.create import ones_like, zeros_like
-from teletape_engine.ops.index import strided_slice
-from teletape_engine.ops.logic import where
-from teletape_engine.ops.math import exp, sqrt, square
-from teletape_engine.ops.shape import broadcast_to, concat, reshape, transpose
-from teletape_engine.rules import batch_axes, composite, linear, reduced, reduction, restore
+from teletape_engine.ops.elementwise.complex import conj, sign
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.elementwise.math import exp, sqrt, square
+from teletape_engine.ops.shapes.cast import cast
+from teletape_engine.ops.shapes.create import ones_like, zeros_like
+from teletape_engine.ops.shapes.index import strided_slice
+from teletape_engine.ops.shapes.shape import broadcast_to, concat, reshape, transpose
 from teletape_engine.spec import (
     BOOL,
     COMPLEX,

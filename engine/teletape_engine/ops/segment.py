@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.scatter import check_indices, extreme_rows
-from teletape_engine.define import op, sample
+from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.families import batch_loop, composite
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, Rule, Sample
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.op import CATALOGUE, NON_DIFFERENTIABLE, Rule, Sample
-from teletape_engine.ops.cast import cast
-from teletape_engine.ops.create import ones_like
-from teletape_engine.ops.index import gather, unsorted_segment_sum
-from teletape_engine.ops.logic import where
-from teletape_engine.ops.math import sqrt
-from teletape_engine.ops.shape import reshape, transpose
-from teletape_engine.rules import batch_loop, composite
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.elementwise.math import sqrt
+from teletape_engine.ops.shapes.cast import cast
+from teletape_engine.ops.shapes.create import ones_like
+from teletape_engine.ops.shapes.index import gather, unsorted_segment_sum
+from teletape_engine.ops.shapes.shape import reshape, transpose
 from teletape_engine.spec import FLOATING, INDEX, INTEGER, Spec, shape_text
 
 REAL = FLOATING | INTEGER

@@ -7,10 +7,8 @@ from typing import Any, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from teletape import wire
-from teletape_server.openapi import BODY, EVENTS, RAW, SESSION, answers, takes
-from teletape_server.resources import models
-from teletape_server.routes.admission import (
+import teletape_wire as wire
+from teletape_server.http.admission import (
     Found,
     answer,
     declared_length,
@@ -22,8 +20,10 @@ from teletape_server.routes.admission import (
     take_body,
     wanted_type,
 )
-from teletape_server.schemas import Still
-from teletape_server.sessions import Session
+from teletape_server.http.openapi import BODY, EVENTS, RAW, SESSION, answers, takes
+from teletape_server.http.schemas import Still
+from teletape_server.registry import Session
+from teletape_server.worker.models import models
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, takes
-from teletape_server.resources.check_models import CheckReport, TapeCheck
-from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Once, exchange
+from teletape_server.http.admission import Found
+from teletape_server.http.dispatch import Once, exchange
+from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.routes.questions import STATE, TapeId
+from teletape_server.worker.models.checks import CheckReport, TapeCheck
 
 router = APIRouter()
 

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
-from teletape_server.resources import function_models, models
-from teletape_server.resources.check_models import CheckReport, FunctionCheck
-from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Full, Once, exchange, named
+from teletape_server.http.admission import Found
+from teletape_server.http.dispatch import Full, Once, exchange, named
+from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.worker.models import functions, models
+from teletape_server.worker.models.checks import CheckReport, FunctionCheck
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 
@@ -23,8 +23,8 @@ FunctionId = Annotated[str, named("function", "squared_error")]
     status_code=201,
     summary="Define a function",
     response_class=Response,
-    openapi_extra=takes(function_models.NewFunction),
-    responses=answers(function_models.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
+    openapi_extra=takes(functions.NewFunction),
+    responses=answers(functions.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
 )
 async def define(request: Request, found: Found, key: Once = None) -> Response:
     """Steps on named inputs, in order: ops, assignments to variables, calls of other functions, loops and conditions.
@@ -34,9 +34,7 @@ async def define(request: Request, found: Found, key: Once = None) -> Response:
     return await exchange(request, found, "function.define", status=201)
 
 
-@router.get(
-    "", summary="List the functions", response_class=Response, responses=answers(function_models.Functions, *SESSION)
-)
+@router.get("", summary="List the functions", response_class=Response, responses=answers(functions.Functions, *SESSION))
 async def listing(request: Request, found: Found) -> Response:
     """With their steps."""
     return await exchange(request, found, "function.list")
@@ -46,7 +44,7 @@ async def listing(request: Request, found: Found) -> Response:
     "/{function}",
     summary="Look at a function",
     response_class=Response,
-    responses=answers(function_models.Function, *SESSION, *NAMED),
+    responses=answers(functions.Function, *SESSION, *NAMED),
 )
 async def get(request: Request, found: Found, function: FunctionId) -> Response:
     """Its inputs, steps and outputs."""
@@ -57,7 +55,7 @@ async def get(request: Request, found: Found, function: FunctionId) -> Response:
     "/{function}/call",
     summary="Call a function",
     response_class=Response,
-    openapi_extra=takes(function_models.FunctionCall),
+    openapi_extra=takes(functions.FunctionCall),
     responses=answers(
         models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK, others=EVENTS
     ),
@@ -71,8 +69,8 @@ async def call(request: Request, found: Found, function: FunctionId, full: Full 
     "/{function}/gradient",
     summary="Differentiate a function",
     response_class=Response,
-    openapi_extra=takes(function_models.FunctionGradient),
-    responses=answers(function_models.FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
+    openapi_extra=takes(functions.FunctionGradient),
+    responses=answers(functions.FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
 )
 async def gradient(
     request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None

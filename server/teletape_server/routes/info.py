@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from teletape_server.openapi import refusals
-from teletape_server.routes.admission import Caller, settings_of
-from teletape_server.schemas import Devices, Health, Info
+from teletape_server.http.admission import Caller, settings_of
+from teletape_server.http.openapi import refusals
+from teletape_server.http.schemas import Devices, Health, Info
 
 router = APIRouter(tags=["server"])
 

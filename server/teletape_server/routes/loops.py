@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, takes
-from teletape_server.resources import loop_models, models
-from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Full, Once, exchange, named
+from teletape_server.http.admission import Found
+from teletape_server.http.dispatch import Full, Once, exchange, named
+from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, takes
+from teletape_server.worker.models import loops, models
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 
@@ -22,7 +22,7 @@ _MET = (*SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WO
     "/{function}/while",
     summary="Repeat a function while a condition holds",
     response_class=Response,
-    openapi_extra=takes(loop_models.WhileLoop),
+    openapi_extra=takes(loops.WhileLoop),
     responses=answers(models.Results, *_MET, others=EVENTS),
 )
 async def repeat(
@@ -39,7 +39,7 @@ async def repeat(
     "/{function}/scan",
     summary="Run a function over elements",
     response_class=Response,
-    openapi_extra=takes(loop_models.ScanLoop),
+    openapi_extra=takes(loops.ScanLoop),
     responses=answers(models.Results, *_MET, others=EVENTS),
 )
 async def scan(request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None) -> Response:

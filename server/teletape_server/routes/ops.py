@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from teletape_engine.describe import catalogue
-from teletape_engine.op import CATALOGUE
-from teletape_server.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
-from teletape_server.resources import models
-from teletape_server.routes.admission import Caller, Found
-from teletape_server.routes.exchange import Full, Once, exchange
-from teletape_server.schemas import OpFacts, OpList
+from teletape_engine.catalogue.describe import catalogue
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_server.http.admission import Caller, Found
+from teletape_server.http.dispatch import Full, Once, exchange
+from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.http.schemas import OpFacts, OpList
+from teletape_server.worker.models import models
 
 router = APIRouter()
 

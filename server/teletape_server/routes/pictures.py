@@ -7,12 +7,12 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from teletape import wire
-from teletape_server.openapi import NAMED, SESSION, answers
-from teletape_server.resources.picture_models import Graph
-from teletape_server.resources.pictures import DOT_TYPE, SVG_TYPE
-from teletape_server.routes.admission import Found, ask, wanted_type
+import teletape_wire as wire
+from teletape_server.http.admission import Found, ask, wanted_type
+from teletape_server.http.openapi import NAMED, SESSION, answers
 from teletape_server.routes.questions import TapeId
+from teletape_server.worker.handlers.pictures import DOT_TYPE, SVG_TYPE
+from teletape_server.worker.models.pictures import Graph
 
 router = APIRouter()
 

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, takes
-from teletape_server.resources import explanation_models, models, question_models
-from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Full, Once, exchange, named
+from teletape_server.http.admission import Found
+from teletape_server.http.dispatch import Full, Once, exchange, named
+from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, takes
+from teletape_server.worker.models import explanations, models
+from teletape_server.worker.models import questions as question_models
 
 router = APIRouter()  # among the tapes' operations: routes.tapes takes it in
 
@@ -95,8 +96,8 @@ async def questions(request: Request, found: Found, tape: TapeId, full: Full = F
     "/{tape}/explain",
     summary="Ask a tape why",
     response_class=Response,
-    openapi_extra=takes(explanation_models.Why),
-    responses=answers(explanation_models.Explanations, *SESSION, *BODY, *NAMED, "bad_command", "invalid_argument"),
+    openapi_extra=takes(explanations.Why),
+    responses=answers(explanations.Explanations, *SESSION, *BODY, *NAMED, "bad_command", "invalid_argument"),
 )
 async def explain(request: Request, found: Found, tape: TapeId, key: Once = None) -> Response:
     """Why a gradient is null, zero or not finite: a reason, the op, your line, and what to do. The tape stays as it is.

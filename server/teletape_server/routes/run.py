@@ -9,11 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from teletape import wire
-from teletape_server.leases import Reason
-from teletape_server.openapi import BODY, EVENTS, WORK, answers, takes
-from teletape_server.resources import models
-from teletape_server.routes.admission import (
+import teletape_wire as wire
+from teletape_server.http.admission import (
     Caller,
     answer,
     declared_length,
@@ -23,9 +20,12 @@ from teletape_server.routes.admission import (
     take_body,
     wanted_type,
 )
-from teletape_server.routes.events import stream, wants_events
-from teletape_server.routes.exchange import Full
-from teletape_server.schemas import Device
+from teletape_server.http.dispatch import Full
+from teletape_server.http.events import stream, wants_events
+from teletape_server.http.openapi import BODY, EVENTS, WORK, answers, takes
+from teletape_server.http.schemas import Device
+from teletape_server.leases import Reason
+from teletape_server.worker.models import models
 
 router = APIRouter(tags=["run"])
 

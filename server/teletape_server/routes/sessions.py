@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from teletape.wire import timestamp
 from teletape_server.hosts import Running
+from teletape_server.http.admission import Caller, Found, SmallBodies, ask, sessions_of, settings_of
+from teletape_server.http.openapi import BODY, SESSION, refusals
+from teletape_server.http.schemas import Client, Extension, NewSession, SessionFacts, SessionList, Work
 from teletape_server.leases import Reason
-from teletape_server.openapi import BODY, SESSION, refusals
-from teletape_server.routes.admission import Caller, Found, SmallBodies, ask, sessions_of, settings_of
-from teletape_server.schemas import Client, Extension, NewSession, SessionFacts, SessionList, Work
-from teletape_server.sessions import Session
+from teletape_server.registry import Session
+from teletape_wire import timestamp
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodies)
 

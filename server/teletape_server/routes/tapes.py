@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
-from teletape_server.resources import models
+from teletape_server.http.admission import Found
+from teletape_server.http.dispatch import Full, Once, exchange
+from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.routes import checks, pictures, questions
-from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Full, Once, exchange
 from teletape_server.routes.questions import STATE, TapeId
+from teletape_server.worker.models import models
 
 router = APIRouter(prefix="/sessions/{session}/tapes", tags=["tapes"])
 

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from teletape_server.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
-from teletape_server.resources import models
-from teletape_server.routes.admission import Found
-from teletape_server.routes.exchange import Dtype, Full, NameQuery, Once, Shape, exchange, named
+from teletape_server.http.admission import Found
+from teletape_server.http.dispatch import Dtype, Full, NameQuery, Once, Shape, exchange, named
+from teletape_server.http.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
+from teletape_server.worker.models import models
 
 router = APIRouter(prefix="/sessions/{session}/variables", tags=["variables"])
 

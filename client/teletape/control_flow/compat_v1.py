@@ -1,0 +1,76 @@
+"""`tf.compat.v1`: control flow with the signatures and the loose packing of TensorFlow 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from teletape.control_flow import eager
+from teletape.control_flow.maps import foldl, foldr, map_fn, scan
+from teletape.tensors import nest
+
+__all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"]
+
+case, switch_case = eager.case, eager.switch_case
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """As `tf.cond`; a list or tuple of one result is that result, unless `strict`. `fn1` and `fn2` are older names.
+
+    Raises:
+        TypeError: A function is missing, given under both names, or cannot be called.
+    """
+    for new, old, names in ((true_fn, fn1, "'true_fn' and 'fn1'"), (false_fn, fn2, "'false_fn' and 'fn2'")):
+        if new is not None and old is not None:
+            raise TypeError(f"cond(): {names} may not be set simultaneously.")
+    found = eager.cond(pred, fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn)
+    return found[0] if not strict and isinstance(found, list | tuple) and len(found) == 1 else found
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """As `tf.while_loop`; the body of a single loop variable may give it without a list, and then so is the result.
+
+    Raises:
+        TypeError, ValueError: As `tf.while_loop`.
+    """
+    alone = nest.is_nested(loop_vars) and len(loop_vars) == 1 and not return_same_structure and callable(body)
+    bare = alone and maximum_iterations is not None
+
+    def packed(*values: Any) -> Any:
+        nonlocal bare
+        made = body(*values)
+        if bare or not isinstance(made, list | tuple):
+            bare = True
+            return [made] if isinstance(loop_vars, list) else (made,)
+        return made
+
+    found = eager.while_loop(
+        cond,
+        packed if alone else body,
+        loop_vars,
+        shape_invariants,
+        parallel_iterations,
+        back_prop,
+        swap_memory,
+        maximum_iterations,
+    )
+    return found[0] if bare else found

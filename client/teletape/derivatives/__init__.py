@@ -1,0 +1,1 @@
+"""`tf.GradientTape`, `tf.autodiff.ForwardAccumulator`, custom gradients, Jacobians."""

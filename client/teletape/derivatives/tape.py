@@ -1,0 +1,272 @@
+"""`tf.GradientTape`: TensorFlow's interface on a session's tapes, with its rules and its texts."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from teletape import logs
+from teletape.derivatives.arguments import (
+    UnconnectedGradients,
+    differentiated,
+    followed,
+    parts,
+    seeds_for,
+    zeros_wanted,
+)
+from teletape.derivatives.inspection import Looks
+from teletape.derivatives.jacobians import Questions
+from teletape.functions.tracing_session import NotTraceable
+from teletape.sessions import session
+from teletape.tensors import dtypes, nest
+from teletape.tensors.call_site import caller, place
+from teletape.tensors.indexed_slices import IndexedSlices, wrap
+from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.variable import Variable
+from teletape_engine.errors import TeletapeError
+from teletape_engine.recording import tape as graph
+
+_CONSUMED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+_INSIDE = (
+    "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient than "
+    "calling it outside the context (it causes the gradient ops to be recorded on the tape, leading to increased CPU "
+    "and memory usage). Only call GradientTape.gradient inside the context if you actually want to trace the gradient "
+    "in order to compute higher order derivatives."
+)
+
+
+class GradientTape(Questions, Looks):
+    """Records ops for automatic differentiation.
+
+    Args:
+        persistent: Whether `gradient` may be called more than once.
+        watch_accessed_variables: Whether trainable variables are watched as they are read.
+        replayable: Whether every input is kept, so that `check_gradients` can run again what was recorded.
+    """
+
+    def __init__(
+        self, persistent: bool = False, watch_accessed_variables: bool = True, *, replayable: bool = False
+    ) -> None:
+        self._persistent = persistent
+        self._replayable = replayable
+        self._watch_accessed_variables = watch_accessed_variables
+        self._tape: graph.Tape | None = None
+        self._past: graph.Tape | None = None  # the structure of a tape that has answered
+        self._session: session.Session | None = None
+        self._recording = False
+        self._watched: tuple[Variable, ...] = ()
+
+    def __enter__(self) -> GradientTape:
+        self._push()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._pop()
+
+    def _push(self) -> None:
+        if self._recording:
+            raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
+        if self._tape is None:
+            self._session = session.current()
+            self._tape = graph.Tape(
+                persistent=bool(self._persistent),
+                watch_accessed=bool(self._watch_accessed_variables),
+                replayable=bool(self._replayable),
+            )
+            self._session.open_tape(self._tape)
+        else:
+            self._of_session().tape_event("resume", self._tape)
+        self._recording = True
+
+    def _pop(self) -> None:
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        assert self._tape is not None
+        self._recording = False
+        self._of_session().tape_event("pause", self._tape)
+
+    def _of_session(self) -> session.Session:
+        assert self._session is not None
+        return self._session
+
+    def watch(self, tensor: Any) -> None:
+        """Follows `tensor` (a tensor, a variable, or a nested structure of them) from now on.
+
+        Raises:
+            ValueError: Something else in it.
+            AttributeError: The tape was never entered (TensorFlow's own text).
+        """
+        for one in nest.flatten(tensor):
+            if not isinstance(one, EagerTensor | Variable | IndexedSlices):
+                raise ValueError(
+                    f"Passed in object {one} of type {type(one).__name__!r}, not tf.Tensor or tf.Variable or "
+                    "ExtensionType."
+                )
+            for part in (one.values,) if isinstance(one, IndexedSlices) else (one,):
+                self._watch(part)
+
+    def _watch(self, one: EagerTensor | Variable) -> None:
+        if not (one.dtype.is_floating or one.dtype.is_complex):
+            logs.log_first_n(
+                logging.WARNING,
+                f"The dtype of the watched tensor must be floating (e.g. tf.float32), got {one.dtype!r}",
+                5,
+                f"watch {place(caller())}",
+            )
+        if self._tape is None:
+            raise AttributeError("'NoneType' object has no attribute '_tape'")
+        owner = self._of_session()
+        if owner is session.current() or not session.current().tracing:  # a symbol means nothing to a tape outside
+            owner.tape_event("watch", self._tape, (followed(one, owner),))
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A `with` block in which this tape does not record.
+
+        Raises:
+            RuntimeError: The tape was never entered.
+            ValueError: It is not recording.
+        """
+        if self._tape is None:
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        self._pop()
+        try:
+            yield
+        finally:
+            self._push()
+
+    def reset(self) -> None:
+        """Forgets all that was recorded and watched, and goes on recording.
+
+        Raises:
+            ValueError: The tape is not recording.
+        """
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        assert self._tape is not None
+        self._of_session().tape_event("reset", self._tape)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables watched so far, those made first first."""
+        if self._tape is not None:
+            slots = sorted(self._tape.variables.values(), key=lambda slot: slot.uid)
+            self._watched = tuple(Variable.of(slot) for slot in slots)
+        return self._watched
+
+    def _asked(self, *, rows: bool = False) -> tuple[session.Session, graph.Tape]:
+        """The tape that is to answer, and whose it is. One that is not persistent stops recording.
+
+        Args:
+            rows: Whether a Jacobian is asked: as in TensorFlow all together warn once, and else each line of the
+                program.
+
+        Raises:
+            RuntimeError: It has answered, or was never entered.
+        """
+        if self._tape is None:
+            raise RuntimeError(_CONSUMED)
+        if self._recording:
+            if self._persistent:
+                logs.log_first_n(logging.WARNING, _INSIDE, 1, "rows inside" if rows else f"inside {place(caller())}")
+            else:
+                self._pop()
+        owner = self._of_session()
+        if session.current().tracing and owner is not session.current():
+            raise NotTraceable("asks a tape that was opened outside the function", "a tape opened inside it")
+        return owner, self._tape
+
+    @contextlib.contextmanager
+    def _answering(self, *, more: bool = False) -> Iterator[None]:
+        """A block in which it answers; behind it one that is not persistent is used up, unless `more` follows."""
+        try:
+            yield
+        except TeletapeError as error:
+            raise error.surfaced() from None
+        finally:
+            if not self._persistent and not more:
+                self.watched_variables()
+                self._past, self._tape = self._tape, None
+
+    def explain(self, target: Any, sources: Any) -> Any:
+        """Why the gradient of `target` with respect to each of `sources` is what it is.
+
+        For a None, an exact zero, a NaN or an infinity: a reason code, the op to blame, the line of the program, and
+        what to do; docs/explain.md has them all. It may be asked before `gradient` and after it. A tape that is not
+        persistent knows no numbers any more once it has answered: the reasons of a None stay, those of a zero or NaN
+        are gone. Over HTTP a None is explained without a round trip.
+
+        Args:
+            target: A tensor or variable, or a nested structure of them: their sum, as in `gradient`.
+            sources: The same; the answer has its structure.
+
+        Returns:
+            An `Explanation` for each source.
+
+        Raises:
+            RuntimeError: The tape was never entered.
+            TypeError: None, or what is no tensor, among targets or sources.
+            teletape.errors.InvalidArgumentError: A tensor or variable of another session.
+        """
+        tape = self._tape if self._tape is not None else self._past
+        if tape is None:
+            raise RuntimeError("this tape was never entered, so it has nothing to explain: use it with `with` first")
+        owner = self._of_session()
+        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
+        flat = [followed(differentiated(one, "source"), owner) for one in nest.flatten(sources)]
+        found = owner.explain(tape, [followed(one, owner) for one in targets], flat)
+        return nest.pack_sequence_as(sources, found)
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of `target`, summed over all its parts, with respect to each of `sources`.
+
+        Args:
+            target: A tensor or variable, or a nested structure of them.
+            sources: The same; the answer has its structure.
+            output_gradients: For each target the cotangent to start from; None: ones.
+            unconnected_gradients: What a source gets that the target does not depend on: NONE or ZERO.
+
+        Returns:
+            For each source a tensor of its shape and dtype, IndexedSlices, or None.
+
+        Raises:
+            RuntimeError: A non-persistent tape asked again, or a tape never entered.
+            TypeError: None, or what is no tensor, among targets or sources.
+            ValueError: A bad `unconnected_gradients`; another count of output_gradients than of targets.
+            LookupError: An op without a gradient lies between a target and what the tape watched.
+            teletape.errors.InvalidArgumentError: An output gradient of the wrong shape or dtype.
+        """
+        return self._gradient(target, sources, output_gradients, unconnected_gradients)
+
+    def _gradient(
+        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, more: bool = False
+    ) -> Any:
+        owner, tape = self._asked()
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
+                "be differentiated, but received None."
+            )
+        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
+        flat_sources = [differentiated(one, "source") for one in nest.flatten(sources)]
+        zeros = zeros_wanted(unconnected_gradients)
+        seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
+        found: list[Any] = [None] * len(flat_sources)
+        asked = [(i, followed(one, owner)) for i, one in enumerate(flat_sources) if one.dtype is not dtypes.string]
+        what, into = [followed(one, owner) for one in targets], [one for _, one in asked]
+        with self._answering(more=more):
+            answers = owner.gradient(tape, what, into, seeds, zeros, more)
+        for (i, _), answer in zip(asked, answers, strict=True):
+            found[i] = wrap(answer, owner)
+        return nest.pack_sequence_as(sources, found)

@@ -1,0 +1,183 @@
+"""The program's own gradient functions inside a Jacobian: each traced once, and run over all rows by the engine.
+
+What cannot be traced (the function reads a value) leaves one backward pass a row, with the real values, and a notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from teletape.derivatives.per_row import RowByRow
+from teletape.functions.trace import NotTraceable, Traced, trace
+from teletape.ops import dispatch
+from teletape.sessions import session
+from teletape.tensors.indexed_slices import wrap
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE, Kind
+from teletape_engine.commands import Command
+from teletape_engine.derivatives.backward import Presence, Shares, Stop, backward
+from teletape_engine.derivatives.gradient import Answers, label
+from teletape_engine.derivatives.jacobian import Options
+from teletape_engine.errors import UnimplementedError
+from teletape_engine.programs.batched import check_vectorizes, over_rows, over_values
+from teletape_engine.recording.custom import Custom, ProgramGradient
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.spec import Spec
+
+
+class StandIns:
+    """Programs for the calls between a tape's targets and its sources whose gradient is a function.
+
+    Args:
+        owner: The session.
+        tape: What is asked.
+        targets: Recorded values or variables.
+        sources: Likewise.
+
+    Attributes:
+        any: Whether there are any.
+
+    Raises:
+        RowByRow: One of the functions cannot be traced, or does what has no form over rows.
+    """
+
+    def __init__(self, owner: session.Session, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> None:
+        self._owner = owner
+        self._found: dict[int, tuple[ProgramGradient, list[Any]]] = {}
+        self._held: list[Any] = []
+        self._registered = frozenset(owner.gradients)
+        self.any = _stops(tape, self._registered)
+        if not self.any:
+            return
+        backward(
+            tape,
+            [(one.uid, Kind.DENSE) for one in targets if one.spec.differentiable],
+            {one.uid for one in sources},
+            Presence(),
+            no_gradient=owner.no_gradient,
+            registered=self._registered,
+            custom=self._trace,
+        )
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What a server knows the programs by."""
+        return tuple([one.id for one in self._held if one is not None])
+
+    def over_rows(self, stop: Stop) -> Shares:
+        """The cotangents where a pass over rows stops."""
+        return over_rows(self._owner.recorder(), self._of, stop)
+
+    def over_values(self, stop: Stop) -> Answers:
+        """The cotangents where another pass stops."""
+        return over_values(self._owner.recorder(), self._of, stop)
+
+    def _of(self, stop: Stop) -> tuple[ProgramGradient, list[Any]] | None:
+        return self._found.get(id(stop.bound))
+
+    def _trace(self, stop: Stop) -> Shares:
+        if not isinstance(stop.bound, Custom):
+            raise RowByRow(f"the gradient registered for op type {stop.bound.op.op_type!r} runs op by op")
+        known = self._found.get(id(stop.bound))
+        if known is None:
+            known = self._found[id(stop.bound)] = self._program(stop, stop.bound)
+        return [Kind.DENSE if gives else None for gives in known[0].gives]
+
+    def _program(self, stop: Stop, bound: Custom) -> tuple[ProgramGradient, list[Any]]:
+        name = label(bound)
+        try:
+            traced, gives = program_of(stop.kept[0].array, bound.outputs, bound.specs)
+            check_vectorizes(traced.program)
+        except NotTraceable as stopped:
+            raise RowByRow(
+                f"the gradient function of {name} {stopped.why} ({stopped.where}), which one row at a time has and all "
+                f"together have not; use {stopped.advice}"
+            ) from None
+        except UnimplementedError as error:
+            raise RowByRow(f"the gradient function of {name}: {error.message}") from None
+        others = [_value(one) for one in traced.bound()]
+        gradient = ProgramGradient(traced.program, gives)
+        self._held.append(self._owner.stand_in(bound.tag, gradient, others))
+        return gradient, others
+
+
+def program_of(
+    function: Callable[[Sequence[Any]], Sequence[Any]], results: Sequence[Spec], inputs: Sequence[Spec]
+) -> tuple[Traced, list[bool]]:
+    """A gradient function as a program, and for which inputs it gives a cotangent (of the input's shape, dense).
+
+    Raises:
+        NotTraceable: It needs a value to go on.
+    """
+    gives: list[bool] = []
+
+    def body(*cts: EagerTensor) -> list[EagerTensor]:
+        found = function([one._operand() for one in cts])
+        gives[:] = [one is not None for one in found]
+        return [_dense(one, spec) for one, spec in zip(found, inputs, strict=True) if one is not None]
+
+    return trace(body, list(results)), gives
+
+
+def _value(bound: Any) -> Any:
+    """A capture of a program; a variable stays one, to be read when the program runs."""
+    return dispatch.constant(bound.array)._operand() if isinstance(bound, Literal) else bound
+
+
+def _dense(value: Any, spec: Spec) -> EagerTensor:
+    tensor = dispatch.as_tensor(wrap(value, session.current()))
+    if tensor._v.spec is spec:
+        return tensor
+    return dispatch.call(CATALOGUE["broadcast_to"], (tensor,), shape=spec.shape)
+
+
+def _stops(tape: Tape, registered: Collection[str]) -> bool:
+    return any(
+        plan.bound.__class__ is Custom or (plan.unregistered and plan.bound.op.op_type in registered)
+        for plan, *_ in tape.nodes
+    )
+
+
+def ask(
+    owner: session.Session,
+    tape: Tape,
+    targets: Sequence[Any],
+    sources: Sequence[Any],
+    options: Options,
+    compute: Callable[[Recorder, Options], list[Any]],
+    command: Callable[[Sequence[Any], Sequence[str]], Command],
+    one_by_one: Callable[[RowByRow], list[Any]],
+    *,
+    together: bool = True,
+) -> list[Any]:
+    """A question over rows, whatever functions of the program's lie between.
+
+    Args:
+        owner: The session.
+        tape: What is asked.
+        targets: Recorded values or variables.
+        sources: Likewise.
+        options: The question's.
+        compute: Asks on a recorder.
+        command: As for `Session.question`.
+        one_by_one: Asks where there is no form over rows.
+        together: Whether a form over rows is wanted; otherwise the functions are called for each row, with real values.
+    """
+    if not together and _stops(tape, owner.gradients):
+        return one_by_one(RowByRow())
+    try:
+        programs = StandIns(owner, tape, targets, sources)
+    except RowByRow as why:
+        return one_by_one(why)
+    if programs.any:
+        options = replace(
+            options, registered=frozenset(owner.gradients), custom=programs.over_rows, answer=programs.over_values
+        )
+
+    def with_programs(outputs: Sequence[Any], kinds: Sequence[str]) -> Command:
+        return replace(command(outputs, kinds), customs=programs.names)  # type: ignore[type-var]  # each is a dataclass
+
+    return owner.question(lambda recorder: compute(recorder, options), with_programs)

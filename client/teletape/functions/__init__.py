@@ -1,0 +1,1 @@
+"""`tf.function`: tracing a Python function into a program."""

@@ -1,0 +1,103 @@
+"""What tells one call of a `tf.function` from another: specs of tensors and variables, Python values, structure."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from teletape.functions.tensor_spec import TensorSpec
+from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
+from teletape.tensors import nest
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.variable import Variable
+from teletape_engine.spec import Spec
+
+
+def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
+    """What tells one signature from another, as something hashable; tensors and variables are gathered in `leaves`."""
+    if isinstance(value, EagerTensor):
+        if value._v.spec.dtype == object:
+            return ("text", value._v.spec.shape, tuple(np.asarray(value.numpy()).reshape(-1).tolist()))
+        leaves.append(value)
+        return value._v.spec
+    if isinstance(value, Variable):
+        leaves.append(value)
+        alias = variables.setdefault(value._slot.uid, len(variables))
+        return ("variable", value._slot.spec, value.trainable, alias)
+    if isinstance(value, TensorSpec):
+        leaves.append(value)
+        return spec_of_leaf(value)
+    if isinstance(value, IndexedSlices):
+        leaves.append(value)
+        return ("slices", *specs_of(value), tuple(value.shape.as_list()))
+    if nest.is_nested(value):
+        children = value.items() if isinstance(value, Mapping) else enumerate(value)
+        ordered = sorted(children) if isinstance(value, dict) and len(value) > 1 else list(children)
+        names = tuple([name for name, _ in ordered]) if isinstance(value, Mapping) else ()
+        return (type(value), names, tuple([key_of(one, leaves, variables) for _, one in ordered]))
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return ("value", value)
+    try:
+        return ("object", weakref.ref(value))
+    except TypeError:
+        return ("object", type(value), value if isinstance(value, type) or value.__hash__ else id(value))
+
+
+def specs_of(leaf: Any) -> list[Spec]:
+    """The specs of a tensor, a variable or slices."""
+    if isinstance(leaf, IndexedSlices):
+        return [leaf.values._v.spec, leaf.indices._v.spec]
+    if isinstance(leaf, TensorSpec):
+        return [spec_of_leaf(leaf)]
+    return [leaf._slot.spec if isinstance(leaf, Variable) else leaf._v.spec]
+
+
+def spec_of_leaf(leaf: Any) -> Any:
+    """What `trace` takes for a leaf: the spec of a tensor; everything else as it is."""
+    if isinstance(leaf, EagerTensor):
+        return leaf if leaf._v.spec.dtype == object else leaf._v.spec
+    if isinstance(leaf, IndexedSlices):
+        values, indices = specs_of(leaf)
+        return IndexedSlices(values, indices, leaf.dense_shape)
+    if isinstance(leaf, TensorSpec):
+        if not leaf.shape.is_fully_defined():
+            raise ValueError(
+                f"{leaf!r}: every size of a shape must be known here, since programs are traced for one shape"
+            )
+        return Spec.of(tuple(leaf.shape.as_list()), leaf.dtype.np)
+    return leaf
+
+
+def as_spec(leaf: Any, name: str | None = None) -> Any:
+    """A tensor as its TensorSpec; everything else as it is."""
+    if isinstance(leaf, TensorLike):
+        return TensorSpec(leaf.shape, leaf.dtype, name)
+    return TensorSpec.from_spec(leaf, name) if isinstance(leaf, TensorSpec) else leaf
+
+
+def array_as_tensor(leaf: Any) -> Any:
+    """Arrays and NumPy scalars as tensors; everything else as it is."""
+    return constant(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
+
+
+def cast_to(given: Any, wanted: Any) -> Any:
+    """An argument as a tensor of a signature's spec; TypeError where it does not fit."""
+    if not isinstance(wanted, TensorSpec):
+        return given
+    tensor = as_tensor(given) if isinstance(given, TensorLike) else convert_to_tensor(given, dtype_hint=wanted.dtype)
+    found = TensorSpec(tensor.shape, tensor.dtype)
+    if tensor.dtype is not wanted.dtype or not wanted.shape.is_compatible_with(tensor.shape):
+        raise TypeError(f"Can not cast {found!r} to {wanted!r}")
+    return tensor
+
+
+def as_result(leaf: Any) -> Any:
+    """What a function run op by op gives, as TensorFlow's functions give it: tensors."""
+    if isinstance(leaf, Variable):
+        return as_tensor(leaf)
+    known = isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic)
+    return constant(leaf) if known else leaf

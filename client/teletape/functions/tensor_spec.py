@@ -1,0 +1,115 @@
+"""`tf.TensorSpec`: what is said of a tensor before there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape.tensors import dtypes
+from teletape.tensors.dtypes import DType
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor_shape import TensorShape
+
+
+class TensorSpec:
+    """Shape and dtype of a tensor; sizes of the shape may be unknown.
+
+    Args:
+        shape: Anything that TensorShape takes; None where the rank is unknown.
+        dtype: The element type.
+        name: A label.
+
+    Raises:
+        TypeError: No shape, or no dtype.
+    """
+
+    __slots__ = ("_dtype", "_name", "_shape")
+
+    def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of a tensor or variable.
+
+        Raises:
+            ValueError: Something else.
+        """
+        if not isinstance(tensor, TensorLike):
+            raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The same shape and dtype under a name, the spec's own where none is given."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def name(self) -> str | None:
+        """The label."""
+        return self._name
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a spec, or a value that becomes a tensor, could be one of these."""
+        if not isinstance(spec_or_value, TensorSpec | TensorLike):
+            spec_or_value = spec_of(spec_or_value)
+        return self._dtype is spec_or_value.dtype and self._shape.is_compatible_with(spec_or_value.shape)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every tensor that this allows is one that `other` allows."""
+        return (
+            isinstance(other, TensorSpec)
+            and self._dtype is other._dtype
+            and self._name in (other._name, None)
+            and self._shape.is_subtype_of(other._shape)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorSpec) and (self._shape.is_subtype_of(other._shape), self._dtype, self._name) == (
+            other._shape.is_subtype_of(self._shape),
+            other._dtype,
+            other._name,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._shape, self._dtype))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorSpec, (self._shape, self._dtype, self._name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+
+
+def spec_of(value: Any) -> Any:
+    """What stands for a value in the outline of a structure: a TensorSpec for whatever becomes a tensor.
+
+    Raises:
+        TypeError: Nothing can stand for it.
+    """
+    if value is None or isinstance(value, TensorSpec | IndexedSlices):
+        return value
+    if isinstance(value, TensorLike):
+        return TensorSpec(value.shape, value.dtype)
+    try:
+        if isinstance(value, bool | int | float | complex | str | bytes | np.generic | np.ndarray):
+            array = np.asarray(value)
+            python = {int: "int32", float: "float32", complex: "complex128", str: "string", bytes: "string"}
+            return TensorSpec(array.shape, python.get(type(value), array.dtype))
+    except TypeError:
+        pass
+    raise TypeError(f"Could not build a TypeSpec for {value!r} of unsupported type {type(value)}.")

@@ -1,0 +1,226 @@
+"""From Python values to an op's inputs, and the call: the one way in which the SDK runs an op."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from teletape.sessions import session
+from teletape.tensors import dtypes
+from teletape.tensors.call_site import Where, line_of
+from teletape.tensors.convert import fits, host_array, wrapped
+from teletape.tensors.dtypes import DType
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.recording.tape import Literal
+from teletape_engine.spec import DIFFERENTIABLE, INTEGER
+
+_NUMBERS: Final = (float, int)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> EagerTensor:
+    """A tensor with the values of `value`, a copy.
+
+    Args:
+        value: Numbers, strings, nested lists of them, or arrays.
+        dtype: Its dtype; by default int32, float32, bool, complex128 or string for Python values, an array's own.
+        shape: The shape to give it; one value fills it.
+        name: Accepted, without effect.
+
+    Raises:
+        TypeError: A value that the dtype cannot hold; a shape of another size.
+        ValueError: No tensor can be made of it.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, TensorLike):
+        tensor = as_tensor(value)
+        if wanted is not None and tensor.dtype is not wanted:
+            raise TypeError(f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}.")
+        return tensor
+    array = host_array(value, wanted)
+    if shape is not None:
+        dims = tuple(TensorShape(shape).as_list())
+        size = int(np.prod(dims, dtype=np.int64))
+        if array.size == size:
+            array = array.reshape(dims)
+        elif array.size == 1:
+            array = np.full(dims, array.reshape(-1)[0], array.dtype)
+        else:
+            raise TypeError(
+                f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from {value}) has "
+                f"{array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
+            )
+    owner = session.current()
+    return EagerTensor(owner.constant(array), owner)
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> EagerTensor:
+    """A tensor of `value`; tensors stay, variables are read, lists that hold tensors are stacked.
+
+    Args:
+        value: Anything that `constant` takes, tensors, variables, IndexedSlices (made dense), or lists with them.
+        dtype: Required dtype.
+        dtype_hint: Used where it fits, else ignored.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: A tensor of another dtype than `dtype`; no tensor can be made of it.
+        TypeError: A Python value that the dtype cannot hold.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, TensorLike | IndexedSlices):
+        if wanted is not None and value.dtype is not wanted:
+            if not isinstance(value, EagerTensor | IndexedSlices):
+                raise ValueError(
+                    f"Incompatible type conversion requested to type {wanted.name} for `tf.Variable of type "
+                    f"{value.dtype.name}. (Variable: {value!r})"
+                )
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
+            )
+        return as_tensor(value)
+    if isinstance(value, list | tuple) and holds_tensors(value):
+        return _stacked(value, wanted)
+    if isinstance(value, TensorShape):
+        value = np.array(value.as_list(), np.int32)
+    if wanted is None and dtype_hint is not None:
+        try:
+            return constant(value, dtype_hint)
+        except (TypeError, ValueError):
+            pass
+    return constant(value, wanted)
+
+
+def as_tensor(value: Any) -> EagerTensor:
+    """A tensor, variable or IndexedSlices as a tensor; a variable's reading is a value of its own."""
+    if isinstance(value, EagerTensor):
+        return value
+    if isinstance(value, IndexedSlices):
+        if value.dense_shape is None:
+            raise ValueError(
+                f"Tensor conversion requested for IndexedSlices for argument `value` without dense_shape: {value}"
+            )
+        rows = value.shape.as_list()[0]
+        return call(CATALOGUE["unsorted_segment_sum"], (value.values, value.indices), num_segments=rows)
+    return call(CATALOGUE["identity"], (value,))
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a (nested) list has a tensor or variable in it."""
+    return any(isinstance(one, TensorLike) or (isinstance(one, list | tuple) and holds_tensors(one)) for one in value)
+
+
+def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
+    leaf = dtype or _first_dtype(value)
+    rows = [convert_to_tensor(one, None if isinstance(one, TensorLike) else leaf) for one in value]
+    return call(CATALOGUE["stack"], rows, axis=0)
+
+
+def _first_dtype(value: Any) -> DType | None:
+    for one in value:
+        found = (
+            one.dtype if isinstance(one, TensorLike) else _first_dtype(one) if isinstance(one, list | tuple) else None
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def call(op: Op, args: Sequence[Any], **attrs: Any) -> EagerTensor:
+    """Runs `op` on tensors, variables, numbers, arrays and lists; the others take the dtype of the first tensor.
+
+    Raises:
+        InvalidArgumentError: The op does not take such inputs.
+        TypeError: A number that the tensor's dtype cannot hold.
+    """
+    try:
+        frame = _frame(2)  # mostly the program's: between it and this is the function that TensorFlow has for the op
+    except ValueError:  # called from the outermost frame
+        frame = _frame(1)
+    code = frame.f_code
+    where = (code, frame.f_lasti) if code is _latest else _line(frame)
+    owner = session.current()
+    canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
+    inputs = [arg._v if arg.__class__ is EagerTensor and arg._session is owner else None for arg in args]
+    if None in inputs:
+        inputs = operands(op, args)
+        if owner.numbers:
+            return took(op, inputs, canonical, where)
+    return EagerTensor(owner.recorder().apply(op, inputs, canonical, where), owner)
+
+
+_frame: Final = sys._getframe
+_latest: CodeType | None = None  # the program's code that has called a function last
+
+
+def _line(frame: FrameType) -> Where:
+    global _latest
+    found = line_of(frame)
+    if found[0] is frame.f_code:
+        _latest = found[0]
+    return found
+
+
+def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> EagerTensor:
+    """Runs `op`, and notes whether a Python number among the inputs is one that the program has read before."""
+    owner = session.current()
+    recorder = owner.recorder()
+    result = recorder.apply(op, inputs, attrs, where)
+    recorder.took_numbers(inputs, result.uid)
+    return EagerTensor(result, owner)
+
+
+def operands(op: Op, args: Sequence[Any]) -> list[Any]:
+    """The inputs of a call: what is no tensor is converted beside those that are."""
+    found: list[Any] = [None] * len(args)
+    for i, arg in enumerate(args):
+        if isinstance(arg, IndexedSlices):
+            arg = as_tensor(arg)
+        if isinstance(arg, TensorLike):
+            found[i] = arg._operand()
+    for i, arg in enumerate(args):
+        if found[i] is None:
+            group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
+            beside = next((found[j].spec.dtype for j in group if found[j] is not None), None)
+            found[i] = operand(op, arg, beside, alone=op.name == "add")
+    return found
+
+
+def _alike(op: Op, i: int, j: int) -> bool:
+    return max(i, j) < len(op.like) and op.like[i] == op.like[j]
+
+
+def operand(op: Op, arg: Any, beside: Any, *, alone: bool = False) -> Any:
+    """Anything but a tensor as an op's input.
+
+    Args:
+        op: The op.
+        arg: A number, list or array.
+        beside: The dtype of the tensor beside it, which it takes; None: its own.
+        alone: Convert it by itself where it does not fit beside the tensor, and let the op refuse the pair.
+
+    Raises:
+        TypeError: It does not fit.
+    """
+    if isinstance(arg, list | tuple) and holds_tensors(arg):
+        return _stacked(arg, None)._operand()
+    if beside is None:
+        return constant(arg)._operand()
+    if arg.__class__ is int and beside in INTEGER and not fits(arg, beside):
+        arg = wrapped(arg, beside)
+    kind = arg.__class__
+    if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
+        return Literal(arg)
+    try:
+        return constant(arg, dtypes.as_dtype(beside))._operand()
+    except TypeError:
+        if not alone:
+            raise
+        return constant(arg)._operand()

@@ -1,0 +1,218 @@
+"""TensorFlow's operators on tensors and variables: which op each is, and how it converts the other side."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from teletape.ops.arrays import boolean_mask
+from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, operand, took
+from teletape.sessions import session
+from teletape.tensors.call_site import Where, line_of
+from teletape.tensors.convert import fits
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.recording.tape import Literal
+from teletape_engine.spec import DIFFERENTIABLE, NUMERIC
+
+_ARITHMETIC: Final = {
+    **{name: name for name in ("add", "sub", "mul", "floordiv", "pow", "matmul")},
+    "truediv": "div",
+    "mod": "floormod",
+}
+
+
+def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    op = CATALOGUE[name]
+    attrs = op.attrs({})
+    division = python == "truediv"
+    theirs_first = f"__r{python}__"
+
+    def operate(self: Any, other: Any) -> Any:
+        frame = _frame(1)  # `places.caller` written out: a call costs as much as all of this
+        code = frame.f_code
+        where = (code, frame.f_lasti) if code is _latest else _line(frame)
+        owner = session.current()
+        mine = self._v if self.__class__ is EagerTensor and self._session is owner else self._operand()
+        kind = other.__class__
+        if kind is float or kind is int:
+            dtype = mine.spec.dtype
+            if dtype in DIFFERENTIABLE or (kind is int and not division and fits(other, dtype)):
+                number = Literal(other)
+                pair = (number, mine) if reflected else (mine, number)
+                if owner.numbers:
+                    return took(op, pair, attrs, where)
+                return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
+        elif kind is EagerTensor and other._session is owner:
+            theirs = other._v
+            if not division or (mine.spec.dtype is theirs.spec.dtype and mine.spec.dtype in NUMERIC):
+                return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs, where), owner)
+        if isinstance(other, IndexedSlices):
+            other = as_tensor(other)
+        if isinstance(other, TensorLike):
+            pair = (other, self) if reflected else (self, other)
+            return truediv(*pair) if division else call(op, pair)
+        if not reflected and hasattr(type(other), theirs_first) and not _converts(other):
+            return NotImplemented
+        if division and not reflected:
+            return truediv(self, other)
+        given = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
+        pair = (given, mine) if reflected else (mine, given)
+        return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
+
+    return operate
+
+
+_frame: Final = sys._getframe
+_latest: CodeType | None = None  # the program's code that has used an operator last
+
+
+def _line(frame: FrameType) -> Where:
+    global _latest
+    found = line_of(frame)
+    if found[0] is frame.f_code:
+        _latest = found[0]
+    return found
+
+
+def _converts(other: Any) -> bool:
+    return isinstance(other, int | float | complex | str | bytes | list | tuple | range) or hasattr(other, "__array__")
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
+    """x / y, elementwise; integers give float64 (float32 for those of 8 and 16 bits).
+
+    Raises:
+        TypeError: The dtypes differ, or are bool.
+    """
+    first = x if isinstance(x, TensorLike) else convert_to_tensor(x)
+    second = y if isinstance(y, TensorLike) else convert_to_tensor(y, dtype_hint=first.dtype)
+    if first.dtype is not second.dtype:
+        raise TypeError(f"`x` and `y` must have the same dtype, got {first.dtype!r} != {second.dtype!r}.")
+    if not first.dtype.is_numeric:
+        raise TypeError(
+            f"Invalid dtype {first.dtype!r} in __truediv__. Expected one of {{tf.uint8, tf.int8, tf.uint16, tf.int16, "
+            "tf.uint32, tf.int32, tf.uint64, tf.int64, tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, "
+            "tf.complex128}."
+        )
+    return call(CATALOGUE["div"], (first, second))
+
+
+def _compare(name: str) -> Callable[[Any, Any], Any]:
+    op = CATALOGUE[name]
+    unlike = name == "not_equal"
+
+    def operate(self: Any, other: Any) -> Any:
+        if other is None and isinstance(self, Tensor):  # a variable raises, as TensorFlow's does
+            return unlike
+        try:
+            return call(op, (self, other))
+        except InvalidArgumentError as error:
+            if "Incompatible shapes" not in error.message:
+                raise
+            return constant(unlike)
+
+    return operate
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    op = CATALOGUE[name]
+    return lambda self: call(op, (self,))
+
+
+def _logical(logical: str, bitwise: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """Truth values are combined as such, integers bit by bit."""
+    truths, bits = CATALOGUE[logical], CATALOGUE[bitwise]
+
+    def operate(self: Any, other: Any) -> Any:
+        op = truths if self.dtype.is_bool else bits
+        return call(op, (other, self) if reflected else (self, other))
+
+    return operate
+
+
+def _invert(self: Any) -> Any:
+    return call(CATALOGUE["logical_not" if self.dtype.is_bool else "invert"], (self,))
+
+
+def give_operators(cls: type) -> None:
+    """Defines TensorFlow's operators on `cls`."""
+    for python, name in _ARITHMETIC.items():
+        setattr(cls, f"__{python}__", _binary(python, name))
+        setattr(cls, f"__r{python}__", _binary(python, name, reflected=True))
+    for python, name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
+        setattr(cls, f"__{python}__", _binary(python, name))
+    bits = {
+        "and": ("logical_and", "bitwise_and"),
+        "or": ("logical_or", "bitwise_or"),
+        "xor": ("not_equal", "bitwise_xor"),
+    }
+    for python, names in bits.items():
+        setattr(cls, f"__{python}__", _logical(*names))
+        setattr(cls, f"__r{python}__", _logical(*names, reflected=True))
+    for python, name in {"neg": "neg", "abs": "abs"}.items():
+        setattr(cls, f"__{python}__", _unary(name))
+    others = {
+        "__invert__": _invert,
+        "__eq__": _compare("equal"),
+        "__ne__": _compare("not_equal"),
+        "__getitem__": _getitem,
+    }
+    for python, method in others.items():
+        setattr(cls, python, method)
+
+
+def index_spec(key: Any) -> tuple[Any, ...]:
+    """A Python index as the attribute `index` of strided_slice.
+
+    Raises:
+        TypeError: Something that is no integer, slice, ellipsis, newaxis or integer scalar.
+    """
+    parts = list(key) if isinstance(key, tuple | list) else [key]
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise InvalidArgumentError("Multiple ellipses in slice spec not allowed")
+    return tuple(_index_part(part) for part in parts)
+
+
+def _index_part(part: Any) -> Any:
+    if part is Ellipsis:
+        return "..."
+    if part is None:
+        return None
+    if isinstance(part, slice):
+        return tuple(None if one is None else _whole(one) for one in (part.start, part.stop, part.step))
+    return _whole(part)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool | np.bool_):
+        raise ValueError("mask cannot be scalar.")
+    try:
+        return int(value.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors "
+            f"are valid indices, got {value!r}"
+        ) from None
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    mask = _mask(key)
+    if mask is not None:
+        return boolean_mask(self, mask)
+    return call(CATALOGUE["strided_slice"], (self,), index=index_spec(key))
+
+
+def _mask(key: Any) -> Any:
+    if isinstance(key, TensorLike) and key.dtype.is_bool and key.shape.rank:
+        return key
+    return key if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.ndim else None
+
+
+give_operators(TensorLike)

@@ -1,0 +1,134 @@
+"""`tf.random`: numbers drawn from a key and a counter that the program holds. The engine keeps no hidden state."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from functools import partial
+from typing import Any, Final
+
+from teletape.functions.tracing_session import TracingSession
+from teletape.ops.arguments import lengths
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.sessions import session
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+
+_BITS: Final = 31  #: Keys and counters travel as int32 literals.
+_MASK: Final = (1 << _BITS) - 1
+_lock: Final = threading.Lock()
+
+
+class _State:
+    """The program's key, and how many draws it has made with it."""
+
+    def __init__(self) -> None:
+        self.seed = secrets.randbits(_BITS)
+        self.drawn = 0
+        self.by_seed: dict[int, int] = {}
+
+    def next(self, seed: int | None) -> tuple[int, int]:
+        """(key, counter) of the next draw; draws with an op seed of their own count by themselves."""
+        with _lock:
+            if seed is None:
+                self.drawn += 1
+                return self.seed, self.drawn
+            count = self.by_seed.get(seed, 0) + 1
+            self.by_seed[seed] = count
+            return (self.seed * 1_000_003 + seed + 1) & _MASK, count
+
+
+_state = _State()
+
+
+def next_draw(seed: int | None = None) -> tuple[Any, Any]:
+    """The key and counter of the program's next draw, which `set_seed` makes repeatable.
+
+    Args:
+        seed: Of the op: draws with one have a key and count of their own.
+
+    Returns:
+        Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced two tensors,
+        which each of its calls gives its own numbers.
+    """
+    owner = session.current()
+    return owner.draw(partial(next_draw, seed)) if isinstance(owner, TracingSession) else _state.next(seed)
+
+
+def set_seed(seed: int) -> None:
+    """Makes the draws that follow repeatable: the same seed, the same numbers, on any host of one kind."""
+    global _state
+    fresh = _State()
+    fresh.seed = int(seed) & _MASK
+    _state = fresh
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, int):
+        raise InvalidArgumentError(f"shape must be a vector of {{int32,int64}}, got shape []; write [{shape}]")
+    return lengths(shape, "RandomStandardNormal")
+
+
+def normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """Normally distributed numbers."""
+    return _scaled("random_normal", shape, mean, stddev, dtype, seed)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """Normally distributed numbers, none further than two standard deviations from the mean."""
+    return _scaled("truncated_normal", shape, mean, stddev, dtype, seed)
+
+
+def _scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> EagerTensor:
+    wanted = dtypes.as_dtype(dtype)
+    centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
+    dims, (key, counter) = _dims(shape), next_draw(seed)
+    drawn = call(CATALOGUE[op], (key, counter), shape=dims, dtype=wanted.np)
+    scaled = drawn if _is(stddev, 1.0) else call(CATALOGUE["mul"], (drawn, spread))
+    return scaled if _is(mean, 0.0) else call(CATALOGUE["add"], (scaled, centre))
+
+
+def _is(value: Any, number: float) -> bool:
+    return isinstance(value, int | float) and value == number
+
+
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """Numbers evenly distributed in [minval, maxval); integers need `maxval`."""
+    wanted = dtypes.as_dtype(dtype)
+    if maxval is None:
+        if wanted.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
+        maxval = 1
+    dims, (key, counter) = _dims(shape), next_draw(seed)
+    if wanted.is_integer:
+        bounds = [convert_to_tensor(one, wanted) for one in (minval, maxval)]
+        return call(CATALOGUE["random_uniform_int"], (key, counter, *bounds), shape=dims)
+    drawn = call(CATALOGUE["random_uniform"], (key, counter), shape=dims, dtype=wanted.np)
+    if _is(minval, 0) and _is(maxval, 1):
+        return drawn
+    low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)
+    made: EagerTensor = drawn * (high - low) + low
+    return made

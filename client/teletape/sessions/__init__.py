@@ -1,0 +1,1 @@
+"""Sessions: where ops run, in this process or on a server."""

@@ -1,0 +1,1 @@
+"""Tensors, variables and their dtypes, shapes and conversions."""

@@ -1,0 +1,167 @@
+"""Python values, lists and arrays as host arrays, with the dtype that TensorFlow would give them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from teletape.tensors import dtypes
+from teletape.tensors.dtypes import DType
+from teletape_engine.spec import INTEGER
+
+HostArray: TypeAlias = np.ndarray[Any, Any]
+
+_TEXT: Final = (str, bytes, np.str_, np.bytes_)
+_INT32: Final = np.iinfo(np.int32)
+_INT64: Final = np.iinfo(np.int64)
+_BOUNDS: Final = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGER}
+
+
+def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> HostArray:
+    """A host array of its own: nothing aliases `value`.
+
+    Args:
+        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or what has
+            `__array__`.
+        dtype: The dtype to give it; None: TensorFlow's for the value (int32, float32, bool, complex128, string; arrays
+            keep theirs).
+        cast: Whether arrays are cast to `dtype` as `tf.constant` does; Python numbers always must fit.
+
+    Raises:
+        TypeError: A Python value that the dtype cannot hold.
+        ValueError: No tensor can be made of it: None, mixed, ragged, another type.
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return _from_array(np.asarray(value), dtype, cast)
+    if isinstance(value, list | tuple | range | bool | int | float | complex | str | bytes):
+        return _from_python(value, dtype)
+    array = getattr(value, "__array__", None)
+    if array is None:
+        raise ValueError(
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
+        )
+    return _from_array(np.asarray(value), dtype, cast)
+
+
+def _from_array(array: HostArray, dtype: DType | None, cast: bool) -> HostArray:
+    if array.dtype.kind in "SUO":
+        return _text(array)
+    found = dtypes.as_dtype(array.dtype)
+    if dtype is None or dtype is found:
+        return array.astype(found.np, order="C", copy=True)
+    if dtype is dtypes.string or not cast:
+        raise TypeError(f"Cannot convert an array of {found.name} to EagerTensor of dtype {dtype.name}")
+    with np.errstate(all="ignore"):
+        return array.astype(dtype.np, order="C")
+
+
+def _text(array: HostArray) -> HostArray:
+    flat = [one.encode() if isinstance(one, str) else bytes(one) for one in array.reshape(-1).tolist()]
+    out = np.empty(array.shape, dtype=object)
+    out.reshape(-1)[:] = flat
+    return out
+
+
+def _from_python(value: Any, dtype: DType | None) -> HostArray:
+    shape, leaves = _leaves(value)
+    kind = _kind(leaves)
+    if kind == "text":
+        if dtype is not None and dtype is not dtypes.string:
+            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(dtype)}")
+        return _text(np.array(leaves, dtype=object).reshape(shape))
+    wanted = dtype if dtype is not None else _default(kind, leaves)
+    holds = {
+        "none": True,
+        "bool": wanted.is_bool or wanted.is_numeric,
+        "int": wanted.is_numeric,
+        "float": wanted.is_floating or wanted.is_complex,
+        "complex": wanted.is_complex,
+        "array": True,
+    }[kind]
+    if not holds:
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}")
+    try:
+        with np.errstate(all="ignore"):
+            return np.array(leaves, dtype=wanted.np).reshape(shape)
+    except OverflowError:
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}") from None
+
+
+def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """Shape and elements of a nested sequence; a NumPy array inside counts as a sequence."""
+    if isinstance(value, np.ndarray):
+        return value.shape, list(value.reshape(-1))
+    if isinstance(value, range):
+        value = list(value)
+    if not isinstance(value, list | tuple):
+        if isinstance(value, np.generic | bool | int | float | complex | str | bytes):
+            return (), [value]
+        if hasattr(value, "__array__"):
+            return _leaves(np.asarray(value))
+        raise ValueError(
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
+        )
+    if value and all(type(one) is float or type(one) is int for one in value):
+        return (len(value),), list(value)
+    shape: tuple[int, ...] | None = None
+    leaves: list[Any] = []
+    for one in value:
+        inner, elements = _leaves(one)
+        if shape is not None and inner != shape:
+            raise ValueError("Can't convert non-rectangular Python sequence to Tensor.")
+        shape = inner
+        leaves += elements
+    return (len(value), *(shape or ())), leaves
+
+
+def _kind(leaves: list[Any]) -> str:
+    found = {_kind_of(one) for one in leaves}
+    if len(found) <= 1:
+        return found.pop() if found else "none"
+    if "text" in found or (("bool" in found and not isinstance(leaves[0], int | float)) or isinstance(leaves[0], bool)):
+        raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+    if "array" in found:
+        return "array"
+    return max(found, key=("bool", "int", "float", "complex").index)
+
+
+def _kind_of(leaf: Any) -> str:
+    if isinstance(leaf, _TEXT):
+        return "text"
+    if isinstance(leaf, np.generic):
+        return "array"
+    if isinstance(leaf, bool):
+        return "bool"
+    if isinstance(leaf, int):
+        return "int"
+    return "float" if isinstance(leaf, float) else "complex"
+
+
+def _default(kind: str, leaves: list[Any]) -> DType:
+    if kind == "array":
+        return dtypes.as_dtype(np.array([one for one in leaves if isinstance(one, np.generic)]).dtype)
+    if kind == "int":
+        if all(_INT32.min <= one <= _INT32.max for one in leaves):
+            return dtypes.int32
+        if all(_INT64.min <= one <= _INT64.max for one in leaves):
+            return dtypes.int64
+        raise ValueError("Attempt to convert a value with an integer that does not fit 64 bits to a Tensor.")
+    return {"none": dtypes.float32, "float": dtypes.float32, "bool": dtypes.bool, "complex": dtypes.complex128}[kind]
+
+
+def fits(number: int, dtype: np.dtype[Any]) -> bool:
+    """Whether an integer dtype has this number; False for other dtypes."""
+    bounds = _BOUNDS.get(dtype)
+    return bounds is not None and bounds[0] <= number <= bounds[1]
+
+
+def wrapped(number: int, dtype: np.dtype[Any]) -> int:
+    """The number modulo the range of an integer dtype, as TensorFlow's arithmetic takes one that does not fit."""
+    low, high = _BOUNDS[dtype]
+    return (number - low) % (high - low + 1) + low
+
+
+def c_name(dtype: DType) -> str:
+    """How TensorFlow's runtime calls a dtype in messages."""
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)

@@ -1,0 +1,110 @@
+"""`tf.IndexedSlices`: a gradient that touches some rows only, made by a program or given by a tape."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from teletape.sessions import session
+from teletape.tensors import printing
+from teletape.tensors.dtypes import DType
+from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor_shape import TensorShape
+from teletape_engine.recording.recorder import SlicesValue
+
+
+class IndexedSlices:
+    """A sparse gradient: row `values[k]` belongs at row `indices[k]`; rows of one index add up.
+
+    Attributes:
+        values: Tensor [n, ...].
+        indices: Tensor [n], int32 or int64.
+        dense_shape: Tensor [rank], or None.
+    """
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self._values, self._indices, self._dense_shape = values, indices, dense_shape
+
+    @property
+    def values(self) -> Any:
+        """The rows."""
+        return self._values
+
+    @property
+    def indices(self) -> Any:
+        """Where they belong."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Any:
+        """The shape of the array they are rows of."""
+        return self._dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        """Of the values."""
+        return self.values.dtype  # type: ignore[no-any-return]  # a tensor's
+
+    @property
+    def shape(self) -> TensorShape:
+        """Of the array they are rows of."""
+        return TensorShape(None if self._dense_shape is None else [int(n) for n in np.asarray(self._dense_shape)])
+
+    @property
+    def device(self) -> str:
+        """Of the values."""
+        return self.values.device  # type: ignore[no-any-return]  # a tensor's
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("name", "op", "graph"):
+            raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __str__(self) -> str:
+        return printing.slices_str(self.indices, self.values, self.dense_shape)
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
+
+class _Answered(IndexedSlices):
+    """An IndexedSlices that a tape answered with: its parts get names when they are asked for."""
+
+    def __init__(self, slices: SlicesValue, owner: session.Session) -> None:
+        super().__init__(None, None, None)
+        self._slices, self._owner = slices, owner
+
+    @property
+    def values(self) -> Any:
+        if self._values is None:
+            self._values = EagerTensor(self._owner.part(self._slices, "values"), self._owner)
+        return self._values
+
+    @property
+    def indices(self) -> Any:
+        if self._indices is None:
+            self._indices = EagerTensor(self._owner.part(self._slices, "indices"), self._owner)
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Any:
+        if self._dense_shape is None:
+            from teletape.ops import dispatch  # it converts IndexedSlices, so it imports this module
+
+            self._dense_shape = dispatch.constant(np.array(self._slices.dense.shape, np.int32))
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._slices.dense.shape)
+
+
+_Answered.__name__ = _Answered.__qualname__ = "IndexedSlices"
+
+
+def wrap(value: Any, owner: session.Session) -> Any:
+    """What an op or a tape gave, as a program sees it: a tensor, IndexedSlices, or None."""
+    if value is None:
+        return None
+    return _Answered(value, owner) if isinstance(value, SlicesValue) else EagerTensor(value, owner)

@@ -1,0 +1,242 @@
+"""Tensors: handles on a session's values, with TensorFlow's conversions and texts. Their operators: operators.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from teletape.sessions import session
+from teletape.tensors import dtypes, printing
+from teletape.tensors.convert import HostArray
+from teletape.tensors.dtypes import DType
+from teletape.tensors.tensor_shape import TensorShape, shape_of
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import INTEGER
+
+
+class TensorLike:
+    """What tensors and variables share: TensorFlow's operators, and what ops ask of their inputs."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
+    __hash__: Any
+
+    if TYPE_CHECKING:  # operators.py gives them
+
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __getitem__(self, key: Any) -> Any: ...
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def numpy(self) -> Any:
+        """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def __int__(self) -> int:
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def _operand(self) -> Any:
+        """The recorded value behind, as an op's input."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def device(self) -> str:
+        """A device name as TensorFlow writes it."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this object, for sets and dictionary keys."""
+        return Reference(self)
+
+
+class Tensor(TensorLike):
+    """`isinstance(x, tf.Tensor)` means a tensor, and no variable. Functions such as `tf.constant` make them."""
+
+    __slots__ = ()
+
+
+class EagerTensor(Tensor):
+    """An immutable array in a session."""
+
+    __slots__ = ("__weakref__", "_session", "_v")
+
+    def __init__(self, value: Any, owner: session.Session) -> None:
+        self._v = value
+        self._session = owner
+
+    def _operand(self) -> Any:
+        owner = session.current()
+        if self._session is owner:
+            return self._v
+        adopted = owner.adopt(self._v, self._session)
+        return _foreign(self) if adopted is None else adopted
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape."""
+        return shape_of(self._v.spec.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return dtypes.as_dtype(self._v.spec.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._v.spec.shape)
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with `shape`; ValueError if not."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
+
+    def numpy(self) -> Any:
+        """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        array = self._session.fetch(self._v)
+        if array.ndim == 0:
+            return array[()]
+        return array.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        array = np.array(self._session.fetch(self._v))
+        return array if dtype is None else array.astype(dtype)
+
+    def _scalar(self) -> Any:
+        if self._v.spec.shape:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return self._session.fetch(self._v)[()]
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def __index__(self) -> int:
+        if self._v.spec.dtype not in INTEGER or self._v.spec.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._session.fetch(self._v))
+
+    def __bool__(self) -> bool:
+        if self._v.spec.size == 0:
+            return False
+        if self._v.spec.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        return bool(self._session.fetch(self._v).reshape(-1)[0])
+
+    def __len__(self) -> int:
+        if not self._v.spec.shape:
+            raise TypeError("Scalar tensor has no `len()`")
+        return int(self._v.spec.shape[0])
+
+    def __iter__(self) -> Iterator[EagerTensor]:
+        if not self._v.spec.shape:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(self._v.spec.shape[0]))
+
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
+
+    def __copy__(self) -> EagerTensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from teletape.ops.dispatch import constant  # it makes tensors, so it imports this module
+
+        return constant, (np.asarray(self.numpy()),)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec)
+
+    def __repr__(self) -> str:
+        if self._session.tracing:
+            return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return printing.tensor_repr(self.numpy(), self.shape, self.dtype)
+
+    def __str__(self) -> str:
+        if self._session.tracing:
+            return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
+        return printing.tensor_str(self.numpy(), self.shape, self.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "name" and self._session.tracing:
+            return self._v.name
+        if name in ("astype", "ravel", "transpose", "reshape", "clip", "size", "tolist", "data", "T"):
+            raise AttributeError(
+                f"EagerTensor object has no attribute '{name}'. \n        If you are looking for numpy-related "
+                "methods, please run the following:\n"
+                "        tf.experimental.numpy.experimental_enable_numpy_behavior()\n      "
+            )
+        if name in ("name", "op", "graph"):
+            raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
+        raise AttributeError(f"'EagerTensor' object has no attribute '{name}'")
+
+
+class Reference:
+    """What `tensor.ref()` gives: equal and of one hash for the same object; `deref()` gives it back."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, referred: Any) -> None:
+        self._object = referred
+
+    def deref(self) -> Any:
+        """The object."""
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
+def _foreign(tensor: EagerTensor) -> NoReturn:
+    if tensor._session.tracing:
+        raise TypeError(
+            f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or "
+            "TensorFlow collections to access it.\nPlease see "
+            "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values for more "
+            "information."
+        )
+    raise InvalidArgumentError(
+        f"a tensor of shape {tensor.shape} belongs to another session than the current one (tf.connect was called "
+        "since it was made): take its values with .numpy() before connecting, and make a tensor of them with "
+        "tf.constant"
+    )

@@ -1,0 +1,328 @@
+"""`tf.Variable`: a named, mutable slot of a session. Tapes watch it when it is read."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from teletape.ops import dispatch
+from teletape.ops.operators import index_spec
+from teletape.sessions import session
+from teletape.tensors import dtypes, name_scope, printing
+from teletape.tensors.convert import HostArray
+from teletape.tensors.dtypes import DType
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape, shape_of
+from teletape.tensors.variable_scatter import Updates
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.recording import tape
+from teletape_engine.recording.updates import check_broadcast, check_scatter, cut_of
+from teletape_engine.spec import shape_text
+
+
+def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any], NoReturn]:
+    """An in-place operator, which TensorFlow does not have: `v += 1` would rebind the name to a tensor."""
+
+    def refuse(self: Any, value: Any) -> NoReturn:
+        raise RuntimeError(
+            f"`{name} {sign}= value` with `tf.Variable`s is not supported. Use `{name}.{method}` to modify the "
+            f"variable, or `out = {out}` if you need to get a new output Tensor."
+        )
+
+    return refuse
+
+
+class Variable(Updates):
+    """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
+
+    Args:
+        initial_value: Anything that `tf.convert_to_tensor` takes, or a function that gives it.
+        trainable: Whether tapes watch it when it is read. None: True.
+        name: Its name, without the ":0". Not made unique.
+        dtype: The dtype to convert to.
+        shape: Checked against the initial value's.
+
+    Raises:
+        ValueError: No initial value; a shape or dtype that does not fit.
+    """
+
+    __slots__ = ("__weakref__", "_name", "_session", "_slot")
+
+    _slot: tape.Variable
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
+        return object.__new__(ResourceVariable if cls is Variable else cls)
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+    ) -> None:
+        if callable(initial_value) and not isinstance(initial_value, TensorLike):
+            initial_value = initial_value()
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
+        if name is not None and not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = name_scope.scoped("Variable" if name is None else name)
+        try:
+            value = dispatch.convert_to_tensor(initial_value, dtype)
+        except ValueError as error:
+            if isinstance(initial_value, TensorLike):
+                raise ValueError(f"initial_value: {error}") from None
+            raise
+        if shape is not None and not TensorShape(shape).is_compatible_with(value.shape):
+            raise ValueError(
+                f"In this `tf.Variable` creation, the initial value's shape ({value.shape}) is not compatible with the "
+                f"explicitly supplied `shape` argument ({shape})."
+            )
+        owner = session.current()
+        self._session = owner.home
+        self._slot = owner.variable(value._operand(), trainable=trainable is not False, name=self._name + ":0")
+        self._slot.owner = weakref.ref(self)
+
+    @staticmethod
+    def of(slot: tape.Variable) -> Variable:
+        """The Variable of a slot: the program's own object while it lives, else a new one with the same value."""
+        found: Variable | None = slot.owner() if slot.owner is not None else None
+        if found is None:
+            found = object.__new__(ResourceVariable)
+            found._name = (slot.name or "Variable:0").removesuffix(":0")
+            found._session, found._slot = session.current().home, slot
+            slot.owner = weakref.ref(found)
+        return found
+
+    def _same(self, kind: type[V]) -> V:
+        """Another object for this variable."""
+        made = object.__new__(kind)
+        made._name, made._session, made._slot = self._name, self._session, self._slot
+        return made
+
+    def standing_for(self, slot: tape.Variable) -> Variable:
+        """An object like this one for another slot: what a traced function gets in its place."""
+        made = object.__new__(type(self))
+        made._name, made._session, made._slot = self._name, self._session, slot
+        slot.owner = weakref.ref(made)
+        return made
+
+    def _check_session(self) -> None:
+        if self._session is not session.current().home:
+            raise InvalidArgumentError(
+                f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
+                "it was made): make it again from .numpy()"
+            )
+
+    def _operand(self) -> Any:
+        self._check_session()
+        return session.current().recorder().read(self._slot)
+
+    @property
+    def name(self) -> str:
+        """The name with TensorFlow's ":0"."""
+        return self._name + ":0"
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape."""
+        return shape_of(self._slot.spec.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return dtypes.as_dtype(self._slot.spec.dtype)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it when it is read."""
+        return self._slot.trainable
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with `shape`; ValueError if not."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
+
+    def read_value(self) -> EagerTensor:
+        """The value now, as a tensor; a tape that is recording watches the variable."""
+        return dispatch.as_tensor(self)
+
+    value = read_value
+
+    def _fetched(self) -> HostArray:
+        owner = session.current()
+        return (owner if owner.tracing else self._session).fetch(self._slot.value)
+
+    def numpy(self) -> Any:
+        """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
+        array = self._fetched()
+        return array[()] if array.ndim == 0 else array.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
+        array = np.array(self._fetched())
+        return array if dtype is None else array.astype(dtype)
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Replaces the value.
+
+        Args:
+            value: Of the variable's shape; Python values and arrays take its dtype.
+            use_locking: Accepted, without effect.
+            name: Accepted, without effect.
+            read_value: Whether to return anything.
+
+        Returns:
+            Another object for this variable: it holds what the variable holds, also after later assignments.
+
+        Raises:
+            ValueError: Another shape, or a tensor of another dtype.
+        """
+        given = self._given(value)
+        if given.spec.shape != self._slot.spec.shape:
+            raise ValueError(
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
+                f"the assigned value shape {TensorShape(given.spec.shape)} are incompatible."
+            )
+        return self._assign(given, "set", read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds `delta`, of the variable's shape; see `assign`."""
+        return self._assign(self._same_shape(delta), "add", read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts `delta`, of the variable's shape; see `assign`."""
+        return self._assign(self._same_shape(delta), "sub", read_value)
+
+    def _given(self, value: Any) -> Any:
+        self._check_session()
+        return dispatch.convert_to_tensor(value, self.dtype)._operand()
+
+    def _same_shape(self, delta: Any) -> Any:
+        given = self._given(delta)
+        if given.spec.shape != self._slot.spec.shape:
+            raise InvalidArgumentError(
+                f"Cannot update variable with shape {shape_text(self._slot.spec.shape)} using a Tensor with shape "
+                f"{shape_text(given.spec.shape)}, shapes must be equal."
+            )
+        return given
+
+    def _assign(self, given: Any, mode: str, read_value: bool) -> Any:
+        session.current().assign(self._slot, given, mode)
+        return self._same(_UnreadVariable) if read_value else None
+
+    def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
+        value, at = self._given(updates), dispatch.convert_to_tensor(indices)._operand()
+        check_scatter(self._slot.spec, value.spec, at.spec, mode)
+        session.current().assign(self._slot, value, mode, at)
+        return self._same(_UnreadVariable)
+
+    def __getitem__(self, key: Any) -> EagerTensor:
+        if isinstance(key, TensorLike | np.ndarray) and dispatch.convert_to_tensor(key).dtype.is_bool:
+            return super().__getitem__(key)  # type: ignore[no-any-return]  # a tensor
+        index = index_spec(key)
+        read = dispatch.call(CATALOGUE["strided_slice"], (self,), index=index)
+        return _Sliced(read, self, index)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __float__(self) -> float:
+        return float(self.read_value())
+
+    def __int__(self) -> int:
+        return int(self.read_value())
+
+    def __complex__(self) -> complex:
+        return complex(self.read_value())
+
+    def __index__(self) -> int:
+        return self.read_value().__index__()
+
+    def __iter__(self) -> Any:
+        return iter(self.read_value())
+
+    def __len__(self) -> NoReturn:
+        raise TypeError("object of type 'ResourceVariable' has no len()")
+
+    def __repr__(self) -> str:
+        if session.current().tracing:
+            return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return printing.variable_repr(self.numpy(), self.shape, self.dtype, self.name)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        copied = type(self)(self.read_value(), trainable=self.trainable, name=self._name)
+        memo[id(self)] = copied
+        return copied
+
+    __iadd__ = _refuse("variable", "+", "assign_add(value)", "variable + value")
+    __isub__ = _refuse("variable", "-", "assign_sub(value)", "variable - value")
+    __imul__ = _refuse("var", "*", "assign(var * value)", "var * value")
+    __itruediv__ = _refuse("var", "/", "assign(var / value)", "var / value")
+    __ipow__ = _refuse("var", "**", "assign(var ** value)", "var ** value")
+
+
+class ResourceVariable(Variable):
+    """What `tf.Variable(…)` makes. Programs may set attributes on it."""
+
+
+class _Sliced(EagerTensor):
+    """A part of a variable: a tensor of what it held, that may be assigned to as well."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, read: EagerTensor, variable: Variable, index: tuple[Any, ...]) -> None:
+        self._v, self._session = read._v, read._session
+        self._variable, self._index = variable, index
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Replaces this part of the variable by `value`, which broadcasts; the rest stays. See `Variable.assign`."""
+        variable, part = self._variable, self._v.spec.shape
+        given = dispatch.convert_to_tensor(value, self.dtype)
+        check_broadcast(given._v.spec.shape, part)
+        if given._v.spec.shape != part:
+            given = dispatch.call(CATALOGUE["broadcast_to"], (given,), shape=part)
+        cut = cut_of(variable._slot.spec.shape, self._index)
+        counts = tuple(count for _, _, count in cut)
+        if part != counts:
+            given = dispatch.call(CATALOGUE["reshape"], (given,), shape=counts)
+        assigned = variable._scattered("slice", np.array(cut, np.int64).reshape(-1, 3), given)
+        return assigned if read_value else None
+
+
+_Sliced.__name__ = _Sliced.__qualname__ = "EagerTensor"
+
+
+class _UnreadVariable(Variable):
+    """What an assignment gives."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """Not the variable's."""
+        return "UnreadVariable"
+
+
+V = TypeVar("V", bound=Variable)

@@ -1,0 +1,106 @@
+"""Changing rows, places and parts of a variable: its scatter methods, and reading by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import dispatch
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape_engine.catalogue.op import CATALOGUE
+
+
+class Updates(TensorLike):
+    """What a variable can do with some of its rows. Only they travel and are worked on."""
+
+    __slots__ = ()
+
+    def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
+        """The variable's next version, a part of it changed; see `teletape_engine.recording.updates`."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Adds IndexedSlices to the rows that they name; rows named twice count twice. Only the rows travel.
+
+        Args:
+            sparse_delta: Its values have the variable's dtype, and a row of the variable's shape for each index, or are
+                one number for all of them.
+            use_locking: Accepted, without effect.
+            name: Accepted, without effect.
+
+        Returns:
+            As `assign`.
+
+        Raises:
+            TypeError: `sparse_delta` is no IndexedSlices.
+            ValueError: Values of another dtype.
+            teletape.errors.InvalidArgumentError: Shapes that do not fit; an index outside of the variable.
+        """
+        return self._scatter("scatter_add", sparse_delta)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtracts IndexedSlices from the rows that they name; see `scatter_add`."""
+        return self._scatter("scatter_sub", sparse_delta)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Replaces the rows that IndexedSlices name; of rows named twice the last counts. See `scatter_add`."""
+        return self._scatter("scatter_update", sparse_delta)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiplies the rows that IndexedSlices name; see `scatter_add`."""
+        return self._scatter("scatter_mul", sparse_delta)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divides the rows that IndexedSlices name, integers towards zero; see `scatter_add`."""
+        return self._scatter("scatter_div", sparse_delta)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """The smaller of each number and that of IndexedSlices in the rows that they name; see `scatter_add`."""
+        return self._scatter("scatter_min", sparse_delta)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """The larger of each number and that of IndexedSlices in the rows that they name; see `scatter_add`."""
+        return self._scatter("scatter_max", sparse_delta)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds `updates` at `indices`; places named twice count twice.
+
+        Args:
+            indices: Integers [..., depth]: a place along the first `depth` axes of the variable, for each update.
+            updates: [..., *shape[depth:]], of the variable's dtype.
+            name: Accepted, without effect.
+
+        Raises:
+            ValueError: Updates of another dtype.
+            teletape.errors.InvalidArgumentError: Shapes that do not fit; a place outside of the variable.
+        """
+        return self._scattered("scatter_nd_add", indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts `updates` at `indices`; see `scatter_nd_add`."""
+        return self._scattered("scatter_nd_sub", indices, updates)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Puts `updates` at `indices`; of places named twice the last counts. See `scatter_nd_add`."""
+        return self._scattered("scatter_nd_update", indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The smaller of what is at `indices` and `updates`; see `scatter_nd_add`."""
+        return self._scattered("scatter_nd_min", indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The larger of what is at `indices` and `updates`; see `scatter_nd_add`."""
+        return self._scattered("scatter_nd_max", indices, updates)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> EagerTensor:
+        """The rows at `indices`, as `tf.gather` of the variable."""
+        return dispatch.call(CATALOGUE["gather"], (self, dispatch.convert_to_tensor(indices)))
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> EagerTensor:
+        """What stands at `indices` [..., depth], as `tf.gather_nd` of the variable."""
+        return dispatch.call(CATALOGUE["gather_nd"], (self, dispatch.convert_to_tensor(indices)))
+
+    def _scatter(self, mode: str, delta: Any) -> Any:
+        if not isinstance(delta, IndexedSlices):
+            raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {delta}")
+        return self._scattered(mode, delta.indices, delta.values)

@@ -1,0 +1,61 @@
+"""The catalogue as data: what `GET /v1/ops`, the reference page and the digest that two sides compare are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from teletape_engine.catalogue.op import CATALOGUE, Gradient, Op
+from teletape_engine.spec import dtype_of
+
+
+def describe(op: Op) -> dict[str, Any]:
+    """Everything public about an op, JSON-able.
+
+    `gradients` tells for each input: `kind` (dense, slices, none: declared non-differentiable, not_registered: asking
+    is an error) and `keeps`, the arrays that a tape keeps for it.
+    """
+    return {
+        "name": op.name,
+        "op_type": op.op_type,
+        "tensorflow": [f"tf.{name}" for name in op.tf],
+        "inputs": list(op.inputs),
+        "variadic": op.variadic,
+        "attributes": _plain(op.schema.json()),
+        "gradients": {name: _gradient(op, i) for i, name in enumerate(op.inputs)},
+        "composite": op.expand is not None,
+        "dynamic": op.dynamic,
+        "backends": sorted(op.backends),
+        "documentation": op.doc,
+    }
+
+
+def _gradient(op: Op, i: int) -> dict[str, Any]:
+    if op.expand is not None:
+        return {"kind": "dense", "keeps": [], "note": "that of the ops it is made of"}
+    rule = op.rule(op.vjp, i)
+    if isinstance(rule, Gradient):
+        return {"kind": rule.value, "keeps": []}
+    return {"kind": "slices" if i in op.sparse else "dense", "keeps": list(op.saves(i))}
+
+
+def _plain(value: Any) -> Any:
+    """Schemas with dtypes as names."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return dtype_of(value).name if hasattr(value, "itemsize") else value
+
+
+def catalogue(names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """The descriptions of these ops, of all by default, by name."""
+    return [describe(CATALOGUE.named(name)) for name in sorted(CATALOGUE if names is None else names)]
+
+
+def digest() -> str:
+    """A hash over all descriptions but their prose: two sides with the same one agree on every op's structure."""
+    facts = [{k: v for k, v in one.items() if k != "documentation"} for one in catalogue()]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

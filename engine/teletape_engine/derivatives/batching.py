@@ -1,0 +1,109 @@
+"""Ops over rows: a runtime whose operands may carry a leading axis, on which ops act row by row by their batch rules.
+
+A rule (vjp, composite) written for one cotangent then computes a stack of them at once. What lies below is whatever the
+rows are made of: bare arrays, or the values of a recorder, which records what is done with them; so a vectorised
+derivative is itself differentiable, and an SDK without arrays follows the same calls by their specs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from teletape_engine.arrays import namespace
+from teletape_engine.catalogue.op import CATALOGUE, Op, Operand, Runtime
+from teletape_engine.derivatives.backward import Ct, densify
+from teletape_engine.errors import InternalError
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Literal
+from teletape_engine.spec import Spec
+
+
+class Row:
+    """What stands for one row inside a rule.
+
+    Attributes:
+        below: An array, or an operand of a recorder: [rows, *spec.shape], or [*spec.shape] if it is the same for all.
+        stacked: Whether each row has its own.
+        spec: Of one row.
+    """
+
+    __slots__ = ("below", "spec", "stacked")
+
+    def __init__(self, below: Any, stacked: bool) -> None:
+        self.below, self.stacked = below, stacked
+        self.spec = Spec.of(tuple(below.shape[stacked:]), below.dtype)
+
+
+class Rows(Runtime):
+    """Runs ops on operands with or without rows.
+
+    Args:
+        recorder: Whose values lie below; None: bare arrays.
+    """
+
+    shadowed: Final = False  #: As an `Algebra` of cotangents: it has arrays.
+
+    def __init__(self, recorder: Recorder | None) -> None:
+        self.recorder = recorder
+
+    def stack(self, below: Any) -> Operand:
+        """An array, or an operand of the recorder, [rows, …] as an operand that has rows."""
+        return Operand(self, Row(below, True))
+
+    def shared(self, below: Any) -> Operand:
+        """An array, or an operand of the recorder, that is the same for every row."""
+        return Operand(self, Row(below, False))
+
+    def unstack(self, operand: Operand, rows: int) -> Any:
+        """The array, or the operand of the recorder, [rows, …] that the operand stands for."""
+        row: Row = operand.value
+        if row.stacked:
+            return row.below
+        return CATALOGUE["broadcast_to"](row.below, shape=(rows, *row.spec.shape))
+
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
+        """Runs `op` once on what has no rows, else through its batch rule."""
+        known = op.attrs(attrs)
+        if op.expand is not None:
+            expanded: Operand = op.expand(*self._whole(op, args), **known)
+            return expanded
+        below = [arg.value.below if isinstance(arg, Operand) else arg for arg in args]
+        stacked = [isinstance(arg, Operand) and arg.value.stacked for arg in args]
+        if not any(stacked):
+            return Operand(self, Row(op(*below, **known), False))
+        if op.batch is None or op.dynamic:
+            raise InternalError(f"op {op.name!r} has no form over rows", op=op.name)  # pragma: no cover - in no rule
+        return Operand(self, Row(op.batch(op, below, stacked, known), True))
+
+    def _whole(self, op: Op, args: Sequence[Any]) -> list[Operand]:
+        """The arguments of a composite, where numbers have to be arrays."""
+        specs = [arg.value.spec if isinstance(arg, Operand) else Literal(arg).spec for arg in args]
+        xp = namespace([arg.value.below for arg in args if isinstance(arg, Operand)])
+        whole = []
+        for i, arg in enumerate(args):
+            if isinstance(arg, Operand):
+                whole.append(arg)
+                continue
+            dtype = op.number_dtype(i, specs)
+            if self.recorder is None:
+                whole.append(self.shared(xp.asarray(arg, dtype)))
+            else:
+                whole.append(self.shared(Operand(self.recorder, self.recorder.number(Literal(arg), dtype))))
+        return whole
+
+    # ------------------------------------------------------------------------------- the algebra of stacked cotangents
+    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a node kept: the same for every row; a literal is its number."""
+        recorder = self.recorder
+        if recorder is None:
+            return tuple([v.array if isinstance(v, Literal) else self.shared(v.array) for v in kept])
+        return tuple([v.array if isinstance(v, Literal) else self.shared(Operand(recorder, v)) for v in kept])
+
+    def add(self, a: Ct, b: Ct) -> Ct:
+        """Sums; the rows of slices are made dense, since each row may touch others."""
+        return densify(a) + densify(b)
+
+    def dense(self, ct: Ct) -> Ct:
+        """Sums slices."""
+        return densify(ct)

@@ -1,0 +1,1 @@
+"""A tape's graph as facts, as DOT text and as SVG."""

@@ -1,0 +1,1 @@
+"""Explanations: why a gradient is None, zero or not finite."""

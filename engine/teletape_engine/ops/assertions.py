@@ -1,0 +1,55 @@
+"""Ops that refuse values: what a program asserts while it runs, where nobody can look at it in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_elementwise
+from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, Sample
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import BOOL, FLOATING, Spec
+
+
+def _condition_spec(condition: Spec, *, message: str) -> Spec:
+    check_dtypes("Assert", [condition], frozenset({BOOL}))
+    return condition
+
+
+@op(
+    infer=_condition_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_elementwise,
+    samples=[Sample((np.array([True, True]),), {"message": "x > 0"})],
+    op_type="Assert",
+    views=True,
+)
+def ensure(xp: Any, condition: Any, *, message: str) -> Any:
+    """The condition itself, if it holds everywhere; else an error with the message."""
+    if not condition.all():
+        raise InvalidArgumentError(message)
+    return condition
+
+
+def _floating_spec(x: Spec, *, message: str) -> Spec:
+    check_dtypes("CheckNumerics", [x], FLOATING)
+    return x
+
+
+@op(
+    infer=_floating_spec,
+    vjp=lambda ct: ct,
+    jvp=lambda t: t,
+    batch=batch_elementwise,
+    samples=[sample((2, 3), message="x"), sample((), message="x")],
+    op_type="CheckNumerics",
+    views=True,
+)
+def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
+    """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""
+    if not xp.isfinite(x).all():
+        found = [told for test, told in ((xp.isinf, "Inf"), (xp.isnan, "NaN")) if test(x).any()]
+        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(found)} values")
+    return x

@@ -1,0 +1,1 @@
+"""Ops that act on each element."""

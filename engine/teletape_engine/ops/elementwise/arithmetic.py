@@ -1,0 +1,231 @@
+"""Arithmetic of two or more arrays, elementwise. Shapes broadcast; the formulas are the partial derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import composite, elementwise, elementwise_spec
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.elementwise.math import log
+from teletape_engine.ops.shapes.create import ones_like, zeros_like
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, DType, Spec, shape_text
+
+REAL = FLOATING | INTEGER
+QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER}
+
+
+@elementwise(1, 1, op_type="AddV2", tf=("add", "math.add"))
+def add(xp: Any, a: Any, b: Any) -> Any:
+    """a + b, elementwise."""
+    return xp.add(a, b)
+
+
+@elementwise(1, -1, op_type="Sub", tf=("subtract", "math.subtract"))
+def sub(xp: Any, a: Any, b: Any) -> Any:
+    """a - b, elementwise."""
+    return xp.subtract(a, b)
+
+
+@elementwise("b", "a", op_type="Mul", tf=("multiply", "math.multiply"))
+def mul(xp: Any, a: Any, b: Any) -> Any:
+    """a * b, elementwise."""
+    return xp.multiply(a, b)
+
+
+def _div_spec(a: Spec, b: Spec) -> Spec:
+    spec = elementwise_spec("RealDiv", a, b)
+    return spec.with_dtype(QUOTIENTS.get(spec.dtype, spec.dtype))
+
+
+@elementwise(
+    lambda ct, b: ct / b,
+    lambda ct, b, y: -ct * y / b,
+    op_type="RealDiv",
+    tf=("divide", "math.divide", "truediv", "math.truediv"),
+    infer=_div_spec,
+    domain=(0.3, 2.0),
+)
+def div(xp: Any, a: Any, b: Any) -> Any:
+    """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
+    integers = _dtype(a, b) in INTEGER
+    return xp.true_divide(a, b, dtype=QUOTIENTS[_dtype(a, b)]) if integers else xp.true_divide(a, b)
+
+
+def _dtype(a: Any, b: Any) -> DType:
+    return a.dtype if hasattr(a, "dtype") else b.dtype  # type: ignore[no-any-return]  # one is a number at most
+
+
+def _check_divisor(xp: Any, b: Any) -> None:
+    if xp.any(b == 0) if hasattr(b, "dtype") else b == 0:
+        raise InvalidArgumentError("Integer division by zero")
+
+
+@elementwise(
+    NON_DIFFERENTIABLE,
+    op_type="FloorDiv",
+    refuses=("b",),
+    temporaries=1,
+    tf=("math.floordiv",),
+    dtypes=REAL,
+    domain=(0.3, 2.0),
+)
+def floordiv(xp: Any, a: Any, b: Any) -> Any:
+    """The largest whole number not above a / b, elementwise; the gradient is None.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    if _dtype(a, b) in INTEGER:
+        _check_divisor(xp, b)
+        return xp.floor_divide(a, b)
+    # NumPy's own floor_divide corrects for the rounding of the quotient, TensorFlow's does not: 1.0 // 0.1 is 10.
+    return xp.floor(xp.true_divide(a, b))
+
+
+@elementwise(
+    1,
+    lambda a, b: -floordiv(a, b),
+    op_type="FloorMod",
+    refuses=("b",),
+    tf=("math.floormod", "math.mod"),
+    dtypes=REAL,
+    domain=(0.3, 2.0),
+)
+def floormod(xp: Any, a: Any, b: Any) -> Any:
+    """The remainder of a // b, with the sign of b, elementwise.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    if _dtype(a, b) in INTEGER:
+        _check_divisor(xp, b)
+    return xp.remainder(a, b)
+
+
+def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
+    # log(a) where that exists and 0 elsewhere; the 1 keeps infinities out of the derivative of this derivative.
+    exists = a != 0 if a_spec.dtype in COMPLEX else a > 0
+    return where(exists, log(where(exists, a, ones_like(y))), zeros_like(y))
+
+
+@elementwise(
+    lambda a, b: b * CATALOGUE["pow"](a, b - 1),
+    lambda a, y, a_spec: y * _log_of_base(a, y, a_spec),
+    op_type="Pow",
+    refuses=("b",),
+    tf=("pow", "math.pow"),
+    dtypes=NUMERIC,
+    domain=(0.3, 2.0),
+    name="pow",
+)
+def pow_(xp: Any, a: Any, b: Any) -> Any:
+    """a ** b, elementwise. At a = 0 with b = 0 the gradient is nan in a and 0 in b, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: An integer to a negative power.
+    """
+    if _dtype(a, b) in INTEGER and (xp.any(b < 0) if hasattr(b, "dtype") else b < 0):
+        raise InvalidArgumentError("Integers to negative integer powers are not allowed")
+    return xp.power(a, b)
+
+
+@elementwise(
+    lambda ct, a, b: where(a >= b, ct, 0.0),
+    lambda ct, a, b: where(a >= b, 0.0, ct),
+    op_type="Maximum",
+    tf=("maximum", "math.maximum"),
+    dtypes=REAL,
+)
+def maximum(xp: Any, a: Any, b: Any) -> Any:
+    """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
+    return xp.maximum(a, b)
+
+
+@elementwise(
+    lambda ct, a, b: where(a <= b, ct, 0.0),
+    lambda ct, a, b: where(a <= b, 0.0, ct),
+    op_type="Minimum",
+    tf=("minimum", "math.minimum"),
+    dtypes=REAL,
+)
+def minimum(xp: Any, a: Any, b: Any) -> Any:
+    """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
+    return xp.minimum(a, b)
+
+
+@elementwise(
+    lambda a, b: 2 * (a - b),
+    lambda a, b: -2 * (a - b),
+    op_type="SquaredDifference",
+    temporaries=1,
+    tf=("math.squared_difference",),
+    dtypes=FLOATING | (INTEGER & SIGNED),
+)
+def squared_difference(xp: Any, a: Any, b: Any) -> Any:
+    """(a - b)², elementwise."""
+    return xp.square(xp.subtract(a, b))
+
+
+@elementwise(
+    lambda a, b: b / (a * a + b * b),
+    lambda a, b: -a / (a * a + b * b),
+    op_type="Atan2",
+    args="y x",
+    tf=("atan2", "math.atan2"),
+    dtypes=FLOATING,
+    domain=(0.3, 2.0),
+)
+def atan2(xp: Any, a: Any, b: Any) -> Any:
+    """The angle of the point (x=b, y=a) in (-π, π], elementwise, in radians."""
+    return xp.arctan2(a, b)
+
+
+def _add_n_spec(*specs: Spec) -> Spec:
+    check_dtypes("AddN", specs, NUMERIC)
+    for i, spec in enumerate(specs):
+        if spec.shape != specs[0].shape:
+            raise InvalidArgumentError(
+                "Inputs to operation AddN of type AddN must have the same size and shape.  "
+                f"Input 0: {shape_text(specs[0].shape)} != input {i}: {shape_text(spec.shape)}"
+            )
+    return specs[0]
+
+
+def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    total = args[0]
+    for arg in args[1:]:
+        total = total + arg
+    return total
+
+
+@op(
+    infer=_add_n_spec,
+    vjp=lambda ct: ct,
+    jvp=lambda t: t,
+    batch=_batch_add_n,
+    samples=[sample((2, 3), (2, 3), (2, 3)), sample((4,)), sample((), (), seed=1)],
+    op_type="AddN",
+    args="inputs",
+    tf=("add_n", "math.add_n"),
+    views=True,
+)
+def add_n(xp: Any, *xs: Any) -> Any:
+    """The sum of arrays of one shape and dtype."""
+    total = xs[0]
+    for x in xs[1:]:
+        total = xp.add(total, x)
+    return total
+
+
+@composite(
+    op_type="ClipByValue",
+    args="t clip_value_min clip_value_max",
+    tf=("clip_by_value",),
+    samples=[sample((2, 3), -0.5, 0.7), sample((3,), (), (), low=0.1), sample((2, 2), (2, 2), 1, seed=2)],
+)
+def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
+    """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
+    return maximum(minimum(x, clip_value_max), clip_value_min)

@@ -1,0 +1,208 @@
+"""Complex numbers and their parts; size, sign and angle. A gradient is dL/dRe + i dL/dIm, TensorFlow's convention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_elementwise, linear, sum_to
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.shapes.cast import cast
+from teletape_engine.ops.shapes.create import ones_like, zeros_like
+from teletape_engine.spec import COMPLEX, COMPLEX_OF, FLOATING, REAL_OF, SIGNED, Spec, broadcast
+
+_Z = ((0.7 + 0.4j), (-1.1 + 0.3j), (0.2 - 1.3j))
+
+
+def _complex_samples() -> list[Any]:
+    import numpy as np
+
+    return [sample(np.array(_Z)), sample(np.array([_Z, _Z[::-1]])), sample(np.array(_Z[0]))]
+
+
+def _part_spec(op_type: str) -> Any:
+    def infer(x: Spec) -> Spec:
+        check_dtypes(op_type, (x,), COMPLEX)
+        return x.with_dtype(REAL_OF[x.dtype])
+
+    return infer
+
+
+@linear(
+    infer=_part_spec("Real"),
+    vjp=lambda ct, x_spec: cast(ct, dtype=x_spec.dtype),
+    batch=batch_elementwise,
+    samples=_complex_samples,
+    op_type="Real",
+    args="input",
+    tf=("math.real",),
+    views=True,
+)
+def real(xp: Any, x: Any) -> Any:
+    """The real part of a complex array, as its real dtype."""
+    return x.real
+
+
+@linear(
+    infer=_part_spec("Imag"),
+    vjp=lambda ct: CATALOGUE["complex"](zeros_like(ct), ct),
+    batch=batch_elementwise,
+    samples=_complex_samples,
+    op_type="Imag",
+    args="input",
+    tf=("math.imag",),
+    views=True,
+)
+def imag(xp: Any, x: Any) -> Any:
+    """The imaginary part of a complex array, as its real dtype."""
+    return x.imag
+
+
+def _conj_spec(x: Spec) -> Spec:
+    check_dtypes("Conj", (x,), COMPLEX)
+    return x
+
+
+@linear(
+    infer=_conj_spec,
+    vjp=lambda ct: CATALOGUE["conj"](ct),
+    batch=batch_elementwise,
+    samples=_complex_samples,
+    op_type="Conj",
+    tf=("math.conj",),
+)
+def conj(xp: Any, x: Any) -> Any:
+    """The complex conjugate, elementwise."""
+    return xp.conj(x)
+
+
+def _complex_spec(a: Spec, b: Spec) -> Spec:
+    if a.dtype is not b.dtype or a.dtype not in COMPLEX_OF:
+        raise InvalidArgumentError(
+            f"The `real` and `imag` components have incorrect types: {a.dtype.name} {b.dtype.name}. They must be "
+            "consistent, and one of [tf.float32, tf.float64]"
+        )
+    return Spec.of(broadcast(a.shape, b.shape), COMPLEX_OF[a.dtype])
+
+
+@op(
+    infer=_complex_spec,
+    vjp=[lambda ct, a_spec: sum_to(real(ct), a_spec.shape), lambda ct, b_spec: sum_to(imag(ct), b_spec.shape)],
+    jvp=[
+        lambda t, b_spec, y_spec: CATALOGUE["complex"](t, _zeros(t, y_spec)),
+        lambda t, a_spec, y_spec: CATALOGUE["complex"](_zeros(t, y_spec), t),
+    ],
+    batch=batch_elementwise,
+    samples=[sample((2, 3), (2, 3)), sample((2, 1, 3), (4, 1), seed=1), sample((), (), seed=2)],
+    op_type="Complex",
+    args="real imag",
+    tf=("complex", "dtypes.complex"),
+    name="complex",
+)
+def complex_(xp: Any, a: Any, b: Any) -> Any:
+    """a + ib from two real arrays (float32 or float64), elementwise; shapes broadcast."""
+    out = xp.empty(xp.broadcast(a, b).shape, COMPLEX_OF[a.dtype])
+    out.real, out.imag = a, b
+    return out
+
+
+def _zeros(t: Any, y_spec: Spec) -> Any:
+    from teletape_engine.ops.shapes.shape import broadcast_to
+
+    return broadcast_to(zeros_like(t), shape=y_spec.shape)
+
+
+# -------------------------------------------------------------------------------------------------- size and angle
+def _abs_spec(x: Spec) -> Spec:
+    check_dtypes("Abs", (x,), FLOATING | SIGNED | COMPLEX)
+    return x.with_dtype(REAL_OF.get(x.dtype, x.dtype))
+
+
+def _over(ct: Any, size: Any) -> Any:
+    """ct / size, and 0 where size is 0."""
+    return where(size > 0, ct / where(size > 0, size, 1.0), 0.0)
+
+
+def _abs_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
+    if x_spec.dtype in COMPLEX:
+        return cast(_over(ct, abs_(x)), dtype=x_spec.dtype) * x
+    return ct * sign(x)
+
+
+def _abs_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
+    if x_spec.dtype in COMPLEX:
+        return _over(real(conj(x) * t), abs_(x))
+    return t * sign(x)
+
+
+@op(
+    infer=_abs_spec,
+    vjp=_abs_vjp,
+    jvp=_abs_jvp,
+    batch=batch_elementwise,
+    samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
+    op_type="Abs",
+    tf=("abs", "math.abs"),
+    name="abs",
+)
+def abs_(xp: Any, x: Any) -> Any:
+    """|x|, elementwise; of a complex array as its real dtype. The gradient at 0 is 0."""
+    return xp.abs(x)
+
+
+def _sign_spec(x: Spec) -> Spec:
+    check_dtypes("Sign", (x,), FLOATING | SIGNED | COMPLEX)
+    return x
+
+
+def _turned(t: Any, x: Any, x_spec: Spec) -> Any:
+    """The Jacobian of the sign, which is symmetric: 0 of a real x; of a complex one what turns it, over its size."""
+    if x_spec.dtype not in COMPLEX:
+        return zeros_like(t)
+    y = sign(x)
+    along = cast(real(conj(y) * t), dtype=x_spec.dtype) * y
+    return (t - along) * cast(_over(ones_like(real(x)), abs_(x)), dtype=x_spec.dtype)
+
+
+_turned.vanishes = lambda spec: spec.dtype not in COMPLEX  # type: ignore[attr-defined]  # read by op.vanishes
+
+
+@op(
+    infer=_sign_spec,
+    vjp=lambda ct, x, x_spec: _turned(ct, x, x_spec),
+    jvp=_turned,
+    batch=batch_elementwise,
+    samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
+    op_type="Sign",
+    tf=("sign", "math.sign"),
+)
+def sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
+
+    The gradient of a real x is zero, not None. TensorFlow's is zero of a complex x too, where the derivative is not.
+    """
+    if x.dtype not in COMPLEX:
+        return xp.sign(x)
+    size = xp.abs(x)
+    return xp.where(size == 0, x, x / xp.where(size == 0, size.dtype.type(1), size))
+
+
+@op(
+    infer=_part_spec("Angle"),
+    vjp=lambda ct, x, x_spec: cast(_over(ct, _norm(x)), dtype=x_spec.dtype) * x * 1j,
+    jvp=lambda t, x: _over(imag(conj(x) * t), _norm(x)),
+    batch=batch_elementwise,
+    samples=_complex_samples,
+    op_type="Angle",
+    args="input",
+    tf=("math.angle",),
+)
+def angle(xp: Any, x: Any) -> Any:
+    """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""
+    return xp.angle(x)
+
+
+def _norm(x: Any) -> Any:
+    return real(x) * real(x) + imag(x) * imag(x)

@@ -1,0 +1,213 @@
+"""Comparisons, truth values, and choosing by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.define import check_dtype, check_dtypes, op, sample
+from teletape_engine.catalogue.families import comparison, elementwise
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, Spec, broadcast, shape_text
+
+REAL = FLOATING | INTEGER
+_BOOL = frozenset((BOOL,))
+_T, _F = np.array([[True, False, True], [False, False, True]]), np.array([[True], [False]])
+_PAIRS = (Sample((_T, ~_T), {}), Sample((_T, _F), {}), Sample((_T[0, 0], _F[1, 0]), {}))
+_BITS = (
+    Sample((np.array([[5, 3], [-1, 0]]), np.array([6, 1])), {}),
+    Sample((np.int32(12), np.int32(10)), {}),
+)
+_ORDER = (
+    sample(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])),
+    sample((2, 1, 3), (4, 1)),
+    sample(np.array([1.0, 2.0]), 1.0),
+    sample((), ()),
+)
+
+
+@comparison(op_type="Equal", tf=("equal", "math.equal"), dtypes=NUMERIC | _BOOL, samples=_ORDER)
+def equal(xp: Any, a: Any, b: Any) -> Any:
+    """a == b, elementwise, as bool; nan equals nothing."""
+    return xp.equal(a, b)
+
+
+@comparison(op_type="NotEqual", tf=("not_equal", "math.not_equal"), dtypes=NUMERIC | _BOOL, samples=_ORDER)
+def not_equal(xp: Any, a: Any, b: Any) -> Any:
+    """a != b, elementwise, as bool."""
+    return xp.not_equal(a, b)
+
+
+@comparison(op_type="Less", tf=("less", "math.less"), dtypes=REAL, samples=_ORDER)
+def less(xp: Any, a: Any, b: Any) -> Any:
+    """a < b, elementwise, as bool."""
+    return xp.less(a, b)
+
+
+@comparison(op_type="LessEqual", tf=("less_equal", "math.less_equal"), dtypes=REAL, samples=_ORDER)
+def less_equal(xp: Any, a: Any, b: Any) -> Any:
+    """a <= b, elementwise, as bool."""
+    return xp.less_equal(a, b)
+
+
+@comparison(op_type="Greater", tf=("greater", "math.greater"), dtypes=REAL, samples=_ORDER)
+def greater(xp: Any, a: Any, b: Any) -> Any:
+    """a > b, elementwise, as bool."""
+    return xp.greater(a, b)
+
+
+@comparison(op_type="GreaterEqual", tf=("greater_equal", "math.greater_equal"), dtypes=REAL, samples=_ORDER)
+def greater_equal(xp: Any, a: Any, b: Any) -> Any:
+    """a >= b, elementwise, as bool."""
+    return xp.greater_equal(a, b)
+
+
+@comparison(op_type="LogicalAnd", tf=("logical_and", "math.logical_and"), dtypes=_BOOL, samples=_PAIRS)
+def logical_and(xp: Any, a: Any, b: Any) -> Any:
+    """Whether both are true, elementwise."""
+    return xp.logical_and(a, b)
+
+
+@comparison(op_type="LogicalOr", tf=("logical_or", "math.logical_or"), dtypes=_BOOL, samples=_PAIRS)
+def logical_or(xp: Any, a: Any, b: Any) -> Any:
+    """Whether one or both are true, elementwise."""
+    return xp.logical_or(a, b)
+
+
+@comparison(
+    op_type="LogicalNot",
+    tf=("logical_not", "math.logical_not"),
+    dtypes=_BOOL,
+    samples=[Sample((_T,), {}), Sample((_T[0, 0],), {})],
+)
+def logical_not(xp: Any, x: Any) -> Any:
+    """The opposite truth value, elementwise."""
+    return xp.logical_not(x)
+
+
+@elementwise(
+    NON_DIFFERENTIABLE,
+    op_type="BitwiseAnd",
+    tf=("bitwise.bitwise_and",),
+    dtypes=INTEGER,
+    samples=_BITS,
+)
+def bitwise_and(xp: Any, a: Any, b: Any) -> Any:
+    """The bits set in both, elementwise, of integers."""
+    return xp.bitwise_and(a, b)
+
+
+@elementwise(NON_DIFFERENTIABLE, op_type="BitwiseOr", tf=("bitwise.bitwise_or",), dtypes=INTEGER, samples=_BITS)
+def bitwise_or(xp: Any, a: Any, b: Any) -> Any:
+    """The bits set in one or both, elementwise, of integers."""
+    return xp.bitwise_or(a, b)
+
+
+@elementwise(NON_DIFFERENTIABLE, op_type="BitwiseXor", tf=("bitwise.bitwise_xor",), dtypes=INTEGER, samples=_BITS)
+def bitwise_xor(xp: Any, a: Any, b: Any) -> Any:
+    """The bits set in one but not both, elementwise, of integers."""
+    return xp.bitwise_xor(a, b)
+
+
+@elementwise(
+    NON_DIFFERENTIABLE,
+    op_type="Invert",
+    tf=("bitwise.invert",),
+    dtypes=INTEGER,
+    samples=[Sample((_BITS[0].inputs[0],), {})],
+)
+def invert(xp: Any, x: Any) -> Any:
+    """Every bit flipped, elementwise, of integers."""
+    return xp.invert(x)
+
+
+def _class_spec(op_type: str) -> Any:
+    def infer(x: Spec) -> Spec:
+        check_dtypes(op_type, (x,), FLOATING)
+        return x.with_dtype(BOOL)
+
+    return infer
+
+
+_EXTREMES = (sample(np.array([1.0, np.inf, -np.inf, np.nan])), sample(()))
+
+
+@elementwise(NOT_REGISTERED, op_type="IsNan", tf=("math.is_nan",), infer=_class_spec("IsNan"), samples=_EXTREMES)
+def isnan(xp: Any, x: Any) -> Any:
+    """Whether x is not a number, elementwise, as bool."""
+    return xp.isnan(x)
+
+
+@elementwise(NOT_REGISTERED, op_type="IsInf", tf=("math.is_inf",), infer=_class_spec("IsInf"), samples=_EXTREMES)
+def isinf(xp: Any, x: Any) -> Any:
+    """Whether x is inf or -inf, elementwise, as bool."""
+    return xp.isinf(x)
+
+
+@elementwise(
+    NOT_REGISTERED, op_type="IsFinite", tf=("math.is_finite",), infer=_class_spec("IsFinite"), samples=_EXTREMES
+)
+def isfinite(xp: Any, x: Any) -> Any:
+    """Whether x is neither nan nor infinite, elementwise, as bool."""
+    return xp.isfinite(x)
+
+
+# ------------------------------------------------------------------------------------------------------------ choice
+def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
+    check_dtype("SelectV2", 0, condition, BOOL)
+    check_dtype("SelectV2", 2, b, a.dtype)
+    try:
+        return a.with_shape(broadcast(condition.shape, broadcast(a.shape, b.shape)))
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            f"condition {shape_text(condition.shape)}, then {shape_text(a.shape)}, and else {shape_text(b.shape)} must "
+            "be broadcastable"
+        ) from None
+
+
+@elementwise(
+    NON_DIFFERENTIABLE,
+    lambda ct, condition: CATALOGUE["where"](condition, ct, 0.0),
+    lambda ct, condition: CATALOGUE["where"](condition, 0.0, ct),
+    op_type="SelectV2",
+    tf=("where",),
+    infer=_where_spec,
+    samples=[
+        sample(_T, (2, 3), (2, 3)),
+        sample(_F, (3,), ()),
+        sample(_T, (2, 3), 0.5, seed=1),
+        sample(_T[0, 0], (2, 1), (3,), seed=2),
+    ],
+    like=(0, 1, 1),
+)
+def where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
+    """a where the condition is true, b elsewhere, elementwise; all three broadcast.
+
+    The gradient of the one not chosen is zero there; but an infinity on its way back from there stays: 0 * inf is nan.
+    """
+    return xp.where(xp.asarray(condition), a, b)  # CuPy takes no Python bool
+
+
+def _nonzero_spec(x: Spec) -> Spec:
+    return Spec.of((x.size, x.ndim), DTYPES["int64"])
+
+
+@op(
+    infer=_nonzero_spec,
+    vjp=NOT_REGISTERED,
+    batch=None,
+    samples=[Sample((_T,), {}), sample(np.array([0.0, 1.5, 0.0, -2.0])), Sample((np.array(True),), {})],
+    op_type="Where",
+    dynamic=True,
+    workspace=lambda x: x.size + 8 * x.size * x.ndim,
+)
+def nonzero(xp: Any, x: Any) -> Any:
+    """Where x is not zero (or true): int64 [n, rank], one row of indices for each, in row-major order.
+
+    TensorFlow's `where` of one argument. How many rows there are, only the values tell.
+    """
+    if x.ndim == 0:
+        return xp.zeros((int(x != 0), 0), np.int64)
+    return xp.argwhere(x).astype(np.int64, copy=False)

@@ -1,0 +1,344 @@
+"""Stacked matrices [..., rows, columns]: diagonals, bands, Cholesky's factorisation and triangular systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.arrays import linalg
+from teletape_engine.catalogue.attributes import Number
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import align, batch_all, composite, linear, sum_to
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.complex import conj
+from teletape_engine.ops.linalg.products import matmul
+from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.shapes.shape import transpose
+from teletape_engine.spec import COMPLEX, DTYPES, Shape, Spec, broadcast, shape_text
+
+SOLVABLE = frozenset(DTYPES[name] for name in ("float32", "float64", "complex64", "complex128"))
+_LOWER = {"num_lower": -1, "num_upper": 0}
+_UPPER = {"num_lower": 0, "num_upper": -1}
+
+
+def adjoint_of(x: Any) -> Any:
+    """The last two axes swapped, conjugated."""
+    n = len(x.shape)
+    turned = transpose(x, perm=(*range(n - 2), n - 1, n - 2))
+    return conj(turned) if x.dtype in COMPLEX else turned
+
+
+def stacked(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    """Leading axes are stacks already."""
+    return record(*args, **attrs)
+
+
+# --------------------------------------------------------------------------------------------------------- diagonals
+def _diagonal_length(shape: Shape, k: int) -> int:
+    rows, columns = shape[-2:]
+    if k and not -rows < k < columns:
+        raise InvalidArgumentError(f"lower_diag_index is out of bound: {k}. It must be between {-rows} and {columns}")
+    return max(min(rows + min(k, 0), columns - max(k, 0)), 0)
+
+
+def _check_matrix(x: Spec, what: str = "input") -> None:
+    if x.ndim < 2:
+        raise InvalidArgumentError(f"{what} must be at least 2-dim, received shape: {shape_text(x.shape)}")
+
+
+def _part_spec(x: Spec, *, k: int) -> Spec:
+    _check_matrix(x)
+    return x.with_shape((*x.shape[:-2], _diagonal_length(x.shape, k)))
+
+
+def _diag_shape(x: Spec, k: int, num_rows: int, num_cols: int) -> tuple[int, int]:
+    if x.ndim < 1:
+        raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(x.shape)}")
+    least = (x.shape[-1] + max(-k, 0), x.shape[-1] + max(k, 0))
+    if num_rows == -1 and num_cols == -1:
+        num_rows = num_cols = max(least)
+    rows, columns = (at_least if n == -1 else n for n, at_least in zip((num_rows, num_cols), least, strict=True))
+    if rows < least[0] or columns < least[1]:
+        raise InvalidArgumentError(f"The number of rows and columns is too small: {rows}, {columns}, at least {least}")
+    if (rows, columns) != least and rows != least[0] and columns != least[1]:
+        raise InvalidArgumentError(
+            f"The number of rows or columns is not consistent with the diagonal: {rows}, {columns}"
+        )
+    return rows, columns
+
+
+def _diag_spec(x: Spec, *, k: int, num_rows: int, num_cols: int, padding_value: Number) -> Spec:
+    return x.with_shape((*x.shape[:-1], *_diag_shape(x, k, num_rows, num_cols)))
+
+
+def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
+    """Writes a diagonal into matrices of one's own."""
+    at = xp.arange(diagonal.shape[-1])
+    matrices[..., at + max(-k, 0), at + max(k, 0)] = diagonal
+
+
+@linear(
+    infer=_part_spec,
+    vjp=lambda ct, x_spec, k: CATALOGUE["diag"](ct, k=k, num_rows=x_spec.shape[-2], num_cols=x_spec.shape[-1]),
+    batch=stacked,
+    samples=[
+        sample((3, 3)),
+        sample((2, 3, 4), k=1),
+        sample((4, 3), k=-2),
+        sample((2, 0, 0)),
+        sample((2, 4), k=2),
+    ],
+    op_type="MatrixDiagPartV3",
+    tf=("linalg.diag_part",),
+    views=True,
+)
+def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
+    """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
+    return xp.diagonal(x, offset=k, axis1=-2, axis2=-1)
+
+
+@op(
+    infer=_diag_spec,
+    vjp=lambda ct, k: diag_part(ct, k=k),
+    jvp=lambda t, k, num_rows, num_cols: CATALOGUE["diag"](t, k=k, num_rows=num_rows, num_cols=num_cols),
+    batch=stacked,
+    samples=[
+        sample((3,)),
+        sample((2, 2), k=1),
+        sample((2,), k=-1, num_rows=3, num_cols=4),
+        sample((2,), num_rows=3, padding_value=7),
+        sample((0,)),
+    ],
+    op_type="MatrixDiagV3",
+    tf=("linalg.diag",),
+)
+def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
+    """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: as few as do."""
+    shape = _diag_shape(Spec.of(tuple(x.shape), x.dtype), k, num_rows, num_cols)
+    out = xp.full((*x.shape[:-1], *shape), padding_value, x.dtype)
+    _place(xp, out, x, k)
+    return out
+
+
+def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
+    _check_matrix(x)
+    if diagonal.dtype is not x.dtype:
+        check_dtypes("MatrixSetDiagV3", (x, diagonal), frozenset((x.dtype,)))
+    expected = (*x.shape[:-2], _diagonal_length(x.shape, k))
+    if diagonal.shape != expected:
+        raise InvalidArgumentError(
+            "Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] is not equal to "
+            f"the longests diagonal in range [lower_diag_index:upper_diag_index].\nInput shape: {shape_text(x.shape)}\n"
+            f"Diagonal shape: {shape_text(diagonal.shape)}\nExpected diagonal shape: {shape_text(expected)}"
+        )
+    return x
+
+
+@op(
+    infer=_set_diag_spec,
+    vjp=[
+        lambda ct, k: CATALOGUE["set_diag"](ct, zeros_like(diag_part(ct, k=k)), k=k),
+        lambda ct, k: diag_part(ct, k=k),
+    ],
+    jvp=[
+        lambda t, k: CATALOGUE["set_diag"](t, zeros_like(diag_part(t, k=k)), k=k),
+        lambda t, k, y_spec: diag(t, k=k, num_rows=y_spec.shape[-2], num_cols=y_spec.shape[-1]),
+    ],
+    batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
+    samples=[sample((3, 3), (3,)), sample((2, 3, 4), (2, 3), k=1), sample((4, 3), (3,), k=-1, seed=1)],
+    op_type="MatrixSetDiagV3",
+    tf=("linalg.set_diag",),
+    like=(0, 0),
+)
+def set_diag(xp: Any, x: Any, diagonal: Any, *, k: int = 0) -> Any:
+    """x with `diagonal` [..., n] in place of its k-th diagonal."""
+    out = x.copy()
+    _place(xp, out, diagonal, k)
+    return out
+
+
+def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
+    _check_matrix(x)
+    for name, found, what, most in (
+        ("num_lower", num_lower, "rows", x.shape[-2]),
+        ("num_upper", num_upper, "columns", x.shape[-1]),
+    ):
+        if found > most:
+            raise InvalidArgumentError(
+                f"{name} must be negative or less or equal to number of {what} ({most}) got: {found}"
+            )
+    return x
+
+
+@linear(
+    infer=_band_spec,
+    vjp=lambda ct, num_lower, num_upper: CATALOGUE["band_part"](ct, num_lower=num_lower, num_upper=num_upper),
+    batch=stacked,
+    samples=[
+        sample((3, 3), num_lower=-1, num_upper=0),
+        sample((2, 3, 4), num_lower=1, num_upper=1),
+        sample((3, 2), num_lower=0, num_upper=-1),
+    ],
+    op_type="MatrixBandPart",
+    tf=("linalg.band_part",),
+    workspace=lambda x, **_: 3 * x.shape[-2] * x.shape[-1],
+)
+def band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
+    """x with zeros outside of a band of that many diagonals below and above the main one; negative: all of them."""
+    shape = x.shape[-2:]
+    inside = xp.ones(shape, bool) if num_upper < 0 else xp.tri(*shape, num_upper, bool)
+    if num_lower >= 0:
+        inside &= ~xp.tri(*shape, -num_lower - 1, bool)
+    return xp.where(inside, x, x.dtype.type(0))
+
+
+# ---------------------------------------------------------------------------------------------------------- cholesky
+def _cholesky_spec(x: Spec) -> Spec:
+    check_dtypes("Cholesky", (x,), SOLVABLE)
+    if x.ndim < 2:
+        raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
+    if x.shape[-1] != x.shape[-2]:
+        raise InvalidArgumentError("Input matrix must be square.")
+    return x
+
+
+def _half_lower(x: Any) -> Any:
+    """Φ(x): the lower triangle, half of the diagonal (Murray 2016, Differentiation of the Cholesky decomposition)."""
+    lower = band_part(x, **_LOWER)
+    return set_diag(lower, diag_part(lower) * 0.5)
+
+
+def _hermitian(x: Any) -> Any:
+    return (x + adjoint_of(x)) * 0.5
+
+
+def _cholesky_vjp(ct: Any, y: Any) -> Any:
+    # L⁻ᴴ Φ(Lᴴ ct) L⁻¹, made Hermitian.
+    inner = _half_lower(matmul(y, ct, adjoint_a=True))
+    left = CATALOGUE["triangular_solve"](y, inner, lower=True, adjoint=True)
+    return _hermitian(adjoint_of(CATALOGUE["triangular_solve"](y, adjoint_of(left), lower=True, adjoint=True)))
+
+
+def _cholesky_jvp(t: Any, y: Any) -> Any:
+    # L Φ(L⁻¹ t L⁻ᴴ)
+    left = CATALOGUE["triangular_solve"](y, _hermitian(t), lower=True)
+    inner = adjoint_of(CATALOGUE["triangular_solve"](y, adjoint_of(left), lower=True))
+    return matmul(y, _half_lower(inner))
+
+
+def _definite(*lead: int) -> Any:
+    """Well-conditioned symmetric matrices."""
+    random = np.random.default_rng(0)
+    a = random.uniform(-0.5, 0.5, (*lead, 3, 3))
+    return a @ np.swapaxes(a, -1, -2) + 2 * np.eye(3)
+
+
+@op(
+    infer=_cholesky_spec,
+    vjp=_cholesky_vjp,
+    jvp=_cholesky_jvp,
+    batch=stacked,
+    samples=lambda: [sample(_definite()), sample(_definite(2)), sample(np.zeros((0, 0)))],
+    op_type="Cholesky",
+    args="input",
+    tf=("linalg.cholesky",),
+    symmetric=(0,),
+    workspace=lambda x: x.nbytes,
+)
+def cholesky(xp: Any, x: Any) -> Any:
+    """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
+
+    The lower triangle of x alone is read; the gradient is Hermitian.
+    """
+    return linalg.cholesky(xp, x)
+
+
+# ------------------------------------------------------------------------------------------------- triangular systems
+def _solve_spec(matrix: Spec, rhs: Spec, *, lower: bool, adjoint: bool) -> Spec:
+    check_dtypes("MatrixTriangularSolve", (matrix, rhs), SOLVABLE)
+    for i, spec in enumerate((matrix, rhs)):
+        if spec.ndim < 2:
+            raise InvalidArgumentError(f"In[{i}] ndims must be >= 2: {spec.ndim}")
+    n, m = matrix.shape[-2:]
+    if n != m:
+        raise InvalidArgumentError(f"In[0] matrices in the last dimensions must be square ({m} =/= {n})")
+    shapes = (shape_text(matrix.shape), shape_text(rhs.shape))
+    if rhs.shape[-2] != n:
+        raise InvalidArgumentError(f"In[0] mismatch In[1] shape: {n} vs. {rhs.shape[-2]}: {' '.join(shapes)}")
+    try:
+        lead = broadcast(matrix.shape[:-2], rhs.shape[:-2])
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            f"In[0] and In[1] must have compatible batch dimensions: {' vs. '.join(shapes)}"
+        ) from None
+    return rhs.with_shape((*lead, *rhs.shape[-2:]))
+
+
+def _outer(x: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+    """-x yᴴ within the triangle, or its adjoint for a matrix that stands adjoint."""
+    product = matmul(y, x, adjoint_b=True) if adjoint else matmul(x, y, adjoint_b=True)
+    return -band_part(product, **(_LOWER if lower else _UPPER))
+
+
+def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, matrix_spec: Spec, lower: bool, adjoint: bool) -> Any:
+    back = CATALOGUE["triangular_solve"](matrix, ct, lower=lower, adjoint=not adjoint)
+    return sum_to(_outer(back, y, lower, adjoint), matrix_spec.shape)
+
+
+def _solve_jvp_matrix(t: Any, matrix: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+    moved = matmul(band_part(t, **(_LOWER if lower else _UPPER)), y, adjoint_a=adjoint)
+    return -CATALOGUE["triangular_solve"](matrix, moved, lower=lower, adjoint=adjoint)
+
+
+def _triangle(*lead: int) -> Any:
+    random = np.random.default_rng(1)
+    return random.uniform(-1, 1, (*lead, 3, 3)) + 3 * np.eye(3)
+
+
+@op(
+    infer=_solve_spec,
+    vjp=[
+        _solve_vjp_matrix,
+        lambda ct, matrix, rhs_spec, lower, adjoint: sum_to(
+            CATALOGUE["triangular_solve"](matrix, ct, lower=lower, adjoint=not adjoint), rhs_spec.shape
+        ),
+    ],
+    jvp=[
+        _solve_jvp_matrix,
+        lambda t, matrix, lower, adjoint: CATALOGUE["triangular_solve"](matrix, t, lower=lower, adjoint=adjoint),
+    ],
+    batch=lambda record, args, batched, attrs: record(*align(args, batched), **attrs),
+    samples=lambda: [
+        sample(_triangle(), (3, 2)),
+        sample(_triangle(), (3, 2), lower=False),
+        sample(_triangle(), (3, 1), adjoint=True),
+        sample(_triangle(2), (3, 2), lower=False, adjoint=True),
+        sample(_triangle(), (2, 3, 1)),
+        sample(_triangle(), (3, 0)),
+    ],
+    op_type="MatrixTriangularSolve",
+    tf=("linalg.triangular_solve",),
+    like=(0, 0),
+    workspace=lambda matrix, rhs, **attrs: 2 * matrix.nbytes + 3 * _solve_spec(matrix, rhs, **attrs).nbytes,
+)
+def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; of the matrix one triangle alone is read.
+
+    matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
+    """
+    lead = broadcast(matrix.shape[:-2], rhs.shape[:-2])
+    matrix = xp.broadcast_to(matrix, (*lead, *matrix.shape[-2:]))
+    rhs = xp.broadcast_to(rhs, (*lead, *rhs.shape[-2:]))
+    return linalg.triangular_solve(xp, matrix, rhs, lower=lower, adjoint=adjoint)
+
+
+@composite(
+    op_type="CholeskySolve",
+    samples=lambda: [sample(_triangle(), (3, 2)), sample(_triangle(2), (3, 1))],
+    tf=("linalg.cholesky_solve",),
+)
+def cholesky_solve(chol: Any, rhs: Any) -> Any:
+    """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""
+    return triangular_solve(chol, triangular_solve(chol, rhs, lower=True), lower=True, adjoint=True)

@@ -1,0 +1,149 @@
+"""Matrices: products over the last two axes; leading axes broadcast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import align, sum_to
+from teletape_engine.catalogue.op import Op
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.complex import conj
+from teletape_engine.ops.shapes.shape import reshape
+from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, half_bytes, shape_text, wide
+
+
+def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
+    op_type = "MatMul" if a.ndim == b.ndim == 2 else "BatchMatMulV2"
+    check_dtypes(op_type, (a, b), NUMERIC)
+    for flag, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
+        if transpose and adjoint:
+            raise InvalidArgumentError(f"Only one of `transpose_{flag}` and `adjoint_{flag}` can be True.")
+    if min(a.ndim, b.ndim) < 2:
+        if a.ndim != b.ndim:
+            raise InvalidArgumentError(
+                f"In[0] and In[1] has different ndims: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
+            )
+        raise InvalidArgumentError(f"In[0] and In[1] ndims must be == 2: {a.ndim}")
+    shapes = f"In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
+    m, k = a.shape[-2:][:: -1 if transpose_a or adjoint_a else 1]
+    l, n = b.shape[-2:][:: -1 if transpose_b or adjoint_b else 1]  # noqa: E741  # the textbook's letter
+    try:
+        lead = broadcast(a.shape[:-2], b.shape[:-2])
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            f"In[0] and In[1] must have compatible batch dimensions: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
+        ) from None
+    if k != l:
+        raise InvalidArgumentError(f"Matrix size-incompatible: {shapes}")
+    return a.with_shape((*lead, m, n))
+
+
+# With C = A B:  dL/dA = ct Bᴴ  and  dL/dB = Aᴴ ct. Where A stands for aᵀ or aᴴ, what is found is dL/dAᵀ, and the
+# conjugate of that for aᴴ. Conjugates are left out for real arrays.
+def _vjp_a(
+    ct: Any, b: Any, a_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
+) -> Any:
+    is_complex = a_spec.dtype in COMPLEX
+    b = conj(b) if is_complex and not adjoint_b else b
+    turned_b = transpose_b or adjoint_b
+    if transpose_a or adjoint_a:
+        found = matmul(b, ct, transpose_a=turned_b, transpose_b=True)
+    else:
+        found = matmul(ct, b, transpose_b=not turned_b)
+    return sum_to(conj(found) if is_complex and adjoint_a else found, a_spec.shape)
+
+
+def _vjp_b(
+    ct: Any, a: Any, b_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
+) -> Any:
+    is_complex = b_spec.dtype in COMPLEX
+    a = conj(a) if is_complex and not adjoint_a else a
+    turned_a = transpose_a or adjoint_a
+    if transpose_b or adjoint_b:
+        found = matmul(ct, a, transpose_a=True, transpose_b=turned_a)
+    else:
+        found = matmul(a, ct, transpose_a=not turned_a)
+    return sum_to(conj(found) if is_complex and adjoint_b else found, b_spec.shape)
+
+
+def _jvp_a(t: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
+    return matmul(t, b, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
+
+
+def _jvp_b(t: Any, a: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
+    return matmul(a, t, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
+
+
+def _workspace(a: Spec, b: Spec, **attrs: Any) -> int:
+    conjugates = a.nbytes + b.nbytes if a.dtype in COMPLEX else 0
+    return conjugates + half_bytes(a) + half_bytes(b) + half_bytes(_matmul_spec(a, b, **attrs))
+
+
+def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Any:
+    """One large product where one matrix meets a stack of rows or of columns, instead of a small one for each."""
+    a, b = args
+    turned_a, turned_b = attrs["transpose_a"], attrs["transpose_b"]
+    if not (attrs["adjoint_a"] or attrs["adjoint_b"]):
+        if not batched[1] and len(b.shape) == 2 and not turned_a:
+            flat = reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
+            found = record(flat, b, transpose_b=turned_b)
+            return reshape(found, shape=(*a.shape[:-1], found.shape[-1]))
+        if not batched[0] and len(a.shape) == 2 and len(b.shape) == 3 and b.shape[1 if turned_b else 2] == 1:
+            found = record(reshape(b, shape=(b.shape[0], math.prod(b.shape[1:]))), a, transpose_b=not turned_a)
+            return reshape(found, shape=(*found.shape, 1))
+    return record(*align(args, batched), **attrs)
+
+
+def _transposed(xp: Any, x: Any) -> Any:
+    return xp.swapaxes(x, -1, -2)
+
+
+@op(
+    infer=_matmul_spec,
+    vjp=[_vjp_a, _vjp_b],
+    jvp=[_jvp_a, _jvp_b],
+    batch=_batch_matmul,
+    samples=[
+        sample((2, 3), (3, 4)),
+        sample((2, 3), (3, 1)),
+        sample((3, 2), (1, 3), transpose_a=True, transpose_b=True),
+        sample((3, 2), (3, 4), transpose_a=True),
+        sample((2, 3), (4, 3), transpose_b=True, seed=1),
+        sample((3, 2), (4, 3), transpose_a=True, transpose_b=True),
+        sample((3, 2), (3, 4), adjoint_a=True),
+        sample((2, 3), (4, 3), adjoint_b=True),
+        sample((3, 2), (4, 3), adjoint_a=True, transpose_b=True),
+        sample((2, 3, 4), (4, 2)),
+        sample((3, 4), (2, 4, 1), seed=2),
+        sample((2, 1, 2, 3), (4, 3, 2)),
+        sample((0, 3), (3, 2)),
+    ],
+    op_type="MatMul",
+    tf=("matmul", "linalg.matmul"),
+    workspace=_workspace,
+)
+def matmul(
+    xp: Any,
+    a: Any,
+    b: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+) -> Any:
+    """The matrix product over the last two axes: [..., m, k] and [..., k, n] give [..., m, n]; leading axes broadcast.
+
+    `transpose_*` swaps the last two axes of an input first; `adjoint_*` conjugates it too. Both need two axes or more.
+    """
+    dtype = a.dtype
+    if dtype in HALF:
+        a, b = a.astype(wide(dtype)), b.astype(wide(dtype))
+    if transpose_a or adjoint_a:
+        a = _transposed(xp, xp.conj(a) if adjoint_a and dtype in COMPLEX else a)
+    if transpose_b or adjoint_b:
+        b = _transposed(xp, xp.conj(b) if adjoint_b and dtype in COMPLEX else b)
+    return xp.matmul(a, b).astype(dtype, copy=False)

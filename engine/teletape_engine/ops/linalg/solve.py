@@ -1,0 +1,179 @@
+"""Square matrices [..., n, n] in general: inverses, linear systems and determinants, by LU factorisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.arrays import linalg
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_all
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.complex import conj
+from teletape_engine.ops.linalg.matrix import SOLVABLE, diag_part, stacked
+from teletape_engine.ops.linalg.products import matmul
+from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.shapes.shape import expand_dims
+from teletape_engine.spec import COMPLEX, FLOATING, Spec, shape_text
+
+
+def _check_square(op_type: str, x: Spec) -> None:
+    check_dtypes(op_type, (x,), SOLVABLE)
+    if x.ndim < 2:
+        raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
+    if x.shape[-1] != x.shape[-2]:
+        raise InvalidArgumentError("Input matrix must be square.")
+
+
+def _inv_spec(x: Spec, *, adjoint: bool) -> Spec:
+    _check_square("MatrixInverse", x)
+    return x
+
+
+def _matrices(*lead: int) -> Any:
+    """Well-conditioned matrices without symmetry."""
+    random = np.random.default_rng(2)
+    return random.uniform(-1, 1, (*lead, 3, 3)) + 2 * np.eye(3)
+
+
+# ----------------------------------------------------------------------------------------------------------- inverse
+def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
+    # d(A⁻¹) = -A⁻¹ dA A⁻¹; where y is A⁻ᴴ, the same of Aᴴ.
+    if adjoint:
+        return -matmul(y, matmul(ct, y, adjoint_a=True))
+    return -matmul(matmul(y, ct, adjoint_a=True), y, adjoint_b=True)
+
+
+@op(
+    infer=_inv_spec,
+    vjp=_inv_vjp,
+    jvp=lambda t, y, adjoint: -matmul(y, matmul(t, y, adjoint_a=adjoint)),
+    batch=stacked,
+    samples=lambda: [sample(_matrices()), sample(_matrices(2), adjoint=True), sample(np.zeros((0, 0)))],
+    op_type="MatrixInverse",
+    args="input adjoint",
+    tf=("linalg.inv",),
+    workspace=lambda x, **_: 2 * x.nbytes,
+)
+def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
+    """The inverses of matrices, or of their adjoints.
+
+    Raises:
+        InvalidArgumentError: One has none.
+    """
+    return linalg.inv(xp, xp.conj(xp.swapaxes(x, -1, -2)) if adjoint else x)
+
+
+# ------------------------------------------------------------------------------------------------------------ systems
+def _solve_spec(matrix: Spec, rhs: Spec, *, adjoint: bool) -> Spec:
+    check_dtypes("MatrixSolve", (matrix, rhs), SOLVABLE)
+    if matrix.ndim != rhs.ndim:
+        raise InvalidArgumentError("All input tensors must have the same rank.")
+    _check_square("MatrixSolve", matrix)
+    if matrix.shape[:-1] != rhs.shape[:-1]:
+        what = "outer dimensions" if matrix.shape[:-2] != rhs.shape[:-2] else "number of rows"
+        raise InvalidArgumentError(
+            f"All input tensors must have the same {what}: {shape_text(matrix.shape)} vs. {shape_text(rhs.shape)}"
+        )
+    return rhs
+
+
+def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
+    back = CATALOGUE["solve"](matrix, ct, adjoint=not adjoint)
+    return -(matmul(y, back, adjoint_b=True) if adjoint else matmul(back, y, adjoint_b=True))
+
+
+@op(
+    infer=_solve_spec,
+    vjp=[_solve_vjp_matrix, lambda ct, matrix, adjoint: CATALOGUE["solve"](matrix, ct, adjoint=not adjoint)],
+    jvp=[
+        lambda t, matrix, y, adjoint: -CATALOGUE["solve"](matrix, matmul(t, y, adjoint_a=adjoint), adjoint=adjoint),
+        lambda t, matrix, adjoint: CATALOGUE["solve"](matrix, t, adjoint=adjoint),
+    ],
+    batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
+    samples=lambda: [
+        sample(_matrices(), (3, 2)),
+        sample(_matrices(), (3, 1), adjoint=True),
+        sample(_matrices(2), (2, 3, 2)),
+        sample(_matrices(), (3, 0)),
+    ],
+    op_type="MatrixSolve",
+    tf=("linalg.solve",),
+    like=(0, 0),
+    workspace=lambda matrix, rhs, **_: 2 * matrix.nbytes + rhs.nbytes,
+)
+def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; matrix [..., n, n], rhs [..., n, k].
+
+    Raises:
+        InvalidArgumentError: A matrix is singular.
+    """
+    return linalg.solve(xp, xp.conj(xp.swapaxes(matrix, -1, -2)) if adjoint else matrix, rhs)
+
+
+# ------------------------------------------------------------------------------------------------------- determinants
+def _det_spec(x: Spec) -> Spec:
+    _check_square("MatrixDeterminant", x)
+    return x.with_shape(x.shape[:-2])
+
+
+def _log_det_spec(x: Spec) -> Spec:
+    check_dtypes("LogMatrixDeterminant", (x,), SOLVABLE & FLOATING)
+    return _det_spec(x)
+
+
+def _scaled(number: Any, matrices: Any) -> Any:
+    """Each matrix times its number [...]."""
+    return expand_dims(expand_dims(number, axis=-1), axis=-1) * matrices
+
+
+def _traced(t: Any, x: Any) -> Any:
+    """tr(x⁻¹ t), the slope of log det along t (Jacobi's formula)."""
+    return reduce_sum(diag_part(solve(x, t)), axis=-1)
+
+
+@op(
+    infer=_det_spec,
+    vjp=lambda ct, x, y: _scaled(ct * (conj(y) if y.dtype in COMPLEX else y), inv(x, adjoint=True)),
+    jvp=lambda t, x, y: y * _traced(t, x),
+    batch=stacked,
+    samples=lambda: [sample(_matrices()), sample(_matrices(2))],
+    op_type="MatrixDeterminant",
+    args="input",
+    tf=("linalg.det",),
+    workspace=lambda x: x.nbytes,
+)
+def det(xp: Any, x: Any) -> Any:
+    """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
+    return xp.linalg.det(x)
+
+
+@op(
+    infer=_log_det_spec,
+    vjp=lambda ct, x: _scaled(ct, inv(x, adjoint=True)),
+    jvp=_traced,
+    batch=stacked,
+    samples=lambda: [sample(_matrices()), sample(-_matrices(2))],
+    op_type="LogMatrixDeterminant",
+    workspace=lambda x: 2 * x.nbytes,
+)
+def log_abs_det(xp: Any, x: Any) -> Any:
+    """The logarithms of the absolute values of the determinants [...] of real matrices; -inf of singular ones."""
+    return xp.linalg.slogdet(x)[1]
+
+
+@op(
+    infer=_log_det_spec,
+    vjp=lambda ct, x: _scaled(zeros_like(ct), inv(x, adjoint=True)),  # as TensorFlow's: connected, in any order
+    jvp=lambda t, y: zeros_like(y),
+    batch=stacked,
+    samples=lambda: [sample(_matrices()), sample(-_matrices(2))],
+    op_type="LogMatrixDeterminant",
+    workspace=lambda x: 2 * x.nbytes,
+)
+def det_sign(xp: Any, x: Any) -> Any:
+    """The signs of the determinants [...] of real matrices: 1, -1, 0; the gradient is zero, not None."""
+    return xp.linalg.slogdet(x)[0]

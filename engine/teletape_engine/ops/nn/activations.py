@@ -1,0 +1,236 @@
+"""Activations, softmax and biases."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from teletape_engine.catalogue.attributes import Axis
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_axes, composite, elementwise
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.math import erf, exp, sigmoid, step, tanh
+from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.shapes.shape import broadcast_to, reshape
+from teletape_engine.spec import FLOATING, INTEGER, NUMERIC, Spec, half_bytes, shape_text, wide, wide_bytes
+
+REAL = FLOATING | INTEGER
+
+# Klambauer et al. 2017, Self-Normalizing Neural Networks, section 2.
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+# ------------------------------------------------------------------------------------------------------- activations
+@elementwise(lambda y: step(y), op_type="Relu", args="features", tf=("nn.relu",), dtypes=REAL)
+def relu(xp: Any, x: Any) -> Any:
+    """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
+    return xp.maximum(x, 0)
+
+
+@elementwise(
+    lambda y: step(y) * step(6 - y),
+    op_type="Relu6",
+    temporaries=1,
+    args="features",
+    tf=("nn.relu6",),
+    dtypes=REAL,
+    domain=(-3.0, 9.0),
+)
+def relu6(xp: Any, x: Any) -> Any:
+    """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
+    return xp.minimum(xp.maximum(x, 0), 6)
+
+
+@elementwise(
+    lambda x, alpha: step(x) + alpha * (1 - step(x)),
+    op_type="LeakyRelu",
+    temporaries=2,
+    args="features alpha",
+    tf=("nn.leaky_relu",),
+    dtypes=FLOATING,
+    samples=[sample((2, 3)), sample((4,), alpha=0.5, seed=1), sample((), seed=2)],
+)
+def leaky_relu(xp: Any, x: Any, *, alpha: float = 0.2) -> Any:
+    """x above zero, alpha·x elsewhere, elementwise. The gradient at 0 is alpha."""
+    return xp.where(x > 0, x, x * x.dtype.type(alpha))
+
+
+@elementwise(lambda y: 1 + y * step(-y), op_type="Elu", temporaries=2, args="features", tf=("nn.elu",), dtypes=FLOATING)
+def elu(xp: Any, x: Any) -> Any:
+    """x above zero, eˣ - 1 elsewhere, elementwise."""
+    return xp.where(x > 0, x, xp.expm1(xp.minimum(x, 0)))
+
+
+@elementwise(
+    lambda y: _SELU_SCALE + (y + _SELU_SCALE * (_SELU_ALPHA - 1)) * step(-y),
+    op_type="Selu",
+    temporaries=3,
+    args="features",
+    tf=("nn.selu",),
+    dtypes=FLOATING,
+)
+def selu(xp: Any, x: Any) -> Any:
+    """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
+    scale, steep = x.dtype.type(_SELU_SCALE), x.dtype.type(_SELU_SCALE * _SELU_ALPHA)
+    return xp.where(x > 0, scale * x, steep * xp.expm1(xp.minimum(x, 0)))
+
+
+@composite(
+    op_type="Gelu",
+    args="features approximate",
+    tf=("nn.gelu",),
+    samples=[sample((2, 3)), sample((2, 3), approximate=True), sample(())],
+)
+def gelu(x: Any, *, approximate: bool = False) -> Any:
+    """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
+    if approximate:
+        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+
+
+@composite(op_type="Silu", args="features", tf=("nn.silu", "nn.swish"), samples=[sample((2, 3)), sample(())])
+def silu(x: Any) -> Any:
+    """x·sigmoid(x), elementwise."""
+    return x * sigmoid(x)
+
+
+# ----------------------------------------------------------------------------------------------------------- softmax
+def check_axis(op_type: str, x: Spec, axis: int) -> int:
+    """The axis that a softmax goes along, counted from the front."""
+    check_dtypes(op_type, (x,), FLOATING)
+    if x.ndim == 0:
+        raise InvalidArgumentError("logits must have >= 1 dimension, got []")
+    if not -x.ndim <= axis < x.ndim:
+        raise InvalidArgumentError(
+            f"`dim` must be in the range [{-x.ndim}, {x.ndim}) where {x.ndim} is the number of dimensions in the "
+            f"input. Received: dim={axis}"
+        )
+    return axis % x.ndim
+
+
+def _softmax_spec(op_type: str) -> Any:
+    def infer(x: Spec, *, axis: int) -> Spec:
+        check_axis(op_type, x, axis)
+        return x
+
+    return infer
+
+
+def _rows_bytes(x: Spec, *, axis: int) -> int:
+    rows = x.size // max(x.shape[axis], 1) * wide(x.dtype).itemsize
+    return 2 * rows + half_bytes(x, 2)
+
+
+_SOFTMAX_SAMPLES = [sample((3, 4)), sample((2, 3, 2), axis=1), sample((4,), axis=0, seed=1), sample((0, 3))]
+
+
+def shifted(xp: Any, x: Any, axis: int) -> Any:
+    """x - max(x) along `axis`, a new array in the dtype that sums are made in."""
+    x = x.astype(wide(x.dtype), copy=False)
+    return x - (xp.max(x, axis=axis, keepdims=True) if x.size else 0)
+
+
+def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
+    return (ct - reduce_sum(ct * y, axis=axis, keepdims=True)) * y
+
+
+@op(
+    infer=_softmax_spec("Softmax"),
+    vjp=_softmax_vjp,
+    jvp=lambda t, y, axis: _softmax_vjp(t, y, axis),  # the Jacobian is symmetric
+    batch=batch_axes,
+    samples=_SOFTMAX_SAMPLES,
+    op_type="Softmax",
+    tf=("nn.softmax",),
+    workspace=_rows_bytes,
+)
+def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
+    """eˣ / Σ eˣ along `axis`, without overflow."""
+    out = shifted(xp, x, axis)
+    xp.exp(out, out=out)
+    out /= xp.sum(out, axis=axis, keepdims=True)
+    return out.astype(x.dtype, copy=False)
+
+
+@op(
+    infer=_softmax_spec("LogSoftmax"),
+    vjp=lambda ct, y, axis: ct - reduce_sum(ct, axis=axis, keepdims=True) * exp(y),
+    jvp=lambda t, y, axis: t - reduce_sum(t * exp(y), axis=axis, keepdims=True),
+    batch=batch_axes,
+    samples=_SOFTMAX_SAMPLES,
+    op_type="LogSoftmax",
+    tf=("nn.log_softmax",),
+    workspace=lambda x, *, axis: wide_bytes(x) + _rows_bytes(x, axis=axis),
+)
+def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
+    """x - log Σ eˣ along `axis`, without overflow."""
+    out = shifted(xp, x, axis)
+    out -= xp.log(xp.sum(xp.exp(out), axis=axis, keepdims=True))
+    return out.astype(x.dtype, copy=False)
+
+
+# -------------------------------------------------------------------------------------------------- biases and norms
+def _bias_add_spec(value: Spec, bias: Spec) -> Spec:
+    check_dtypes("BiasAdd", (value, bias), NUMERIC)
+    if value.ndim < 2:
+        raise InvalidArgumentError(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
+    if bias.ndim != 1:
+        raise InvalidArgumentError(f"Biases must be 1D: {shape_text(bias.shape)}")
+    if bias.shape[0] != value.shape[-1]:
+        raise InvalidArgumentError(
+            "Must provide as many biases as the last dimension of the input tensor: "
+            f"{shape_text(bias.shape)} vs. {shape_text(value.shape)}"
+        )
+    return value
+
+
+def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    value, bias = args
+    if not batched[1]:
+        return record(value, bias)
+    n, c = bias.shape
+    ndim = len(value.shape) - batched[0]
+    return value + reshape(bias, shape=(n, *(1,) * (ndim - 1), c))
+
+
+@op(
+    infer=_bias_add_spec,
+    vjp=[
+        lambda ct: ct,
+        lambda ct, value_spec: reduce_sum(ct, axis=tuple(range(value_spec.ndim - 1))),
+    ],
+    jvp=[lambda t: t, lambda t, value_spec: broadcast_to(t, shape=value_spec.shape)],
+    batch=_batch_bias_add,
+    samples=[sample((2, 3), (3,)), sample((2, 3, 4), (4,), seed=1)],
+    op_type="BiasAdd",
+    tf=("nn.bias_add",),
+)
+def bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    """value [..., c] + bias [c]."""
+    return xp.add(value, bias)
+
+
+def _l2_loss_spec(x: Spec) -> Spec:
+    check_dtypes("L2Loss", (x,), FLOATING)
+    return x.with_shape(())
+
+
+def _batch_l2_loss(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (x,) = args
+    return reduce_sum(x * x, axis=tuple(range(1, len(x.shape)))) / 2
+
+
+@op(
+    infer=_l2_loss_spec,
+    vjp=lambda ct, x: ct * x,
+    jvp=lambda t, x: reduce_sum(t * x),
+    batch=_batch_l2_loss,
+    samples=[sample((2, 3)), sample(())],
+    op_type="L2Loss",
+    args="t",
+    tf=("nn.l2_loss",),
+    workspace=lambda x: wide_bytes(x) + half_bytes(x),
+)
+def l2_loss(xp: Any, x: Any) -> Any:
+    """Σ x² / 2, a scalar."""
+    return (xp.sum(xp.square(x.astype(wide(x.dtype), copy=False))) / 2).astype(x.dtype, copy=False)

@@ -1,0 +1,354 @@
+"""Convolution of images, and its transposes with respect to the images and to the filters.
+
+Each of the three is linear in both its inputs and the derivatives of one are the other two, so that every order of
+derivative stays among them. Filters of fewer input channels than the images make a grouped convolution: channels fall
+into groups, each with its own filters; batched filters are computed as such groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from teletape_engine.catalogue.attributes import DType, Ints, Pairs, Shape
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.op import CATALOGUE, Rule
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
+from teletape_engine.ops.shapes.shape import reshape, transpose
+from teletape_engine.spec import DTYPES, FLOATING, Spec, shape_text, wide
+
+_TAKES = FLOATING | {DTYPES["int32"]}
+_BUFFER = 8 << 20  # bytes of patches at a time
+
+
+# ---------------------------------------------------------------------------------------------------------- geometry
+_GEOMETRY = ("strides", "padding", "paddings", "dilations")
+
+
+def _check(images: Shape, filters: Shape) -> None:
+    if len(images) < 4:
+        raise InvalidArgumentError(f"convolution input must be 4-dimensional: {shape_text(images)}")
+    if len(filters) != 4:
+        raise InvalidArgumentError(f"convolution filter must be 4-dimensional: {shape_text(filters)}")
+    channels, depth, out = images[-1], filters[2], filters[3]
+    if depth == 0 or channels % depth:
+        raise InvalidArgumentError(f"input depth must be evenly divisible by filter depth: {channels} vs {depth}")
+    if out % max(channels // depth, 1):
+        raise InvalidArgumentError(
+            f"output depth must be evenly divisible by number of groups: {out} vs {channels // depth}"
+        )
+
+
+def _result(images: Shape, filters: Shape, at: dict[str, Any]) -> Shape:
+    _check(images, filters)
+    return (*images[:-3], *windows(image_lengths(images), filters[:2], **at).counts, filters[3])
+
+
+def _spec(x: Spec, filters: Spec, **attrs: Any) -> Spec:
+    check_dtypes("Conv2D", (x, filters), _TAKES)
+    return x.with_shape(_result(x.shape, filters.shape, attrs))
+
+
+def _input_spec(ct: Spec, filters: Spec, *, shape: Shape, **attrs: Any) -> Spec:
+    check_dtypes("Conv2DBackpropInput", (ct, filters), _TAKES)
+    _fits("Conv2DBackpropInput", ct.shape, _result(shape, filters.shape, attrs))
+    return ct.with_shape(shape)
+
+
+def _filter_spec(x: Spec, ct: Spec, *, shape: Shape, **attrs: Any) -> Spec:
+    check_dtypes("Conv2DBackpropFilter", (x, ct), _TAKES)
+    _fits("Conv2DBackpropFilter", ct.shape, _result(x.shape, shape, attrs))
+    return x.with_shape(shape)
+
+
+def _fits(op_type: str, found: Shape, expected: Shape) -> None:
+    if found != expected:
+        raise InvalidArgumentError(
+            f"{op_type}: the convolution of these shapes gives {shape_text(expected)}, found {shape_text(found)}"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------- kernels
+def _images(x: Any) -> Any:
+    """x [..., height, width, channels] as [n, height, width, channels], in the dtype that sums are made in."""
+    x = x.astype(wide(x.dtype), copy=False)
+    return x if x.ndim == 4 else x.reshape((math.prod(x.shape[:-3]), *x.shape[-3:]))
+
+
+def _patches(xp: Any, x: Any, at: Windows) -> Any:
+    """The windows of bordered images as a view [n, *counts, *size, channels]."""
+    n, row, column, channel = x.strides
+    (a, b), (c, d) = at.strides, at.dilations
+    shape = (x.shape[0], *at.counts, *at.size, x.shape[3])
+    return xp.lib.stride_tricks.as_strided(x, shape, (n, row * a, column * b, row * c, column * d, channel))
+
+
+def _parts(patches: Any) -> Iterator[tuple[slice, slice]]:
+    """(images, rows of windows): parts of the patches that fit the buffer, and together are all."""
+    n, rows, *rest = patches.shape
+    row = math.prod(rest) * patches.dtype.itemsize
+    if not n * rows * row:
+        return
+    images, lines = max(_BUFFER // (row * rows), 1), max(_BUFFER // row, 1)
+    for i in range(0, n, images):
+        for k in range(0, rows, lines):
+            yield slice(i, i + images), slice(k, k + lines)
+
+
+def _grouped(x: Any, groups: int, axes: int) -> Any:
+    """x [*many, *few, groups * c], with that many axes in `many`, as matrices [groups, many, few * c]."""
+    many, few, c = math.prod(x.shape[:axes]), math.prod(x.shape[axes:-1]), x.shape[-1] // groups
+    if groups == 1:
+        return x.reshape((1, many, few * c))
+    return x.reshape((many, few, groups, c)).transpose((2, 0, 1, 3)).reshape((groups, many, few * c))
+
+
+def _joined(xp: Any, x: Any, shape: Shape) -> Any:
+    """Matrices [groups, many, c] as [many, groups * c], in that shape."""
+    return xp.swapaxes(x, 0, 1).reshape(shape)
+
+
+def _split(filters: Any, groups: int) -> Any:
+    """Filters [height, width, c, groups * out] as matrices [groups, height * width * c, out]."""
+    height, width, c, out = filters.shape
+    return filters.reshape((height * width * c, groups, out // groups)).transpose((1, 0, 2))
+
+
+def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) -> int:
+    sliding, channels, n = windows(image_lengths(images), filters[:2], **at), images[-1], math.prod(images[:-3])
+    row = sliding.counts[1] * math.prod(filters[:2]) * channels
+    bordered, counted = n * math.prod(sliding.lengths()) * channels, n * math.prod(sliding.counts)
+    most = max(_BUFFER // wide(dtype).itemsize, row)
+    size = 2 * bordered + min(counted * row, most) + counted * (channels + 2 * filters[3]) + 3 * math.prod(filters)
+    return size * wide(dtype).itemsize
+
+
+# ---------------------------------------------------------------------------------------------------------- batching
+def _fold(x: Any, axis: int, groups: int) -> Any:
+    """[b, …] with the batch moved into one of the other axes, in front of what belongs to a group there."""
+    b, *shape = x.shape
+    at = axis % len(shape)
+    apart = reshape(x, shape=(b, *shape[:at], groups, shape[at] // groups, *shape[at + 1 :]))
+    order = (*range(1, at + 2), 0, *range(at + 2, len(shape) + 2))
+    return reshape(transpose(apart, perm=order), shape=(*shape[:at], b * shape[at], *shape[at + 1 :]))
+
+
+def _unfold(y: Any, axis: int, groups: int, b: int) -> Any:
+    """The inverse of `_fold`."""
+    shape = list(y.shape)
+    at = axis % len(shape)
+    each = shape[at] // (groups * b)
+    apart = reshape(y, shape=(*shape[:at], groups, b, each, *shape[at + 1 :]))
+    moved = transpose(apart, perm=(at + 1, *(i for i in range(len(shape) + 2) if i != at + 1)))
+    return reshape(moved, shape=(b, *shape[:at], groups * each, *shape[at + 1 :]))
+
+
+def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    x, filters = args
+    if not batched[1]:
+        return record(x, filters, **attrs)  # leading axes number images
+    b = filters.shape[0]
+    if batched[0]:
+        found = record(_fold(x, -1, 1), _fold(filters, -1, 1), **attrs)
+        return _unfold(found, -1, 1, b)
+    groups = x.shape[-1] // filters.shape[3]
+    return _unfold(record(x, _fold(filters, -1, groups), **attrs), -1, groups, b)
+
+
+def _batch_input(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    ct, filters = args
+    *lead, height, width, channels = attrs["shape"]
+    if not batched[1]:
+        return record(ct, filters, **{**attrs, "shape": (ct.shape[0], *attrs["shape"])})
+    b = filters.shape[0]
+    attrs = {**attrs, "shape": (*lead, height, width, b * channels)}
+    if batched[0]:
+        return _unfold(record(_fold(ct, -1, 1), _fold(filters, -1, 1), **attrs), -1, 1, b)
+    return _unfold(record(ct, _fold(filters, 2, 1), **attrs), -1, channels // filters.shape[3], b)
+
+
+def _batch_filter(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    x, ct = args
+    kh, kw, depth, out = attrs["shape"]
+    groups = (x.shape[-1]) // depth
+    if all(batched):
+        b = x.shape[0]
+        found = record(_fold(x, -1, 1), _fold(ct, -1, 1), **{**attrs, "shape": (kh, kw, depth, b * out)})
+        return _unfold(found, -1, 1, b)
+    if batched[0]:
+        b = x.shape[0]
+        found = record(_fold(x, -1, groups), ct, **{**attrs, "shape": (kh, kw, b * depth, out)})
+        return _unfold(found, 2, 1, b)
+    b = ct.shape[0]
+    found = record(x, _fold(ct, -1, groups), **{**attrs, "shape": (kh, kw, depth, b * out)})
+    return _unfold(found, -1, groups, b)
+
+
+# --------------------------------------------------------------------------------------------------------------- ops
+_CASES: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
+    ((2, 4, 5, 2), (2, 3, 2, 3), {}),
+    ((1, 5, 4, 2), (3, 2, 2, 2), {"padding": "SAME", "strides": (2, 1)}),
+    ((1, 5, 5, 1), (2, 2, 1, 2), {"dilations": (2, 1), "strides": (1, 2)}),
+    ((1, 3, 4, 1), (2, 2, 1, 1), {"padding": "EXPLICIT", "paddings": ((1, 2), (0, 1))}),
+    ((1, 3, 3, 4), (2, 2, 2, 4), {"padding": "SAME"}),
+    ((2, 1, 3, 3, 1), (2, 2, 1, 2), {}),
+    ((1, 4, 3, 1), (1, 1, 1, 2), {"strides": (3, 2)}),
+    ((1, 2, 2, 1), (3, 3, 1, 1), {}),
+    ((1, 0, 3, 1), (1, 2, 1, 2), {}),
+)
+
+
+def _whole(at: dict[str, Any]) -> dict[str, Any]:
+    return {"strides": (1, 1), "padding": "VALID", "paddings": None, "dilations": (1, 1)} | at
+
+
+def _rule(run: Any, *needs: str) -> Rule:
+    """A rule that asks for these names, and for the geometry."""
+    run.needs = (*needs, *_GEOMETRY)
+    return run  # type: ignore[no-any-return]  # the function it was
+
+
+@op(
+    infer=_spec,
+    vjp=[
+        _rule(
+            lambda ct, filters, x_spec, **at: CATALOGUE["conv2d_backprop_input"](ct, filters, shape=x_spec.shape, **at),
+            *("ct", "filters", "x_spec"),
+        ),
+        _rule(
+            lambda ct, x, filters_spec, **at: CATALOGUE["conv2d_backprop_filter"](
+                x, ct, shape=filters_spec.shape, **at
+            ),
+            *("ct", "x", "filters_spec"),
+        ),
+    ],
+    jvp=[
+        _rule(lambda t, filters, **at: CATALOGUE["conv2d"](t, filters, **at), "t", "filters"),
+        _rule(lambda t, x, **at: CATALOGUE["conv2d"](x, t, **at), "t", "x"),
+    ],
+    batch=_batch,
+    samples=[sample(images, filters, seed=i, **at) for i, (images, filters, at) in enumerate(_CASES)],
+    op_type="Conv2D",
+    tf=("nn.conv2d",),
+    like=(0, 0),
+    workspace=lambda x, filters, **at: _workspace(x.shape, filters.shape, x.dtype, at),
+)
+def conv2d(
+    xp: Any,
+    x: Any,
+    filters: Any,
+    *,
+    strides: Ints = (1, 1),
+    padding: str = "VALID",
+    paddings: Pairs | None = None,
+    dilations: Ints = (1, 1),
+) -> Any:
+    """Slides filters f over images: y[i, j, o] = Σ x[i·stride + k·dilation, j·stride + l·dilation, c] · f[k, l, c, o].
+
+    x: [..., height, width, channels]; filters: [height, width, channels / groups, out]; the result: [..., rows,
+    columns, out]. `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]].
+    """
+    at = windows(image_lengths(x.shape), filters.shape[:2], strides, padding, paddings, dilations)
+    groups, out = x.shape[-1] // max(filters.shape[2], 1), filters.shape[3]
+    images = at.bordered(xp, _images(x))
+    y = xp.zeros((images.shape[0], *at.counts, out), images.dtype)
+    patches, matrices = _patches(xp, images, at), _split(filters.astype(y.dtype, copy=False), groups)
+    for part in _parts(patches):
+        chosen = patches[part]
+        y[part] = _joined(xp, xp.matmul(_grouped(chosen, groups, 3), matrices), (*chosen.shape[:3], out))
+    return y.reshape((*x.shape[:-3], *at.counts, out)).astype(x.dtype, copy=False)
+
+
+@op(
+    infer=_input_spec,
+    vjp=[
+        _rule(lambda ct, filters, **at: conv2d(ct, filters, **at), "ct", "filters"),
+        _rule(
+            lambda ct, grad, filters_spec, **at: CATALOGUE["conv2d_backprop_filter"](
+                ct, grad, shape=filters_spec.shape, **at
+            ),
+            *("ct", "grad", "filters_spec"),
+        ),
+    ],
+    jvp=[
+        _rule(lambda t, filters, **at: CATALOGUE["conv2d_backprop_input"](t, filters, **at), "t", "filters", "shape"),
+        _rule(lambda t, grad, **at: CATALOGUE["conv2d_backprop_input"](grad, t, **at), "t", "grad", "shape"),
+    ],
+    batch=_batch_input,
+    samples=[
+        sample(_result(images, filters, _whole(at)), filters, shape=images, seed=i, **at)
+        for i, (images, filters, at) in enumerate(_CASES)
+    ],
+    op_type="Conv2DBackpropInput",
+    tf=("nn.conv2d_transpose",),
+    like=(0, 0),
+    workspace=lambda grad, filters, *, shape, **at: _workspace(shape, filters.shape, grad.dtype, at),
+)
+def conv2d_backprop_input(
+    xp: Any,
+    grad: Any,
+    filters: Any,
+    *,
+    shape: Shape,
+    strides: Ints = (1, 1),
+    padding: str = "VALID",
+    paddings: Pairs | None = None,
+    dilations: Ints = (1, 1),
+) -> Any:
+    """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
+    at = windows(image_lengths(shape), filters.shape[:2], strides, padding, paddings, dilations)
+    groups, channels = shape[-1] // max(filters.shape[2], 1), shape[-1]
+    given = _images(grad)
+    out = xp.zeros((given.shape[0], *at.lengths(), channels), given.dtype)
+    if given.size and out.size:
+        rows, weights = _grouped(given, groups, 3), filters.astype(given.dtype, copy=False)
+        for i, j, index in at.places():
+            matrices = _split(weights[i : i + 1, j : j + 1], groups)  # [groups, channels, out], each a part
+            out[index] += _joined(xp, xp.matmul(rows, xp.swapaxes(matrices, 1, 2)), (*given.shape[:3], channels))
+    return at.inside(out).reshape(shape).astype(grad.dtype, copy=False)
+
+
+@op(
+    infer=_filter_spec,
+    vjp=[
+        _rule(
+            lambda ct, grad, x_spec, **at: conv2d_backprop_input(grad, ct, shape=x_spec.shape, **at),
+            *("ct", "grad", "x_spec"),
+        ),
+        _rule(lambda ct, x, **at: conv2d(x, ct, **at), "ct", "x"),
+    ],
+    jvp=[
+        _rule(lambda t, grad, **at: CATALOGUE["conv2d_backprop_filter"](t, grad, **at), "t", "grad", "shape"),
+        _rule(lambda t, x, **at: CATALOGUE["conv2d_backprop_filter"](x, t, **at), "t", "x", "shape"),
+    ],
+    batch=_batch_filter,
+    samples=[
+        sample(images, _result(images, filters, _whole(at)), shape=filters, seed=i, **at)
+        for i, (images, filters, at) in enumerate(_CASES)
+    ],
+    op_type="Conv2DBackpropFilter",
+    workspace=lambda x, grad, *, shape, **at: _workspace(x.shape, shape, x.dtype, at),
+)
+def conv2d_backprop_filter(
+    xp: Any,
+    x: Any,
+    grad: Any,
+    *,
+    shape: Shape,
+    strides: Ints = (1, 1),
+    padding: str = "VALID",
+    paddings: Pairs | None = None,
+    dilations: Ints = (1, 1),
+) -> Any:
+    """The transpose of conv2d with respect to its filters, which have `shape`: grad is of the shape of its result."""
+    at = windows(image_lengths(x.shape), shape[:2], strides, padding, paddings, dilations)
+    groups, out = x.shape[-1] // max(shape[2], 1), shape[3]
+    images, given = at.bordered(xp, _images(x)), _images(grad)
+    total = xp.zeros((groups, math.prod(shape[:3]), out // max(groups, 1)), images.dtype)
+    patches = _patches(xp, images, at)
+    for part in _parts(patches):
+        columns = xp.swapaxes(_grouped(patches[part], groups, 3), 1, 2)
+        total += xp.matmul(columns, _grouped(given[part], groups, 3))
+    return _joined(xp, total, shape).astype(x.dtype, copy=False)

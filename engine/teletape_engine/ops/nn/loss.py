@@ -1,0 +1,195 @@
+"""Cross-entropies of logits against labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import Axis
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_all, composite, sum_to
+from teletape_engine.catalogue.op import NON_DIFFERENTIABLE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.elementwise.math import exp, log1p
+from teletape_engine.ops.nn.activations import check_axis, log_softmax, shifted, softmax
+from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.shapes.create import one_hot, zeros_like
+from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims
+from teletape_engine.spec import FLOATING, INDEX, KERNEL_NAMES, Spec, broadcast, shape_text, wide_bytes
+
+
+# ------------------------------------------------------------------------------------------------------------ softmax
+def _dense_spec(labels: Spec, logits: Spec, *, axis: int) -> Spec:
+    check_dtypes("SoftmaxCrossEntropyWithLogits", (labels, logits), FLOATING)
+    at = check_axis("SoftmaxCrossEntropyWithLogits", logits, axis)
+    try:
+        fits = labels.ndim == logits.ndim and broadcast(labels.shape, logits.shape)
+    except InvalidArgumentError:
+        fits = False
+    if not fits:
+        raise InvalidArgumentError(
+            f"logits and labels must be broadcastable: logits_size={shape_text(logits.shape)} "
+            f"labels_size={shape_text(labels.shape)}"
+        )
+    return logits.with_shape((*fits[:at], *fits[at + 1 :]))
+
+
+def _joint(labels_spec: Spec, logits_spec: Spec) -> tuple[int, ...]:
+    return broadcast(labels_spec.shape, logits_spec.shape)
+
+
+def _to_labels(ct: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+    rows = expand_dims(ct, axis=axis) * -log_softmax(_stretched(logits, labels_spec, logits_spec), axis=axis)
+    return sum_to(rows, labels_spec.shape)
+
+
+def _to_logits(ct: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+    found = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
+    return sum_to(expand_dims(ct, axis=axis) * found, logits_spec.shape)
+
+
+def _stretched(logits: Any, labels_spec: Spec, logits_spec: Spec) -> Any:
+    shape = _joint(labels_spec, logits_spec)
+    return logits if logits_spec.shape == shape else broadcast_to(logits, shape=shape)
+
+
+def _from_labels(t: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+    return reduce_sum(t * -log_softmax(_stretched(logits, labels_spec, logits_spec), axis=axis), axis=axis)
+
+
+def _from_logits(t: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+    found = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
+    return reduce_sum(t * found, axis=axis)
+
+
+def _batch_dense(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    labels, logits = batch_all(args, batched)
+    axis = attrs["axis"]
+    return record(labels, logits, axis=axis if axis < 0 else axis + 1)
+
+
+def _label_samples() -> list[Any]:
+    random = np.random.default_rng(0)
+
+    def labels(*shape: int, axis: int = -1) -> Any:
+        raw = random.uniform(0.1, 1.0, shape)
+        return raw / raw.sum(axis=axis, keepdims=True)
+
+    return [
+        sample(labels(2, 3), (2, 3)),
+        sample(labels(2, 3, 2, axis=1), (2, 3, 2), axis=1),
+        sample(labels(3), (3,), axis=0, seed=1),
+        sample(labels(1, 3), (2, 3), seed=2),
+    ]
+
+
+@op(
+    infer=_dense_spec,
+    vjp=[_to_labels, _to_logits],
+    jvp=[_from_labels, _from_logits],
+    batch=_batch_dense,
+    samples=_label_samples,
+    op_type="SoftmaxCrossEntropyWithLogits",
+    tf=("nn.softmax_cross_entropy_with_logits",),
+    workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
+)
+def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
+    """-Σ labels · log softmax(logits) along `axis`, which the result has not; labels are probabilities, and broadcast.
+
+    The gradient of the logits is softmax(logits) - labels, as in TensorFlow: exact for labels that sum to 1.
+    """
+    dtype = logits.dtype
+    logs = shifted(xp, logits, axis)
+    logs = logs - xp.log(xp.sum(xp.exp(logs), axis=axis, keepdims=True))
+    # 0 · -inf is 0 here: a class of no probability costs nothing.
+    terms = xp.where(labels == 0, logs.dtype.type(0), labels * logs)
+    return (-xp.sum(terms, axis=axis)).astype(dtype, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------- labels as indices
+def _sparse_spec(labels: Spec, logits: Spec) -> Spec:
+    op_type = "SparseSoftmaxCrossEntropyWithLogits"
+    check_axis(op_type, logits, -1)
+    if labels.dtype not in INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'Tlabels' of {KERNEL_NAMES[labels.dtype]} is not in the list of allowed values: "
+            "int32, int64"
+        )
+    if labels.ndim != logits.ndim - 1:
+        raise InvalidArgumentError(
+            f"`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: labels.shape={_tuple(labels)} of rank "
+            f"{labels.ndim} and logits.shape={_tuple(logits)} of rank {logits.ndim}"
+        )
+    if labels.shape != logits.shape[:-1]:
+        raise InvalidArgumentError(
+            f"`labels.shape` must equal `logits.shape` except for the last dimension. Received: "
+            f"labels.shape={_tuple(labels)} and logits.shape={_tuple(logits)}"
+        )
+    return logits.with_shape(labels.shape)
+
+
+def _tuple(spec: Spec) -> str:
+    return str(tuple(spec.shape))
+
+
+def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
+    classes = logits_spec.shape[-1]
+    return softmax(logits) - one_hot(labels, depth=classes, dtype=logits_spec.dtype)
+
+
+@op(
+    infer=_sparse_spec,
+    vjp=[
+        NON_DIFFERENTIABLE,
+        lambda ct, labels, logits, logits_spec: expand_dims(ct, axis=-1) * _slope(labels, logits, logits_spec),
+    ],
+    jvp=[
+        NON_DIFFERENTIABLE,
+        lambda t, labels, logits, logits_spec: reduce_sum(t * _slope(labels, logits, logits_spec), axis=-1),
+    ],
+    batch=lambda record, args, batched, attrs: record(*batch_all(args, batched)),
+    samples=[
+        sample(np.array([2, 0]), (2, 3)),
+        sample(np.array([[1], [2]], np.int32), (2, 1, 3), seed=1),
+        sample(np.array(1), (3,), seed=2),
+    ],
+    op_type="SparseSoftmaxCrossEntropyWithLogits",
+    refuses=("labels",),
+    tf=("nn.sparse_softmax_cross_entropy_with_logits",),
+    workspace=lambda labels, logits: wide_bytes(logits, 2),
+)
+def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
+    """-log softmax(logits)[label] over the last axis; labels: integers [...], logits: [..., classes].
+
+    Raises:
+        InvalidArgumentError: A label outside [0, classes).
+    """
+    dtype, classes = logits.dtype, logits.shape[-1]
+    if labels.size and not (int(labels.min()) >= 0 and int(labels.max()) < classes):
+        listed = labels.reshape(-1).tolist()
+        wrong = next(label for label in listed if not 0 <= label < classes)
+        raise InvalidArgumentError(
+            f"Received a label value of {wrong} which is outside the valid range of [0, {classes}).  "
+            f"Label values: {' '.join(map(str, listed))}"
+        )
+    logs = shifted(xp, logits, -1)
+    chosen = xp.take_along_axis(logs, labels[..., None].astype(np.int64, copy=False), axis=-1)[..., 0]
+    return (xp.log(xp.sum(xp.exp(logs), axis=-1)) - chosen).astype(dtype, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------------------ sigmoid
+@composite(
+    op_type="SigmoidCrossEntropyWithLogits",
+    tf=("nn.sigmoid_cross_entropy_with_logits",),
+    samples=[sample((2, 3), (2, 3)), sample((), (), seed=1)],
+)
+def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
+    """-labels·log σ(logits) - (1 - labels)·log(1 - σ(logits)), elementwise, without overflow. One shape for both."""
+    if labels.shape != logits.shape:
+        raise InvalidArgumentError(
+            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
+        )
+    positive = logits >= zeros_like(logits)
+    return where(positive, logits, zeros_like(logits)) - logits * labels + log1p(exp(where(positive, -logits, logits)))

@@ -1,0 +1,257 @@
+"""Pooling of images [n, height, width, channels] over sliding windows: the largest element, or the mean.
+
+Where elements of a window tie, the first one is the largest, as in TensorFlow on a CPU: it alone has the gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import Ints, Pairs, Shape
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_all, linear
+from teletape_engine.catalogue.op import CATALOGUE, Rule
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
+from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.shapes.shape import reshape
+from teletape_engine.spec import FLOATING, INTEGER, DType, Spec, finfo, shape_text, wide, wide_bytes
+
+REAL = FLOATING | INTEGER
+_NEEDS = ("ksize", "strides", "padding", "paddings")
+
+
+# ------------------------------------------------------------------------------------------------------------- specs
+def _windows(shape: Shape, ksize: Ints, strides: Ints, padding: str, paddings: Pairs | None = None) -> Windows:
+    if len(shape) != 4:
+        raise InvalidArgumentError(f"tensor_in_shape must have 2 spatial dimensions, found shape {shape_text(shape)}")
+    return windows(image_lengths(shape), ksize, strides, padding, paddings, (1, 1))
+
+
+def _pooled(shape: Shape, at: dict[str, Any]) -> Shape:
+    return (shape[0], *_windows(shape, **at).counts, shape[3])
+
+
+def _check_pair(op_type: str, x: Spec, grad: Shape, at: dict[str, Any]) -> None:
+    if grad != (expected := _pooled(x.shape, at)):
+        raise InvalidArgumentError(
+            f"{op_type}: pooling {shape_text(x.shape)} gives {shape_text(expected)}, found {shape_text(grad)}"
+        )
+
+
+def _max_spec(x: Spec, **at: Any) -> Spec:
+    check_dtypes("MaxPool", (x,), REAL)
+    return x.with_shape(_pooled(x.shape, at))
+
+
+def _max_grad_spec(grad: Spec, x: Spec, **at: Any) -> Spec:
+    check_dtypes("MaxPoolGrad", (grad, x), REAL)
+    _check_pair("MaxPoolGrad", x, grad.shape, at)
+    return x
+
+
+def _max_pick_spec(t: Spec, x: Spec, **at: Any) -> Spec:
+    check_dtypes("MaxPoolGradGrad", (t, x), REAL)
+    if t.shape != x.shape:
+        raise InvalidArgumentError(f"MaxPoolGradGrad: one shape, found {shape_text(t.shape)}, {shape_text(x.shape)}")
+    return x.with_shape(_pooled(x.shape, at))
+
+
+def _average_spec(x: Spec, **at: Any) -> Spec:
+    check_dtypes("AvgPool", (x,), FLOATING)
+    return x.with_shape(_pooled(x.shape, at))
+
+
+def _average_grad_spec(x: Spec, *, shape: Shape, **at: Any) -> Spec:
+    check_dtypes("AvgPoolGrad", (x,), FLOATING)
+    _check_pair("AvgPoolGrad", x.with_shape(shape), x.shape, at)
+    return x.with_shape(shape)
+
+
+# ----------------------------------------------------------------------------------------------------------- kernels
+def _lowest(dtype: DType) -> Any:
+    """The lowest finite number: what TensorFlow compares the first element with."""
+    return np.iinfo(dtype).min if dtype in INTEGER else finfo(dtype).min
+
+
+def _first_largest(xp: Any, x: Any, at: Windows) -> Any:
+    """For each window the number of its first largest element, counted row by row; -1 where there is none (NaN)."""
+    x = at.bordered(xp, x, _lowest(x.dtype))
+    best = xp.full((x.shape[0], *at.counts, x.shape[3]), _lowest(x.dtype), x.dtype)
+    found = xp.full(best.shape, -1, np.int32)
+    for i, j, index in at.places():
+        seen = x[index]
+        larger = seen > best
+        xp.copyto(found, np.int32(i * at.size[1] + j), where=larger)
+        xp.copyto(best, seen, where=larger)
+    return found
+
+
+def _fraction(xp: Any, at: Windows, dtype: DType) -> Any:
+    """One over the number of elements that each window sees without the border, [rows, columns, 1]."""
+    seen = []
+    for n, size, stride, (before, _), count in zip(at.images, at.size, at.strides, at.paddings, at.counts, strict=True):
+        starts = np.arange(count) * stride - before
+        seen.append(np.minimum(starts + size, n) - np.maximum(starts, 0))
+    return xp.asarray((1 / np.maximum(np.outer(*seen), 1))[:, :, None].astype(dtype))
+
+
+def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    """The batch joins the images."""
+    args = batch_all(args, batched)
+    n, images = args[0].shape[:2]
+    if "shape" in attrs:
+        attrs = {**attrs, "shape": (n * attrs["shape"][0], *attrs["shape"][1:])}
+    y = record(*[reshape(arg, shape=(n * images, *arg.shape[2:])) for arg in args], **attrs)
+    return reshape(y, shape=(n, images, *y.shape[1:]))
+
+
+def _rule(run: Any, *needs: str) -> Rule:
+    run.needs = (*needs, *_NEEDS)
+    return run  # type: ignore[no-any-return]  # the function it was
+
+
+# ----------------------------------------------------------------------------------------------------------- maximum
+_CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
+    ((2, 4, 4, 2), {"ksize": (2, 2), "strides": (2, 2)}),
+    ((1, 5, 4, 2), {"ksize": (3, 2), "strides": (2, 1), "padding": "SAME"}),
+    ((1, 3, 3, 1), {"ksize": (2, 2), "strides": (1, 1), "padding": "EXPLICIT", "paddings": ((1, 1), (0, 1))}),
+    ((1, 2, 2, 1), {"ksize": (3, 3), "strides": (1, 1)}),
+)
+
+
+def _whole(at: dict[str, Any]) -> dict[str, Any]:
+    return {"padding": "VALID", "paddings": None} | at
+
+
+@op(
+    infer=_max_spec,
+    vjp=_rule(lambda ct, x, **at: CATALOGUE["max_pool_backprop"](ct, x, **at), "ct", "x"),
+    jvp=_rule(lambda t, x, **at: CATALOGUE["max_pool_pick"](t, x, **at), "t", "x"),
+    batch=_batch,
+    samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
+    op_type="MaxPool",
+    tf=("nn.max_pool2d", "nn.max_pool"),
+    workspace=lambda x, **at: x.size * x.dtype.itemsize + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
+)
+def max_pool(
+    xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
+) -> Any:
+    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border counts for nothing.
+
+    `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
+    in TensorFlow.
+    """
+    at, lowest = _windows(x.shape, ksize, strides, padding, paddings), _lowest(x.dtype)
+    x = at.bordered(xp, x, lowest)
+    out = xp.full((x.shape[0], *at.counts, x.shape[3]), lowest, x.dtype)
+    for _, _, index in at.places():
+        xp.fmax(out, x[index], out=out)
+    return out
+
+
+@op(
+    infer=_max_grad_spec,
+    vjp=[
+        _rule(lambda ct, x, **at: CATALOGUE["max_pool_pick"](ct, x, **at), "ct", "x"),
+        lambda ct, x: zeros_like(x),
+    ],
+    jvp=[
+        _rule(lambda t, x, **at: CATALOGUE["max_pool_backprop"](t, x, **at), "t", "x"),
+        lambda t, x: zeros_like(x),
+    ],
+    batch=_batch,
+    samples=[sample(_pooled(shape, _whole(at)), shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
+    op_type="MaxPoolGrad",
+    workspace=lambda grad, x, **at: 3 * x.nbytes + 4 * grad.nbytes + 8 * grad.size,
+)
+def max_pool_backprop(
+    xp: Any, grad: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
+) -> Any:
+    """Each window's grad at the place of the first largest element that x has there: the transpose of max_pool_pick."""
+    at = _windows(x.shape, ksize, strides, padding, paddings)
+    first = _first_largest(xp, x, at)
+    out = xp.zeros((x.shape[0], *at.lengths(), x.shape[3]), x.dtype)
+    for i, j, index in at.places():
+        out[index] += xp.where(first == i * ksize[1] + j, grad, x.dtype.type(0))
+    return xp.ascontiguousarray(at.inside(out))
+
+
+@op(
+    infer=_max_pick_spec,
+    vjp=[
+        _rule(lambda ct, x, **at: max_pool_backprop(ct, x, **at), "ct", "x"),
+        lambda ct, x: zeros_like(x),
+    ],
+    jvp=[
+        _rule(lambda t, x, **at: CATALOGUE["max_pool_pick"](t, x, **at), "t", "x"),
+        lambda t, y: zeros_like(y),
+    ],
+    batch=_batch,
+    samples=[sample(shape, shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
+    op_type="MaxPoolGradGrad",
+    workspace=lambda t, x, **at: 2 * x.nbytes + 6 * x.with_shape(_pooled(x.shape, at)).nbytes + 4 * x.size,
+)
+def max_pool_pick(
+    xp: Any, t: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
+) -> Any:
+    """What t has where x has the first largest element of each window: the tangent of max_pool."""
+    at = _windows(x.shape, ksize, strides, padding, paddings)
+    first, t = _first_largest(xp, x, at), at.bordered(xp, t)
+    out = xp.zeros(first.shape, t.dtype)
+    for i, j, index in at.places():
+        xp.copyto(out, t[index], where=first == i * ksize[1] + j)
+    return out
+
+
+# -------------------------------------------------------------------------------------------------------------- mean
+@linear(
+    infer=_average_spec,
+    vjp=_rule(lambda ct, x_spec, **at: CATALOGUE["avg_pool_backprop"](ct, shape=x_spec.shape, **at), "ct", "x_spec"),
+    batch=_batch,
+    samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
+    op_type="AvgPool",
+    tf=("nn.avg_pool2d", "nn.avg_pool"),
+    workspace=lambda x, **at: 2 * x.size * wide(x.dtype).itemsize + 2 * wide_bytes(x.with_shape(_pooled(x.shape, at))),
+)
+def avg_pool(
+    xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
+) -> Any:
+    """The mean of each window of `ksize` [rows, columns], `strides` apart, over what it sees of the image alone."""
+    at, dtype = _windows(x.shape, ksize, strides, padding, paddings), wide(x.dtype)
+    given = at.bordered(xp, x.astype(dtype, copy=False))
+    out = xp.zeros((x.shape[0], *at.counts, x.shape[3]), dtype)
+    for _, _, index in at.places():
+        out += given[index]
+    out *= _fraction(xp, at, dtype)
+    return out.astype(x.dtype, copy=False)
+
+
+@linear(
+    infer=_average_grad_spec,
+    vjp=_rule(lambda ct, **at: avg_pool(ct, **at), "ct"),
+    batch=_batch,
+    samples=[sample(_pooled(shape, _whole(at)), shape=shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
+    op_type="AvgPoolGrad",
+    workspace=lambda x, *, shape, **at: 3 * math.prod(shape) * wide(x.dtype).itemsize + 2 * wide_bytes(x),
+)
+def avg_pool_backprop(
+    xp: Any,
+    x: Any,
+    *,
+    shape: Shape,
+    ksize: Ints,
+    strides: Ints,
+    padding: str = "VALID",
+    paddings: Pairs | None = None,
+) -> Any:
+    """The transpose of avg_pool for images of `shape`: each window's x spread evenly over what the window sees."""
+    at, dtype = _windows(shape, ksize, strides, padding, paddings), wide(x.dtype)
+    share = x.astype(dtype, copy=False) * _fraction(xp, at, dtype)
+    out = xp.zeros((shape[0], *at.lengths(), shape[3]), dtype)
+    for _, _, index in at.places():
+        out[index] += share
+    return xp.ascontiguousarray(at.inside(out)).astype(x.dtype, copy=False)

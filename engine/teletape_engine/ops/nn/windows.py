@@ -1,0 +1,147 @@
+"""Windows that slide over images [n, height, width, channels]: where they lie, and the border that they need.
+
+Convolution and pooling share it. Padding as TensorFlow's: SAME gives ceil(length / stride) windows and puts the odd
+element of the border behind; VALID has no border; EXPLICIT takes it as `paddings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from teletape_engine.catalogue.attributes import Ints, Pairs
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
+from teletape_engine.spec import Shape
+
+
+class Windows(NamedTuple):
+    """The geometry of one sliding window; pairs are (rows, columns).
+
+    Attributes:
+        size: Lengths of the window.
+        strides: Steps from one window to the next.
+        dilations: Steps from one element of a window to the next.
+        paddings: (before, after) of the border.
+        images: Lengths of the images, without the border.
+        counts: How many windows there are.
+    """
+
+    size: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    paddings: tuple[tuple[int, int], tuple[int, int]]
+    images: tuple[int, int]
+    counts: tuple[int, int]
+
+    @property
+    def padded(self) -> bool:
+        """Whether there is a border."""
+        return any(map(any, self.paddings))
+
+    def bordered(self, xp: Any, x: Any, value: Any = 0) -> Any:
+        """x [n, height, width, channels] with the border, of that value; x itself where there is none."""
+        if not self.padded:
+            return x
+        (top, bottom), (left, right) = self.paddings
+        n, (height, width), channels = x.shape[0], self.images, x.shape[3]
+        out = xp.full((n, top + height + bottom, left + width + right, channels), value, x.dtype)
+        out[:, top : top + height, left : left + width] = x
+        return out
+
+    def inside(self, x: Any) -> Any:
+        """A bordered array without its border."""
+        (top, _), (left, _) = self.paddings
+        return x[:, top : top + self.images[0], left : left + self.images[1]]
+
+    def lengths(self) -> tuple[int, int]:
+        """Lengths of the images with the border."""
+        rows, columns = (n + sum(both) for n, both in zip(self.images, self.paddings, strict=True))
+        return rows, columns
+
+    def places(self) -> Iterator[tuple[int, int, tuple[slice, ...]]]:
+        """(row, column, index): x[index] [n, *counts, channels] is what the windows have at that row and column.
+
+        Rows and columns at which every window lies on the border are left out, so that there are no more of them than
+        the images make, however large the window.
+        """
+        rows, columns = map(self._seeing, (0, 1))
+        for i in rows:
+            for j in columns:
+                index = [
+                    slice(at * d, at * d + (n - 1) * s + 1 if n else 0, s)
+                    for at, d, s, n in zip((i, j), self.dilations, self.strides, self.counts, strict=True)
+                ]
+                yield i, j, (slice(None), *index)
+
+    def _seeing(self, axis: int) -> range:
+        """The places along a window's axis at which some window sees the image: 0 <= at·d + k·s - before < length."""
+        before, d = self.paddings[axis][0], self.dilations[axis]
+        furthest = max(self.counts[axis] - 1, 0) * self.strides[axis]
+        first, last = -((furthest - before) // d), (before + self.images[axis] - 1) // d
+        return range(max(first, 0), min(last + 1, self.size[axis]))
+
+
+@lru_cache(maxsize=1024)
+def windows(
+    images: tuple[int, int], size: tuple[int, int], strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
+) -> Windows:
+    """The geometry of windows of `size` on images of those lengths.
+
+    Raises:
+        InvalidArgumentError: No such padding, a length below 1, images much smaller than the window.
+    """
+    for what, pair in (("strides", strides), ("dilations", dilations), ("the window", size)):
+        if len(pair) != 2:
+            raise InvalidArgumentError(f"{what} must be two lengths, for rows and columns, found {list(pair)}")
+        if min(pair) < 1:
+            raise InvalidArgumentError(f"{what} must be larger than 0, found {list(pair)}")
+    if padding not in ("SAME", "VALID", "EXPLICIT"):
+        raise InvalidArgumentError(
+            f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID", '
+            '"EXPLICIT"'
+        )
+    if (padding == "EXPLICIT") != (paddings is not None):
+        raise InvalidArgumentError(f"paddings go with padding EXPLICIT and no other, found {padding} with {paddings}")
+    reach = [(n - 1) * d + 1 for n, d in zip(size, dilations, strict=True)]
+    if padding == "SAME":
+        count = [-(-n // s) for n, s in zip(images, strides, strict=True)]
+        border = [max((k - 1) * s + r - n, 0) for k, s, r, n in zip(count, strides, reach, images, strict=True)]
+        found = tuple((one // 2, one - one // 2) for one in border)
+    else:
+        found = paddings or ((0, 0), (0, 0))
+        if len(found) != 2:
+            raise InvalidArgumentError(f"paddings must be two pairs, for rows and columns, found {list(found)}")
+        if min(map(min, found)) < 0:
+            raise InvalidArgumentError("All elements of explicit_paddings must be nonnegative")
+        count = [_fitting(n, n + sum(both), r, s) for n, both, r, s in zip(images, found, reach, strides, strict=True)]
+    return Windows(_pair(size), _pair(strides), _pair(dilations), (found[0], found[1]), images, _pair(count))
+
+
+def _fitting(length: int, bordered: int, reach: int, stride: int) -> int:
+    """How many windows fit; none where one alone does not, but for more than a stride: TensorFlow refuses that."""
+    count = int((bordered - reach + stride) / stride)
+    if count < 0:
+        raise InvalidArgumentError(
+            f"Computed output size would be negative: {count} [input_size: {length}, effective_filter_size: {reach}, "
+            f"stride: {stride}]"
+        )
+    return count
+
+
+def _pair(lengths: Any) -> tuple[int, int]:
+    rows, columns = lengths
+    return rows, columns
+
+
+def image_lengths(shape: Shape) -> tuple[int, int]:
+    """Height and width of images [..., height, width, channels]."""
+    return shape[-3], shape[-2]
+
+
+def check_format(data_format: str) -> None:
+    """UnimplementedError unless channels come last."""
+    if data_format != "NHWC":
+        raise UnimplementedError(
+            f"data_format {data_format!r} is not offered, only NHWC: transpose the images so that channels come last"
+        )

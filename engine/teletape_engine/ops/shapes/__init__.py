@@ -1,0 +1,1 @@
+"""Ops that create, cast, index and rearrange arrays."""

@@ -1,0 +1,120 @@
+"""Changing the dtype, and identities that say something to the tape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape_engine.catalogue.attributes import DType
+from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.families import batch_all, batch_elementwise
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.spec import COMPLEX, DTYPES
+
+_F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
+
+
+@op(
+    infer=lambda x, *, dtype: x.with_dtype(dtype),
+    vjp=lambda ct, x_spec: CATALOGUE["cast"](ct, dtype=x_spec.dtype),
+    jvp=lambda t, dtype: CATALOGUE["cast"](t, dtype=dtype),
+    batch=batch_elementwise,
+    samples=[
+        sample((2, 3), dtype=DTYPES["float64"]),
+        sample((), dtype=_F32),
+        sample((3,), dtype=_C128),
+        sample((3,), dtype=_I32),
+        sample((3,), dtype=DTYPES["bool"]),
+    ],
+    op_type="Cast",
+    tf=("cast",),
+    views=True,
+)
+def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
+    """x as another dtype.
+
+    To integers: toward zero; to bool: whether it is not 0; complex to real: the real part. The gradient passes between
+    floating and complex dtypes, and is None through integers and bool.
+    """
+    if x.dtype in COMPLEX and dtype not in COMPLEX and dtype.kind != "b":
+        x = x.real
+    return x.astype(dtype, copy=False)
+
+
+@op(
+    infer=lambda x: x,
+    vjp=lambda ct: ct,
+    jvp=lambda t: t,
+    batch=batch_elementwise,
+    samples=[sample((2, 3)), sample(())],
+    op_type="Identity",
+    tf=("identity",),
+    passes=True,
+    views=True,
+)
+def identity(xp: Any, x: Any) -> Any:
+    """x itself, as a value of its own."""
+    return x
+
+
+@op(
+    infer=lambda x: x,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_elementwise,
+    samples=[sample((2, 3)), sample(())],
+    op_type="StopGradient",
+    args="input",
+    tf=("stop_gradient",),
+    views=True,
+)
+def stop_gradient(xp: Any, x: Any) -> Any:
+    """x itself, as a constant: no gradient goes back through it."""
+    return x
+
+
+@op(
+    infer=lambda x: x,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_elementwise,
+    samples=[sample((2, 3)), sample(())],
+    op_type="NoGradient",
+    tf=("raw_ops.no_gradient",),
+    views=True,
+)
+def no_gradient(xp: Any, x: Any) -> Any:
+    """x itself, declared non-differentiable: the gradient through it is None."""
+    return x
+
+
+def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    return record(*batch_all(args, batched))
+
+
+@op(
+    infer=lambda *xs: xs[0],
+    vjp=(
+        lambda ct, xs: CATALOGUE["tie"](ct, *xs[1:]),
+        lambda ct, xs, i: CATALOGUE["tie"](CATALOGUE["zeros_like"](xs[i]), ct, *xs[1:]),
+    ),
+    jvp=(lambda t: t, lambda t, y: CATALOGUE["zeros_like"](y)),
+    batch=_batch_first,
+    samples=[sample((2, 3), (2,), ()), sample((), (3,))],
+    op_type="StatefulPartitionedCall",
+    views=True,
+)
+def tie(xp: Any, *xs: Any) -> Any:
+    """The first array itself, connected to the others: their gradients are zeros and not None, at every order."""
+    return xs[0]
+
+
+@op(
+    infer=lambda *xs: xs[0],
+    vjp=(lambda ct, xs: CATALOGUE["tie"](ct, *xs[1:]), NON_DIFFERENTIABLE),
+    jvp=(lambda t: t, NON_DIFFERENTIABLE),
+    batch=_batch_first,
+    samples=[sample((2, 3), (2,), ()), sample((), (3,))],
+    op_type="StatefulPartitionedCall",
+    views=True,
+)
+def anchor(xp: Any, *xs: Any) -> Any:
+    """The first array itself; what its gradient is, is connected to the others."""
+    return xs[0]

@@ -1,0 +1,255 @@
+"""Arrays from nothing, or from the shape of another."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import Axis, DType, Number, Shape
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_all, batch_elementwise
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, Sample
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.shapes.cast import cast
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, Spec, axis_in, shape_text
+
+_F32, _I32, _I64 = DTYPES["float32"], DTYPES["int32"], DTYPES["int64"]
+
+
+def _fill_spec(value: Spec, *, shape: Shape, dtype: DType | None) -> Spec:
+    if value.shape != ():
+        raise InvalidArgumentError(f"value must be a scalar, found shape {shape_text(value.shape)}")
+    if value.dtype in COMPLEX and dtype is not None and dtype not in COMPLEX:
+        raise InvalidArgumentError(f"a complex value does not fit dtype {dtype.name}: cast it first")
+    return Spec.of(shape, dtype or value.dtype)
+
+
+def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (value,), shape, dtype = args, attrs["shape"], attrs["dtype"]
+    n = value.shape[0]
+    rows = CATALOGUE["reshape"](value, shape=(n, *(1,) * len(shape)))
+    rows = CATALOGUE["broadcast_to"](rows, shape=(n, *shape))
+    return rows if dtype is None else cast(rows, dtype=dtype)
+
+
+@op(
+    infer=_fill_spec,
+    vjp=lambda ct, value_spec: cast(CATALOGUE["reduce_sum"](ct), dtype=value_spec.dtype),
+    jvp=lambda t, shape, dtype: CATALOGUE["fill"](t, shape=shape, dtype=dtype),
+    batch=_batch_fill,
+    samples=[sample((), shape=(2, 3)), sample((), shape=(), dtype=DTYPES["float64"]), sample((), shape=(0, 2), seed=1)],
+    op_type="Fill",
+)
+def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> Any:
+    """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
+    return xp.broadcast_to(value, shape).astype(dtype or value.dtype, order="C")
+
+
+@op(
+    infer=lambda x: x,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_elementwise,
+    samples=[sample((2, 3)), sample(())],
+    op_type="ZerosLike",
+    tf=("zeros_like",),
+)
+def zeros_like(xp: Any, x: Any) -> Any:
+    """Zeros of x's shape and dtype."""
+    return xp.zeros_like(x)
+
+
+@op(
+    infer=lambda x: x,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_elementwise,
+    samples=[sample((2, 3)), sample(())],
+    op_type="OnesLike",
+    tf=("ones_like",),
+)
+def ones_like(xp: Any, x: Any) -> Any:
+    """Ones of x's shape and dtype."""
+    return xp.ones_like(x)
+
+
+def _range_dtype(start: Number, limit: Number, delta: Number, dtype: DType | None) -> DType:
+    whole = all(isinstance(one, int) for one in (start, limit, delta))
+    return dtype or (_I32 if whole else _F32)
+
+
+def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | None) -> Spec:
+    found = _range_dtype(start, limit, delta, dtype)
+    if found not in FLOATING | INTEGER or any(isinstance(one, complex) for one in (start, limit, delta)):
+        raise InvalidArgumentError(f"range takes real numbers and gives a real dtype, found {found.name}")
+    assert not isinstance(start, complex)
+    assert not isinstance(limit, complex)
+    assert not isinstance(delta, complex)
+    if delta == 0:
+        raise InvalidArgumentError(f"Requires delta != 0: {delta}")
+    if not all(math.isfinite(one) for one in (start, limit, delta)):
+        raise InvalidArgumentError(f"Requires finite numbers: {start}, {limit}, {delta}")
+    if (limit - start) * delta < 0:
+        sign, order = (">", "<=") if delta > 0 else ("<", ">=")
+        raise InvalidArgumentError(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
+    if all(isinstance(one, int) for one in (start, limit, delta)):
+        return Spec.of((int(-((start - limit) // delta)),), found)
+    return Spec.of((math.ceil((limit - start) / delta),), found)
+
+
+@op(
+    infer=_range_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=None,
+    samples=[
+        Sample((), {"limit": 3}),
+        Sample((), {"start": 1, "limit": 7, "delta": 2, "dtype": _I64}),
+        Sample((), {"start": 3, "limit": 0, "delta": -1}),
+        Sample((), {"start": 1, "limit": 2, "delta": 0.25}),
+        Sample((), {"limit": 0}),
+    ],
+    op_type="Range",
+    workspace=lambda **attrs: 2 * 8 * _range_spec(**attrs).size,
+    name="range",
+)
+def range_(xp: Any, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None) -> Any:
+    """start, start + delta, … below (above, if delta < 0) limit: int32 if all three are integers, else float32.
+
+    The numbers are attributes, since the shape of the result hangs on them.
+    """
+    spec = _range_spec(start=start, limit=limit, delta=delta, dtype=dtype)
+    if spec.dtype in INTEGER:
+        return xp.arange(spec.shape[0], dtype=spec.dtype) * spec.dtype.type(delta) + spec.dtype.type(start)
+    return (xp.arange(spec.shape[0]) * float(np.real(delta)) + float(np.real(start))).astype(spec.dtype)
+
+
+def _linspace_shape(start: Spec, num: int, axis: int) -> tuple[int, ...]:
+    at = axis_in(axis, start.ndim + 1)
+    return (*start.shape[:at], num, *start.shape[at:])
+
+
+def _linspace_spec(start: Spec, stop: Spec, *, num: int, axis: int) -> Spec:
+    check_dtypes("LinSpace", (start, stop), FLOATING)
+    if start.shape != stop.shape:
+        raise InvalidArgumentError(
+            f"start and stop must have one shape, found {shape_text(start.shape)} and {shape_text(stop.shape)}"
+        )
+    if num < 0:
+        raise InvalidArgumentError(f"Requires num >= 0: {num}")
+    return start.with_shape(_linspace_shape(start, num, axis))
+
+
+def _share_of_stop(y: Any, num: int, axis: int) -> Any:
+    """0 to 1 along `axis`, in the shape of y: how much of each element comes from `stop`."""
+    return CATALOGUE["cumsum"](ones_like(y), axis=axis, exclusive=True) / max(num - 1, 1)
+
+
+def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    args = batch_all(args, batched)
+    return record(*args, num=attrs["num"], axis=axis_in(attrs["axis"], len(args[0].shape)) + 1)
+
+
+@op(
+    infer=_linspace_spec,
+    vjp=[
+        lambda ct, num, axis: CATALOGUE["reduce_sum"](ct * (1 - _share_of_stop(ct, num, axis)), axis=axis),
+        lambda ct, num, axis: CATALOGUE["reduce_sum"](ct * _share_of_stop(ct, num, axis), axis=axis),
+    ],
+    jvp=[
+        lambda t, num, axis: CATALOGUE["linspace"](t, zeros_like(t), num=num, axis=axis),
+        lambda t, num, axis: CATALOGUE["linspace"](zeros_like(t), t, num=num, axis=axis),
+    ],
+    batch=_batch_linspace,
+    samples=[
+        sample((), (), num=5),
+        sample((2, 3), (2, 3), num=4, axis=1),
+        sample((2,), (2,), num=3, axis=-1, seed=1),
+        sample((), (), num=1),
+        sample((), (), num=2, seed=2),
+        sample((2,), (2,), num=0),
+    ],
+    op_type="LinSpace",
+    workspace=lambda start, stop, *, num, axis: 3 * 8 * num * start.size,
+    tf=("linspace",),
+    like=(0, 0),
+)
+def linspace(xp: Any, start: Any, stop: Any, *, num: int, axis: Axis = 0) -> Any:
+    """`num` numbers from start to stop, both included, along a new `axis`. start, stop: arrays of one shape.
+
+    With num = 1: start.
+    """
+    ndim = len(start.shape)
+    at = axis_in(axis, ndim + 1)
+    start, stop = xp.expand_dims(xp.asarray(start), at), xp.expand_dims(xp.asarray(stop), at)
+    if num <= 1:
+        return xp.repeat(start, num, axis=at)
+    steps = xp.arange(1, num - 1).astype(start.dtype).reshape((-1,) + (1,) * (ndim - at))
+    return xp.concatenate((start, start + (stop - start) / start.dtype.type(num - 1) * steps, stop), axis=at)
+
+
+def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dtype: DType) -> Spec:
+    columns = num_rows if num_columns is None else num_columns
+    if num_rows < 0 or columns < 0:
+        raise InvalidArgumentError(f"eye: {num_rows} rows and {columns} columns: neither can be negative")
+    return Spec.of((*batch_shape, num_rows, columns), dtype)
+
+
+@op(
+    infer=_eye_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=None,
+    samples=[
+        Sample((), {"num_rows": 2}),
+        Sample((), {"num_rows": 2, "num_columns": 3, "batch_shape": (2,), "dtype": _I32}),
+    ],
+    op_type="Eye",
+    tf=("eye",),
+)
+def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
+    """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
+    one = xp.eye(num_rows, num_columns, dtype=dtype)
+    return xp.broadcast_to(one, (*batch_shape, *one.shape)).copy() if batch_shape else one
+
+
+def _one_hot_spec(indices: Spec, *, depth: int, on_value: Number, off_value: Number, axis: int, dtype: DType) -> Spec:
+    check_dtypes("OneHot", (indices,), INTEGER)
+    if depth < 0:
+        raise InvalidArgumentError(f"depth must be non-negative, got: {depth}")
+    at = axis_in(axis, indices.ndim + 1)
+    return Spec.of((*indices.shape[:at], depth, *indices.shape[at:]), dtype)
+
+
+def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (indices,) = args
+    return record(indices, **{**attrs, "axis": axis_in(attrs["axis"], len(indices.shape)) + 1})
+
+
+@op(
+    infer=_one_hot_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=_batch_one_hot,
+    samples=[
+        sample(np.array([0, 1, -1, 3]), depth=3),
+        sample(np.array([[0, 2]]), depth=3, on_value=5.0, off_value=1.0, axis=0),
+        sample(np.array(1), depth=2, on_value=True, off_value=False, dtype=DTYPES["bool"]),
+        sample(np.array([[0, 2]]), depth=4, axis=1, dtype=_I32),
+    ],
+    op_type="OneHot",
+    workspace=lambda indices, *, depth, **_: 2 * indices.size * depth,
+    tf=("one_hot",),
+)
+def one_hot(
+    xp: Any,
+    indices: Any,
+    *,
+    depth: int,
+    on_value: Number = 1,
+    off_value: Number = 0,
+    axis: Axis = -1,
+    dtype: DType = _F32,
+) -> Any:
+    """on_value at each index along a new axis of length depth, off_value elsewhere and for an index outside."""
+    at = axis_in(axis, len(indices.shape) + 1)
+    rungs = xp.arange(depth).reshape((-1,) + (1,) * (len(indices.shape) - at))
+    here = xp.equal(xp.expand_dims(indices, at), rungs)
+    return xp.where(here, dtype.type(on_value), dtype.type(off_value))

@@ -1,0 +1,319 @@
+"""Taking parts of an array, and their transposes: putting parts back into zeros."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.arrays.scatter import add_rows, check_indices
+from teletape_engine.catalogue.attributes import Axis, Shape, Slices
+from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.families import batch_all, linear
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.catalogue.op import Slices as Rows
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.shapes.shape import reshape
+from teletape_engine.spec import INDEX, KERNEL_NAMES, NUMERIC, Spec, axis_in, shape_text
+
+
+# ------------------------------------------------------------------------------------------------------------ slices
+@lru_cache(maxsize=1024)
+def _key(index: Slices) -> tuple[Any, ...]:
+    """The index as NumPy takes it."""
+    return tuple(slice(*one) if isinstance(one, tuple) else ... if one == "..." else one for one in index)
+
+
+def sliced(shape: Shape, index: Slices) -> Shape:
+    """The shape of `x[index]` for an x of `shape`.
+
+    Raises:
+        InvalidArgumentError: An integer out of bounds, a step of zero, more parts than axes.
+    """
+    used = sum(one is not None and one != "..." for one in index)
+    if used and not shape:
+        raise InvalidArgumentError("Attempting to slice scalar input.")
+    if used > len(shape):
+        raise InvalidArgumentError(f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims")
+    out: list[int] = []
+    axis = 0
+    for i, one in enumerate(index):
+        if one is None:
+            out.append(1)
+        elif isinstance(one, str):
+            out.extend(shape[axis : axis + len(shape) - used])
+            axis += len(shape) - used
+        elif isinstance(one, int):
+            at = one + shape[axis] if one < 0 else one
+            if not 0 <= at < shape[axis]:
+                raise InvalidArgumentError(f"slice index {at} of dimension {axis} out of bounds.")
+            axis += 1
+        else:
+            if one[2] == 0:
+                raise InvalidArgumentError(f"strides[{i}] must be non-zero")
+            out.append(len(range(*slice(*one).indices(shape[axis]))))
+            axis += 1
+    return (*out, *shape[axis:])
+
+
+def _behind_batch(index: Slices) -> Slices:
+    return ((None, None, None), *index)
+
+
+_INDICES: tuple[tuple[Shape, Slices], ...] = (
+    ((3, 4), (1,)),
+    ((3, 4), ((None, None, None), (1, None, None))),
+    ((3, 4), ("...", -1)),
+    ((3, 4), ((None, None, -1), None, (None, None, 2))),
+    ((2, 3, 4), (None, "...", (-3, 10, None))),
+    ((3, 4), (2, 3)),
+    ((4,), ((3, 1, None),)),
+    ((4,), ((-1, -4, -2),)),
+    ((3,), ()),
+    ((), ("...", None)),
+)
+
+
+@linear(
+    infer=lambda x, *, index: x.with_shape(sliced(x.shape, index)),
+    vjp=lambda ct, x_spec, index: CATALOGUE["strided_slice_grad"](ct, index=index, shape=x_spec.shape),
+    batch=lambda record, args, batched, attrs: record(args[0], index=_behind_batch(attrs["index"])),
+    samples=[sample(shape, index=index) for shape, index in _INDICES],
+    op_type="StridedSlice",
+    views=True,
+)
+def strided_slice(xp: Any, x: Any, *, index: Slices) -> Any:
+    """x[index], as Python indexes.
+
+    `index` lists integers, [start, stop, step] triples (each or null), "..." at most once, and null for a new axis.
+    """
+    return x[_key(index)]
+
+
+def _slice_grad_spec(ct: Spec, *, index: Slices, shape: Shape) -> Spec:
+    if sliced(shape, index) != ct.shape:
+        raise InvalidArgumentError(
+            f"shape {shape_text(ct.shape)} does not fit the part {shape_text(sliced(shape, index))} of "
+            f"{shape_text(shape)}"
+        )
+    return ct.with_shape(shape)
+
+
+def _batch_slice_grad(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (ct,) = args
+    return record(ct, index=_behind_batch(attrs["index"]), shape=(ct.shape[0], *attrs["shape"]))
+
+
+@linear(
+    infer=_slice_grad_spec,
+    vjp=lambda ct, index: strided_slice(ct, index=index),
+    batch=_batch_slice_grad,
+    samples=[sample(sliced(shape, index), index=index, shape=shape) for shape, index in _INDICES],
+    op_type="StridedSliceGrad",
+)
+def strided_slice_grad(xp: Any, x: Any, *, index: Slices, shape: Shape) -> Any:
+    """Zeros of `shape` with x at `index`: the transpose of strided_slice."""
+    out = xp.zeros(shape, x.dtype)
+    out[_key(index)] = x
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------------ gather
+def _check_gather(params: Spec, indices: Spec, axis: int, batch_dims: int) -> tuple[int, int]:
+    """axis and batch_dims counted from the front."""
+    if indices.dtype not in INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'Tindices' of {KERNEL_NAMES[indices.dtype]} is not in the list of allowed values: "
+            "int32, int64"
+        )
+    if params.ndim == 0:
+        raise InvalidArgumentError("params must be at least 1 dimensional")
+    if not -params.ndim <= axis < params.ndim:
+        raise InvalidArgumentError(
+            f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {params.ndim}"
+        )
+    at, batch = axis % params.ndim, batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if not 0 <= batch <= min(indices.ndim, at):
+        raise InvalidArgumentError(
+            f"batch_dims {batch_dims} must be at most axis {at} and the {indices.ndim} dimensions of indices"
+        )
+    if params.shape[:batch] != indices.shape[:batch]:
+        raise InvalidArgumentError(
+            f"params {shape_text(params.shape)} and indices {shape_text(indices.shape)} must agree in the first "
+            f"{batch} dimensions"
+        )
+    return at, batch
+
+
+def _gather_spec(params: Spec, indices: Spec, *, axis: int, batch_dims: int) -> Spec:
+    at, batch = _check_gather(params, indices, axis, batch_dims)
+    return params.with_shape((*params.shape[:at], *indices.shape[batch:], *params.shape[at + 1 :]))
+
+
+def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int) -> Any:
+    if axis == 0 and batch_dims == 0:
+        n = indices_spec.size
+        return Rows(reshape(ct, shape=(n, *params_spec.shape[1:])), reshape(indices, shape=(n,)), params_spec)
+    at, batch = _check_gather(params_spec, indices_spec, axis, batch_dims)
+    return unsorted_segment_sum(ct, indices, num_segments=params_spec.shape[at], axis=at, batch_dims=batch)
+
+
+def _batch_pair(record: Any, args: Any, batched: Any, attrs: Any, *, ndim: int) -> Any:
+    """gather and its transpose: the batch becomes one more axis before `axis`, a batch dimension if both have it.
+
+    `ndim`: what a negative axis counts from, without the batch.
+    """
+    values, indices = args
+    axis = axis_in(attrs["axis"], ndim)
+    batch_dims = attrs["batch_dims"] + (len(indices.shape) - batched[1] if attrs["batch_dims"] < 0 else 0)
+    if not batched[1] and batch_dims == 0:
+        return record(values, indices, **{**attrs, "axis": axis + 1})
+    return record(*batch_all(args, batched), **{**attrs, "axis": axis + 1, "batch_dims": batch_dims + 1})
+
+
+def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    return _batch_pair(record, args, batched, attrs, ndim=len(args[0].shape) - batched[0])
+
+
+@op(
+    infer=_gather_spec,
+    vjp=[_gather_vjp, NON_DIFFERENTIABLE],
+    jvp=[
+        lambda t, indices, axis, batch_dims: CATALOGUE["gather"](t, indices, axis=axis, batch_dims=batch_dims),
+        NON_DIFFERENTIABLE,
+    ],
+    batch=_batch_gather,
+    samples=[
+        sample((4,), np.array([0, 0, 2])),
+        sample((4, 2), np.array([[1, 3], [1, 0]], np.int32)),
+        sample((3, 2), np.array(2)),
+        sample((2, 3, 2), np.array([2, 0, 0, 1]), axis=1),
+        sample((2, 3), np.array([[2], [1]]), axis=-1),
+        sample((2, 3, 4), np.array([[2, 0], [1, 1]]), axis=1, batch_dims=1),
+        sample((2, 2, 3), np.array([[2, 0], [1, 1]]), axis=2, batch_dims=1),
+        sample((4, 2), np.zeros((0,), np.int64)),
+    ],
+    op_type="GatherV2",
+    refuses=("indices",),
+    tf=("gather",),
+    sparse=(0,),
+)
+def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
+    """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
+
+    The first `batch_dims` axes of both go together. With axis 0 the gradient of params is Slices, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`; an index counts from the front only.
+    """
+    at = axis % params.ndim
+    batch = batch_dims % indices.ndim if batch_dims < 0 else batch_dims
+    length = params.shape[at]
+    check_indices(xp, indices, length)
+    if not batch and params.flags.c_contiguous:
+        return xp.take(params, indices, axis=at)
+    if not batch:  # take would copy the whole of it first
+        return params[(slice(None),) * at + (indices,)]
+    lead, between, behind = params.shape[:batch], params.shape[batch:at], params.shape[at + 1 :]
+    rows = xp.moveaxis(params, at, batch).reshape((math.prod(lead) * length, *between, *behind))
+    taken = xp.take(rows, _row_numbers(xp, indices, batch, length), axis=0)
+    picked = indices.shape[batch:]
+    taken = taken.reshape((*lead, *picked, *between, *behind))
+    return xp.transpose(taken, _swap(batch, len(picked), len(between), len(behind)))
+
+
+def _row_numbers(xp: Any, indices: Any, batch: int, length: int) -> Any:
+    """Indices into axis `batch` as flat indices into rows of all batches together."""
+    count = math.prod(indices.shape[:batch])
+    return (indices.reshape((count, -1 if count else 0)) + xp.arange(count)[:, None] * length).reshape(-1)
+
+
+def _swap(batch: int, first: int, second: int, behind: int) -> tuple[int, ...]:
+    """The order that exchanges two groups of neighbouring axes."""
+    a, b = batch + first, batch + first + second
+    return (*range(batch), *range(a, b), *range(batch, a), *range(b, b + behind))
+
+
+def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int, batch_dims: int) -> Spec:
+    if data.dtype not in NUMERIC:
+        raise InvalidArgumentError(f"unsorted_segment_sum does not take dtype {data.dtype.name}")
+    if segment_ids.dtype not in INDEX:
+        raise InvalidArgumentError(f"segment_ids must be int32 or int64, found {segment_ids.dtype.name}")
+    if num_segments < 0:
+        raise InvalidArgumentError(f"num_segments must be non-negative, found {num_segments}")
+    picked = segment_ids.shape[batch_dims:]
+    if not 0 <= batch_dims <= min(axis, segment_ids.ndim) or (
+        data.shape[:batch_dims] != segment_ids.shape[:batch_dims] or data.shape[axis : axis + len(picked)] != picked
+    ):
+        raise InvalidArgumentError(
+            f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = "
+            f"{shape_text(segment_ids.shape)}"
+        )
+    return data.with_shape((*data.shape[:axis], num_segments, *data.shape[axis + len(picked) :]))
+
+
+def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: Spec, axis: int, batch_dims: int) -> Any:
+    # A negative id adds nowhere: nothing comes back there.
+    kept = segment_ids >= 0
+    ids = where(kept, segment_ids, 0)
+    taken = gather(ct, ids, axis=axis, batch_dims=batch_dims)
+    picked = segment_ids_spec.shape[batch_dims:]
+    behind = data_spec.ndim - axis - len(picked)
+    between = (1,) * (axis - batch_dims)
+    shape = (*segment_ids_spec.shape[:batch_dims], *between, *picked, *(1,) * behind)
+    return where(reshape(kept, shape=shape), taken, 0.0)
+
+
+def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    return _batch_pair(record, args, batched, attrs, ndim=len(args[0].shape) - batched[0])
+
+
+@op(
+    infer=_segment_spec,
+    vjp=[_segment_vjp, NON_DIFFERENTIABLE],
+    jvp=[
+        lambda t, segment_ids, num_segments, axis, batch_dims: CATALOGUE["unsorted_segment_sum"](
+            t, segment_ids, num_segments=num_segments, axis=axis, batch_dims=batch_dims
+        ),
+        NON_DIFFERENTIABLE,
+    ],
+    batch=_batch_segment,
+    samples=[
+        sample((3,), np.array([0, 2, 0]), num_segments=4),
+        sample((2, 2, 3), np.array([[1, 0], [1, -1]], np.int32), num_segments=2),
+        sample((2, 3, 2), np.array([2, 0, 0]), num_segments=3, axis=1),
+        sample((2, 2, 3), np.array([[2, 0], [1, 1]]), num_segments=3, axis=1, batch_dims=1),
+        sample((2, 3, 2), np.array([[2, 0], [1, 1]]), num_segments=3, axis=2, batch_dims=1),
+        sample((0, 2), np.zeros((0,), np.int64), num_segments=2),
+    ],
+    op_type="UnsortedSegmentSum",
+    tf=("math.unsorted_segment_sum",),
+    workspace=lambda data, segment_ids, **_: 3 * data.nbytes + 2 * segment_ids.nbytes,
+)
+def unsorted_segment_sum(
+    xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0
+) -> Any:
+    """Sums the entries of `data` that share an id: the transpose of gather, and what makes Slices dense.
+
+    data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has
+    [num_segments] in their place. A negative id is left out. `axis` is counted from the front.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    count = math.prod(segment_ids.shape[:batch_dims])
+    check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
+    lead, picked = data.shape[:batch_dims], segment_ids.shape[batch_dims:]
+    between, behind = data.shape[batch_dims:axis], data.shape[axis + len(picked) :]
+    moved = xp.transpose(data, _swap(batch_dims, len(between), len(picked), len(behind)))
+    width = math.prod((*between, *behind))
+    rows = moved.reshape((math.prod((*lead, *picked)), width))
+    ids = _row_numbers(xp, segment_ids, batch_dims, num_segments)
+    kept = (segment_ids >= 0).reshape(-1)
+    if not bool(kept.all()):
+        rows, ids = rows[kept], ids[kept]
+    out = add_rows(xp, rows, ids, count * num_segments).reshape((*lead, num_segments, *between, *behind))
+    return xp.transpose(out, _swap(batch_dims, 1, len(between), len(behind)))

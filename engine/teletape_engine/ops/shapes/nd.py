@@ -1,0 +1,179 @@
+"""Taking and putting at places: indices [..., depth] that count along the first axes of an array."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, flat_places
+from teletape_engine.catalogue.attributes import Shape
+from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.families import batch_loop, composite
+from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.catalogue.op import Slices as Rows
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.shapes.shape import reshape
+from teletape_engine.spec import INDEX, NUMERIC, Spec, shape_text
+
+
+def _depth(indices: Spec, shape: Shape) -> int:
+    if indices.dtype not in INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'Tindices' of {indices.dtype.name} is not in the list of allowed values: int32, int64"
+        )
+    if not indices.ndim:
+        raise InvalidArgumentError("indices must be at least a vector")
+    depth = indices.shape[-1]
+    if depth > len(shape):
+        raise InvalidArgumentError(
+            f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}"
+        )
+    return depth
+
+
+def _gather_spec(params: Spec, indices: Spec) -> Spec:
+    depth = _depth(indices, params.shape)
+    return params.with_shape((*indices.shape[:-1], *params.shape[depth:]))
+
+
+def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec) -> Any:
+    if indices_spec.ndim == 2 and indices_spec.shape[1] == 1:
+        return Rows(ct, reshape(indices, shape=indices_spec.shape[:1]), params_spec)
+    return scatter_nd(indices, ct, shape=params_spec.shape)
+
+
+@op(
+    infer=_gather_spec,
+    vjp=[_gather_vjp, NON_DIFFERENTIABLE],
+    jvp=[lambda t, indices: CATALOGUE["gather_nd"](t, indices), NON_DIFFERENTIABLE],
+    batch=batch_loop,
+    samples=[
+        sample((4, 2), np.array([[3], [0], [3]])),
+        sample((3, 3, 2), np.array([[0, 1], [1, 2], [0, 1]], np.int32)),
+        sample((3, 3), np.array([[[0, 2]], [[1, 0]]])),
+        sample((3,), np.zeros((0, 1), np.int64)),
+        sample((2, 3), np.zeros((2, 0), np.int64)),
+    ],
+    op_type="GatherNd",
+    refuses=("indices",),
+    tf=("gather_nd",),
+    sparse=(0,),
+)
+def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
+    """What stands at `indices` [..., depth] along the first axes of params: [*indices[:-1], *params[depth:]].
+
+    With indices [n, 1] the gradient of params is Slices, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: `indices[0] = [0, 5] does not index into param shape [2,3]`.
+    """
+    depth = indices.shape[-1]
+    check_inside(xp, indices, params.shape, what="param shape")
+    if not depth:
+        return xp.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy()
+    return params[tuple(indices[..., axis] for axis in range(depth))]
+
+
+def _check_updates(indices: Spec, updates: Spec, shape: Shape) -> None:
+    depth = _depth(indices, shape)
+    wanted = (*indices.shape[:-1], *shape[depth:])
+    if updates.shape != wanted:
+        raise InvalidArgumentError(
+            f"updates of shape {shape_text(updates.shape)}: indices of shape {shape_text(indices.shape)} into shape "
+            f"{shape_text(shape)} take updates of shape {shape_text(wanted)}"
+        )
+
+
+def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
+    if updates.dtype not in NUMERIC:
+        raise InvalidArgumentError(f"scatter_nd does not take dtype {updates.dtype.name}")
+    _check_updates(indices, updates, shape)
+    return updates.with_shape(shape)
+
+
+@op(
+    infer=_scatter_spec,
+    vjp=[NON_DIFFERENTIABLE, lambda ct, indices: gather_nd(ct, indices)],
+    jvp=[NON_DIFFERENTIABLE, lambda t, indices, shape: CATALOGUE["scatter_nd"](indices, t, shape=shape)],
+    batch=batch_loop,
+    samples=[
+        sample(np.array([[1], [3], [1]]), (3,), shape=(5,)),
+        sample(np.array([[1], [0]], np.int32), (2, 2), shape=(2, 2)),
+        sample(np.array([[0, 1], [1, 2]]), (2, 2), shape=(3, 3, 2)),
+        sample(np.zeros((0, 1), np.int64), (0,), shape=(2,)),
+    ],
+    op_type="ScatterNd",
+    refuses=("indices",),
+    tf=("scatter_nd",),
+    workspace=lambda indices, updates, **_: 3 * updates.nbytes + 2 * indices.nbytes,
+)
+def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
+    """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
+
+    Raises:
+        InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.
+    """
+    depth = indices.shape[-1]
+    width = math.prod(shape[depth:])
+    ids = flat_places(xp, indices, shape)
+    return add_rows(xp, updates.reshape((ids.size, width)), ids, math.prod(shape[:depth])).reshape(shape)
+
+
+def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
+    if updates.dtype is not tensor.dtype:
+        raise InvalidArgumentError(f"updates of dtype {updates.dtype.name} for a tensor of {tensor.dtype.name}")
+    _check_updates(indices, updates, tensor.shape)
+    return tensor
+
+
+@op(
+    infer=_put_spec,
+    vjp=[
+        lambda ct, indices: CATALOGUE["tensor_scatter_nd_update"](ct, indices, zeros_like(gather_nd(ct, indices))),
+        NON_DIFFERENTIABLE,
+        lambda ct, indices: gather_nd(ct, indices),
+    ],
+    jvp=[
+        lambda t, indices, updates: CATALOGUE["tensor_scatter_nd_update"](t, indices, zeros_like(updates)),
+        NON_DIFFERENTIABLE,
+        lambda t, tensor, indices: CATALOGUE["tensor_scatter_nd_update"](zeros_like(tensor), indices, t),
+    ],
+    batch=batch_loop,
+    samples=[
+        sample((3,), np.array([[1], [2]]), (2,)),
+        sample((2, 3), np.array([[1]], np.int32), (1, 3)),
+        sample((3, 3, 2), np.array([[0, 1], [1, 2]]), (2, 2)),
+    ],
+    op_type="TensorScatterUpdate",
+    like=(0, 1, 0),
+    refuses=("indices",),
+    tf=("tensor_scatter_nd_update",),
+)
+def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with `updates` at `indices` [..., depth] instead; of places named twice the last counts."""
+    depth = indices.shape[-1]
+    ids = flat_places(xp, indices, tensor.shape)
+    out = tensor.copy()
+    width = math.prod(tensor.shape[depth:])
+    rows = updates.reshape((ids.size, width))
+    change_rows(xp, out.reshape((math.prod(tensor.shape[:depth]), width)), ids, rows, "update")
+    return out
+
+
+def _put_samples() -> list[Any]:
+    return [sample((3,), np.array([[1], [1]]), (2,)), sample((2, 3), np.array([[1]], np.int32), (1, 3))]
+
+
+@composite(op_type="TensorScatterAdd", tf=("tensor_scatter_nd_add",), samples=_put_samples, like=(0, 1, 0))
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with `updates` added at `indices` [..., depth]; places named twice count twice."""
+    return tensor + scatter_nd(indices, updates, shape=tensor.shape)
+
+
+@composite(op_type="TensorScatterSub", tf=("tensor_scatter_nd_sub",), samples=_put_samples, like=(0, 1, 0))
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with `updates` subtracted at `indices` [..., depth]; places named twice count twice."""
+    return tensor - scatter_nd(indices, updates, shape=tensor.shape)

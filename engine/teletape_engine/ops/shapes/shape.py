@@ -1,0 +1,348 @@
+"""Other shapes of the same elements: no arithmetic, and mostly no copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from teletape_engine.catalogue.attributes import Axes, Axis, Ints, Shape, Slices
+from teletape_engine.catalogue.define import check_dtype, op, sample
+from teletape_engine.catalogue.families import batch_all, linear, sum_to
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
+
+
+# ----------------------------------------------------------------------------------------------------------- reshape
+def resolve(shape: Ints, size: int) -> Shape:
+    """`shape` with the one -1 in it replaced by what is left of `size` elements.
+
+    Raises:
+        InvalidArgumentError: Two of them, another negative length, or another number of elements.
+    """
+    unknown = [i for i, n in enumerate(shape) if n == -1]
+    for i, n in enumerate(shape):
+        if n < -1:
+            raise InvalidArgumentError(f"Size {i} must be non-negative, not {n}")
+    if len(unknown) > 1:
+        raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
+    known = math.prod(n for n in shape if n != -1)
+    if not unknown:
+        if known != size:
+            raise InvalidArgumentError(
+                f"Input to reshape is a tensor with {size} values, but the requested shape has {known}"
+            )
+        return shape
+    if known == 0 or size % known:
+        raise InvalidArgumentError(
+            f"Input to reshape is a tensor with {size} values, but the requested shape requires a multiple of {known}"
+        )
+    return tuple(size // known if n == -1 else n for n in shape)
+
+
+def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (x,) = args
+    return record(x, shape=(x.shape[0], *resolve(attrs["shape"], math.prod(x.shape[1:]))))
+
+
+@linear(
+    infer=lambda x, *, shape: x.with_shape(resolve(shape, x.size)),
+    vjp=lambda ct, x_spec: CATALOGUE["reshape"](ct, shape=x_spec.shape),
+    batch=_batch_reshape,
+    samples=[
+        sample((2, 3), shape=(3, 2)),
+        sample((2, 3), shape=(-1,)),
+        sample((), shape=(1, 1)),
+        sample((1,), shape=()),
+    ],
+    op_type="Reshape",
+    tf=("reshape",),
+    views=True,
+)
+def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
+    """The same elements in row-major order in another shape; one length may be -1: what is left."""
+    return x.reshape(shape)
+
+
+def _expand_dims_spec(x: Spec, *, axis: int) -> Spec:
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise InvalidArgumentError(f"Tried to expand dim index {axis} for tensor with {x.ndim} dimensions.")
+    at = axis % (x.ndim + 1)
+    return x.with_shape((*x.shape[:at], 1, *x.shape[at:]))
+
+
+def _batch_expand_dims(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (x,) = args
+    return record(x, axis=attrs["axis"] % len(x.shape) + 1)
+
+
+@linear(
+    infer=_expand_dims_spec,
+    vjp=lambda ct, x_spec: reshape(ct, shape=x_spec.shape),
+    batch=_batch_expand_dims,
+    samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1), sample((2, 3), axis=1), sample((), axis=0)],
+    op_type="ExpandDims",
+    tf=("expand_dims",),
+    views=True,
+)
+def expand_dims(xp: Any, x: Any, *, axis: Axis) -> Any:
+    """x with a new axis of length 1 at `axis` of the result."""
+    return xp.expand_dims(x, axis)
+
+
+def _squeezed(shape: Shape, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The axes that squeeze takes away."""
+    ndim = len(shape)
+    if axis is None or axis == ():
+        return tuple(i for i, n in enumerate(shape) if n == 1)
+    axes = (axis,) if isinstance(axis, int) else axis
+    for one in axes:
+        if not -ndim <= one < ndim:
+            raise InvalidArgumentError(f"Tried to squeeze dim index {one} for tensor with {ndim} dimensions.")
+        if shape[one] != 1:
+            raise InvalidArgumentError(
+                f"Can not squeeze dim[{one % ndim}], expected a dimension of 1, got {shape[one]}"
+            )
+    return tuple(sorted({one % ndim for one in axes}))
+
+
+def _squeeze_spec(x: Spec, *, axis: int | tuple[int, ...] | None) -> Spec:
+    gone = _squeezed(x.shape, axis)
+    return x.with_shape(tuple(n for i, n in enumerate(x.shape) if i not in gone))
+
+
+def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (x,) = args
+    gone = _squeezed(tuple(x.shape[1:]), attrs["axis"])
+    return record(x, axis=tuple(axis + 1 for axis in gone)) if gone else x
+
+
+@linear(
+    infer=_squeeze_spec,
+    vjp=lambda ct, x_spec: reshape(ct, shape=x_spec.shape),
+    batch=_batch_squeeze,
+    samples=[
+        sample((1, 2, 1)),
+        sample((1, 2, 1), axis=-1),
+        sample((1, 2, 1), axis=(0, 2)),
+        sample((2, 3)),
+        sample((1, 1), axis=0),
+    ],
+    op_type="Squeeze",
+    tf=("squeeze",),
+    views=True,
+)
+def squeeze(xp: Any, x: Any, *, axis: Axes = None) -> Any:
+    """x without the named axes, which must have length 1; without all such axes if none is named."""
+    return xp.squeeze(x, axis=_squeezed(x.shape, axis))
+
+
+# --------------------------------------------------------------------------------------------------------- transpose
+def _order(perm: Ints | None, ndim: int) -> Ints:
+    if perm is None:
+        return tuple(range(ndim))[::-1]
+    if len(perm) != ndim:
+        raise InvalidArgumentError(
+            f"transpose expects a vector of size {ndim}. But input(1) is a vector of size {len(perm)}"
+        )
+    for axis in perm:
+        if not -ndim <= axis < ndim:
+            raise InvalidArgumentError(f"{axis} is out of range [0 .. {ndim})")
+    order = tuple(axis % ndim for axis in perm)
+    for axis in range(ndim):
+        if axis not in order:
+            raise InvalidArgumentError(f"{axis} is missing from {{{','.join(map(str, perm))}}}.")
+    return order
+
+
+def _transpose_vjp(ct: Any, x_spec: Spec, perm: Ints | None) -> Any:
+    order = _order(perm, x_spec.ndim)
+    return transpose(ct, perm=tuple(order.index(axis) for axis in range(x_spec.ndim)))
+
+
+def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (x,) = args
+    return record(x, perm=(0, *(axis + 1 for axis in _order(attrs["perm"], len(x.shape) - 1))))
+
+
+@linear(
+    infer=lambda x, *, perm: x.with_shape(tuple(x.shape[axis] for axis in _order(perm, x.ndim))),
+    vjp=_transpose_vjp,
+    batch=_batch_transpose,
+    samples=[sample((2, 3, 4)), sample((2, 3, 4), perm=(1, 2, 0)), sample((2, 3), perm=(-1, 0)), sample(())],
+    op_type="Transpose",
+    tf=("transpose",),
+    views=True,
+)
+def transpose(xp: Any, x: Any, *, perm: Ints | None = None) -> Any:
+    """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
+    return xp.transpose(x, _order(perm, len(x.shape)))
+
+
+# ------------------------------------------------------------------------------------------------------- repetition
+def _broadcast_to_spec(x: Spec, *, shape: Shape) -> Spec:
+    if len(shape) < x.ndim:
+        raise InvalidArgumentError(
+            f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(shape)})."
+        )
+    if broadcast(x.shape, shape) != shape:
+        raise InvalidArgumentError(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(shape)}")
+    return x.with_shape(shape)
+
+
+def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    (x,), shape = args, attrs["shape"]
+    n, *rest = x.shape
+    return record(reshape(x, shape=(n, *(1,) * (len(shape) - len(rest)), *rest)), shape=(n, *shape))
+
+
+@linear(
+    infer=_broadcast_to_spec,
+    vjp=lambda ct, x_spec: sum_to(ct, x_spec.shape),
+    batch=_batch_broadcast_to,
+    samples=[
+        sample((3,), shape=(2, 3)),
+        sample((2, 1), shape=(4, 2, 3)),
+        sample((), shape=(2,)),
+        sample((2,), shape=(2,)),
+    ],
+    op_type="BroadcastTo",
+    tf=("broadcast_to",),
+    views=True,
+)
+def broadcast_to(xp: Any, x: Any, *, shape: Shape) -> Any:
+    """x repeated along new leading axes and along its axes of length 1."""
+    return xp.broadcast_to(x, shape)
+
+
+def _tile_spec(x: Spec, *, multiples: Ints) -> Spec:
+    if len(multiples) != x.ndim:
+        raise InvalidArgumentError(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length {len(multiples)}"
+        )
+    for i, times in enumerate(multiples):
+        if times < 0:
+            raise InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {times}")
+    return x.with_shape(tuple(n * times for n, times in zip(x.shape, multiples, strict=True)))
+
+
+def _tile_vjp(ct: Any, x_spec: Spec, multiples: Ints) -> Any:
+    apart = tuple(part for pair in zip(multiples, x_spec.shape, strict=True) for part in pair)
+    return CATALOGUE["reduce_sum"](reshape(ct, shape=apart), axis=tuple(range(0, 2 * x_spec.ndim, 2)))
+
+
+@linear(
+    infer=_tile_spec,
+    vjp=_tile_vjp,
+    batch=lambda record, args, batched, attrs: record(args[0], multiples=(1, *attrs["multiples"])),
+    samples=[
+        sample((2, 3), multiples=(2, 1)),
+        sample((2,), multiples=(3,)),
+        sample((), multiples=()),
+        sample((2,), multiples=(0,)),
+    ],
+    op_type="Tile",
+    tf=("tile",),
+)
+def tile(xp: Any, x: Any, *, multiples: Ints) -> Any:
+    """x repeated `multiples[i]` times along axis i."""
+    return xp.tile(x, multiples)
+
+
+# --------------------------------------------------------------------------------------------------- concat and stack
+def _concat_spec(*specs: Spec, axis: int) -> Spec:
+    first = specs[0]
+    if first.ndim == 0:
+        raise InvalidArgumentError("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+    if not -first.ndim <= axis < first.ndim:
+        raise InvalidArgumentError(
+            f"ConcatOp : Expected concatenating dimensions in the range [{-first.ndim}, {first.ndim}), but got {axis}"
+        )
+    at = axis % first.ndim
+    for i, spec in enumerate(specs):
+        check_dtype("ConcatV2", i, spec, first.dtype)
+        shapes = f"shape[0] = {shape_text(first.shape)} vs. shape[{i}] = {shape_text(spec.shape)}"
+        if spec.ndim != first.ndim:
+            raise InvalidArgumentError(f"ConcatOp : Ranks of all input tensors should match: {shapes}")
+        for k in range(first.ndim):
+            if k != at and spec.shape[k] != first.shape[k]:
+                raise InvalidArgumentError(f"ConcatOp : Dimension {k} in both shapes must be equal: {shapes}")
+    return first.with_shape((*first.shape[:at], sum(spec.shape[at] for spec in specs), *first.shape[at + 1 :]))
+
+
+def _part(xs_specs: tuple[Spec, ...], axis: int, i: int) -> Slices:
+    """Where input i lies in the result of a concat."""
+    at = axis % xs_specs[0].ndim
+    start = sum(spec.shape[at] for spec in xs_specs[:i])
+    return (*((None, None, None),) * at, (start, start + xs_specs[i].shape[at], None))
+
+
+def _cut(ct: Any, index: Slices) -> Any:
+    return CATALOGUE["strided_slice"](ct, index=index)
+
+
+def _placed(t: Any, index: Slices, shape: Shape) -> Any:
+    return CATALOGUE["strided_slice_grad"](t, index=index, shape=shape)
+
+
+def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    args = batch_all(args, batched)
+    return record(*args, axis=axis_in(attrs["axis"], len(args[0].shape) - 1) + 1)
+
+
+@op(
+    infer=_concat_spec,
+    vjp=lambda ct, xs_specs, axis, i: _cut(ct, _part(xs_specs, axis, i)),
+    jvp=lambda t, xs_specs, y_spec, axis, i: _placed(t, _part(xs_specs, axis, i), y_spec.shape),
+    batch=_batch_concat,
+    samples=[
+        sample((2, 3), (2, 1), (2, 2), axis=-1),
+        sample((1, 2), (3, 2), axis=0),
+        sample((2,), axis=0),
+        sample((2, 0), (2, 1), axis=1),
+    ],
+    op_type="ConcatV2",
+    tf=("concat",),
+)
+def concat(xp: Any, *xs: Any, axis: Axis) -> Any:
+    """Arrays of one rank end to end along `axis`; the other axes agree."""
+    return xp.concatenate(xs, axis=axis)
+
+
+def _stack_spec(*specs: Spec, axis: int) -> Spec:
+    first = specs[0]
+    for i, spec in enumerate(specs):
+        check_dtype("Pack", i, spec, first.dtype)
+        if spec.shape != first.shape:
+            raise InvalidArgumentError(
+                f"Shapes of all inputs must match: values[0].shape = {shape_text(first.shape)} != values[{i}].shape = "
+                f"{shape_text(spec.shape)}"
+            )
+    if not -first.ndim - 1 <= axis <= first.ndim:
+        raise InvalidArgumentError(f"Argument `axis` = {axis} not in range [{-first.ndim - 1}, {first.ndim + 1})")
+    at = axis % (first.ndim + 1)
+    return first.with_shape((*first.shape[:at], len(specs), *first.shape[at:]))
+
+
+def _layer(y_spec: Spec, axis: int, i: int) -> Slices:
+    """Where input i lies in the result of a stack."""
+    return (*((None, None, None),) * (axis % y_spec.ndim), i)
+
+
+def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    args = batch_all(args, batched)
+    return record(*args, axis=attrs["axis"] % len(args[0].shape) + 1)
+
+
+@op(
+    infer=_stack_spec,
+    vjp=lambda ct, y_spec, axis, i: _cut(ct, _layer(y_spec, axis, i)),
+    jvp=lambda t, y_spec, axis, i: _placed(t, _layer(y_spec, axis, i), y_spec.shape),
+    batch=_batch_stack,
+    samples=[sample((2, 3), (2, 3)), sample((2, 3), (2, 3), (2, 3), axis=-1), sample((), ()), sample((2,), axis=1)],
+    op_type="Pack",
+    tf=("stack",),
+)
+def stack(xp: Any, *xs: Any, axis: Axis = 0) -> Any:
+    """Arrays of one shape side by side along a new `axis` of the result."""
+    return xp.stack(xs, axis=axis)

@@ -1,0 +1,190 @@
+"""Calls whose gradient is the caller's own function: how a tape notes them. The function itself never comes here.
+
+A call of one output is one node. A call of several is a node under a uid of its own, and behind it one `Output` node
+for each of them, so that every node of a tape makes one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from teletape_engine.catalogue.attributes import NO_ATTRS, Schema
+from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, Bound, Op, Plan
+from teletape_engine.recording.tape import Literal, Node, Tape, Uid, Variable, new_uid
+from teletape_engine.spec import Spec, weak_dtype
+
+
+def _op(name: str, op_type: str, inputs: tuple[str, ...], doc: str) -> Op:
+    """A record for what stands on tapes and is in no catalogue: it is noted, never run."""
+
+    def refuse(*args: Any, **attrs: Any) -> Any:
+        raise TypeError(f"{name} is noted on tapes, and never run")
+
+    return Op(
+        name=name,
+        op_type=op_type,
+        tf=(),
+        arguments=(),
+        inputs=inputs,
+        variadic=True,
+        forward=refuse,
+        infer=refuse,
+        workspace=None,
+        vjp=(NON_DIFFERENTIABLE,),
+        jvp=(NON_DIFFERENTIABLE,),
+        batch=None,
+        sparse=frozenset(),
+        passes=False,
+        weak=False,
+        like=(),
+        views=False,
+        dynamic=False,
+        refuses=(),
+        expand=None,
+        backends=frozenset(),
+        samples=lambda: (),
+        doc=doc,
+        schema=Schema(name, ()),
+    )
+
+
+CUSTOM: Final = _op("custom_gradient", "IdentityN", ("xs",), "A call whose gradient is the caller's own function.")
+OUTPUT: Final = _op("custom_output", "Identity", ("xs",), "One of several results of a custom_gradient call.")
+
+
+class Custom(Bound):
+    """A custom call on a tape.
+
+    Attributes:
+        outputs: Specs of the results.
+        tag: What both sides of a wire know the call by.
+        label: The function's name, for people.
+    """
+
+    __slots__ = ("label", "outputs", "tag")
+
+    def __init__(self, specs: Sequence[Spec], outputs: Sequence[Spec], tag: Any, label: str) -> None:
+        _bind(self, CUSTOM, tuple(specs), outputs[0])
+        self.outputs, self.tag, self.label = tuple(outputs), tag, label
+
+
+class Function(Literal):
+    """The caller's own function as what a node keeps: freed with it, and no more an array than a number is."""
+
+    __slots__ = ()
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.array = function  # type: ignore[assignment]  # no number either
+
+
+class ProgramGradient(Literal):
+    """A program that makes the cotangents, as what a node keeps; behind it what else the program takes.
+
+    Attributes:
+        program: From a cotangent of each result, and what else it takes, to those that it gives.
+        gives: For which of the call's inputs.
+    """
+
+    __slots__ = ("gives", "program")
+
+    def __init__(self, program: Any, gives: Sequence[bool]) -> None:
+        self.array = program
+        self.program, self.gives = program, tuple(gives)
+
+    def run(self, recorder: Any, cts: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        """A cotangent, or None, for each input of the call: recorded values."""
+        found = iter(self.program.run(recorder, [*cts, *others], tie=False))
+        given = [next(found) if gives else None for gives in self.gives]
+        return [recorder.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one for one in given]
+
+
+class Output(Bound):
+    """One result of a custom call of several.
+
+    Attributes:
+        index: Which one.
+        count: Of how many.
+    """
+
+    __slots__ = ("count", "index")
+
+    def __init__(self, spec: Spec, index: int, count: int) -> None:
+        _bind(self, OUTPUT, (spec,), spec)
+        self.index, self.count = index, count
+
+
+def _bind(bound: Bound, op: Op, specs: tuple[Spec, ...], spec: Spec) -> None:
+    bound.op, bound.specs, bound.spec, bound.attrs = op, specs, spec, NO_ATTRS
+    bound.price, bound.forward, bound.followed, bound.plain, bound.plans = 0, op.forward, True, False, {}
+    bound._pushes = {}
+
+
+def _plan(bound: Bound) -> Plan:
+    return Plan(bound, (), _nothing, unregistered=False, sparse=False, rules=(), shadow=())
+
+
+def _nothing(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return ()
+
+
+def record_custom(
+    tapes: Sequence[Tape],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    *,
+    tag: Any,
+    label: str,
+    function: Callable[..., Any] | None = None,
+    program: tuple[ProgramGradient, Sequence[Any]] | None = None,
+    where: Any = None,
+) -> bool:
+    """Notes on each tape that follows one of `inputs` that `outputs` come from a custom call.
+
+    What the tapes know of the outputs from before is overruled: whoever asks goes through the call.
+
+    Args:
+        tapes: The active ones.
+        inputs: Recorded values of differentiable dtypes: arguments, then readings of variables.
+        outputs: Recorded values of their own (each just made by an identity).
+        tag: What both sides of a wire know the call by.
+        label: The function's name, for people.
+        function: The caller's own function where it lives in this process.
+        program: Instead of a function, a program, and the recorded values that it takes behind the cotangents.
+        where: The caller's line.
+
+    Returns:
+        Whether a tape noted it.
+    """
+    uids = tuple([one.uid for one in inputs])
+    following = [one for one in tapes if not one.tracked.keys().isdisjoint(uids)]
+    if not following or not outputs:
+        return False
+    plan = _plan(Custom([one.spec for one in inputs], [one.spec for one in outputs], tag, label))
+    kept: tuple[Any, ...] = () if function is None else (Function(function),)
+    if program is not None:
+        kept = (program[0], *program[1])
+    if len(outputs) == 1:
+        nodes: list[Node] = [(plan, uids, outputs[0].uid, kept, where)]
+    else:
+        group: Uid = new_uid()
+        nodes = [(plan, uids, group, kept, where)]
+        for i, one in enumerate(outputs):
+            nodes.append((_plan(Output(one.spec, i, len(outputs))), (group,), one.uid, (), where))
+    for tape in following:
+        for node in nodes:
+            tape.nodes.append(node)
+            tape.tracked[node[2]] = None
+    return True
+
+
+class Watcher(Tape):
+    """Among a context's tapes, one that follows nothing, and notes in `variables` which trainable ones are read."""
+
+    __slots__ = ()
+
+    def watches(self, variable: Variable) -> bool:
+        """False, whatever is read."""
+        if variable.trainable:
+            self.variables.setdefault(variable.uid, variable)
+        return False

@@ -1,0 +1,297 @@
+"""The engine's recorder: runs ops on a backend's arrays, prices them, and notes them on its active tapes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine.arrays import Backend
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.op import Bound, Op, Slices
+from teletape_engine.derivatives.backward import Arrays
+from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
+from teletape_engine.recording.accumulators import push
+from teletape_engine.recording.progress import Watch
+from teletape_engine.recording.recorder import Recorded, Recorder, Share, SlicesValue
+from teletape_engine.recording.tape import Literal, Uid, Variable, new_uid
+from teletape_engine.recording.updates import change_of
+from teletape_engine.spec import DTYPES, DType, Shape, Spec
+
+
+class Value:
+    """An array under a uid. The array is never written into: residuals and other values may share it."""
+
+    __slots__ = ("__weakref__", "array", "spec", "uid")
+
+    def __init__(self, array: Any, spec: Spec, uid: Uid) -> None:
+        self.array, self.spec, self.uid = array, spec, uid
+
+    def alias(self, uid: Uid) -> Value:
+        """The same array as another value."""
+        return Value(self.array, self.spec, uid)
+
+    def __repr__(self) -> str:
+        return f"<value {self.uid}: {self.spec!r}>"
+
+
+class Memory:
+    """Bytes that arrays may take. Counted by an upper bound, which is made exact only when it would pass the limit.
+
+    Attributes:
+        limit: Bytes, or None for no limit.
+        spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
+        ceiling: The limit as a number.
+    """
+
+    def __init__(self, limit: int | None, count: Callable[[], int]) -> None:
+        self.limit = limit
+        self.ceiling = float("inf") if limit is None else limit
+        self.spent = 0
+        self._exact = 0
+        self._count = count
+
+    def spend(self, nbytes: int, what: str) -> None:
+        """Admits an allocation, before it is made.
+
+        Raises:
+            ResourceExhaustedError: It would pass the limit.
+        """
+        self.spent += nbytes
+        if self.spent > self.ceiling:
+            self.recount(nbytes, what)
+
+    def recount(self, nbytes: int, what: Op | str) -> None:
+        """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the limit.
+
+        Raises:
+            ResourceExhaustedError: With the numbers.
+        """
+        used = self._count()
+        self.spent = self._exact = used
+        if used + nbytes > self.ceiling:
+            name = what if isinstance(what, str) else f"op {what.name!r}"
+            raise ResourceExhaustedError(
+                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values "
+                "or tapes, or ask for less",
+                needed=nbytes,
+                used=used,
+                limit=self.limit,
+            )
+        self.spent += nbytes
+
+    def room(self) -> float:
+        """Bytes left below the limit, exactly."""
+        return self.ceiling - self._count() if self.limit is not None else self.ceiling
+
+    def estimate(self) -> int:
+        """Bytes in use, at most about twice too high: an exact count walks everything, so it is made seldom."""
+        if self.spent > 2 * self._exact + (1 << 20):
+            self.spent = self._exact = self._count()
+        return self.spent
+
+
+class Executor(Recorder):
+    """Runs ops on a backend's arrays."""
+
+    bare = Arrays()
+
+    def __init__(self, backend: Backend, memory: Memory, watch: Watch | None = None) -> None:
+        super().__init__()
+        self._watch = watch or Watch()
+        self.decided: list[list[int]] | None = None
+        self.backend, self.memory, self.xp = backend, memory, backend.xp
+
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+        """As `Recorder.apply`. Calls of one and two inputs that were bound before are written out: the hot path."""
+        n = len(inputs)
+        if n == 2:
+            a, b = inputs
+            bound = op.bound.get((a.spec, b.spec, attrs))
+        elif n == 1:
+            (a,) = inputs
+            bound = op.bound.get((a.spec, attrs))
+        else:
+            return super().apply(op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+        if bound is None or not bound.plain:
+            return super().apply(op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+        memory = self.memory
+        memory.spent += bound.price
+        if memory.spent > memory.ceiling:
+            memory.recount(bound.price, op)
+        try:
+            array = bound.forward(self.xp, a.array, b.array) if n == 2 else bound.forward(self.xp, a.array)
+        except Exception as error:
+            raise translated(error, bound) from error
+        spec = bound.spec
+        result = Value(array, spec, new_uid())
+        if where is None and self.locate is not None:
+            where = self.locate()
+        if self.tapes and bound.followed:
+            uids, values = ((a.uid, b.uid), (a, b, result)) if n == 2 else ((a.uid,), (a, result))
+            for tape in self.tapes:
+                tracked = tape.tracked
+                mask = (uids[0] in tracked) + 2 * (uids[-1] in tracked) if n == 2 else uids[0] in tracked
+                if mask:
+                    mask *= tape.sign
+                    plan = bound.plans.get(mask) or bound.plan(mask)
+                    tape.nodes.append((plan, uids, result.uid, plan.keep(values), where))
+                    tracked[result.uid] = None
+                    if plan.unregistered:
+                        tape.unregistered = True
+                    elif plan.sparse:
+                        tape.sparse += 1
+                else:
+                    self.trail.append((bound, uids, result.uid, where))
+        else:
+            self.trail.append((bound, (a.uid, b.uid) if n == 2 else (a.uid,), result.uid, where))
+        if self.accumulators:
+            with self.standing(where):
+                push(self, bound, inputs, result)
+        return result
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
+        """Prices the call, then computes it."""
+        memory = self.memory
+        memory.spent += bound.price
+        if memory.spent > memory.ceiling:
+            memory.recount(bound.price, bound.op)
+        try:
+            array = bound.forward(self.xp, *[value.array for value in inputs])
+        except Exception as error:
+            raise translated(error, bound) from error
+        op = bound.op
+        if op.views:
+            array = self._compact(array)
+        if op.dynamic:
+            return Value(array, Spec.of(tuple(array.shape), array.dtype), new_uid())
+        return Value(array, bound.spec, new_uid())
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Value) -> Value:
+        """Computed on arrays, and priced as its result."""
+        self.memory.spend(bound.spec.nbytes, "a tangent")
+        kept = [value.array for value in (*inputs, result)]
+        total: Any = None
+        try:
+            for rule, t in shares:
+                share = rule(t.array, kept)
+                total = share if total is None else total + share
+        except Exception as error:
+            raise translated(error, bound) from error
+        return Value(self._compact(total), bound.spec, new_uid())
+
+    def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
+        """Changes the variable's own array if nobody else can see it, else a copy."""
+        at = self.backend.get(indices.array) if mode == "slice" else indices.array
+        change = change_of(self.xp, variable.spec.shape, value.array, at, mode)
+        change(self._own(variable))
+        return Value(variable.value.array, variable.spec, new_uid())  # whoever read the old version keeps it
+
+    def _own(self, variable: Variable) -> Any:
+        """The variable's array, to be written into: by nobody else known, or else copied first."""
+        if references(variable) > _OWN or not _writable(variable.value.array):
+            self.memory.spend(variable.spec.nbytes, "an assignment to a part of a variable")
+            variable.value = Value(variable.value.array.copy(), variable.spec, new_uid())
+        return variable.value.array
+
+    def _compact(self, array: Any) -> Any:
+        # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy.
+        nbytes = array.nbytes
+        return array.copy() if self.backend.base(array)[1] > 8 * nbytes else array
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Value:
+        """A host array as a value. The caller gives it up: nobody writes into it from now on."""
+        self.memory.spend(array.nbytes, "a tensor")
+        return Value(self.backend.put(array), Spec.of(array.shape, array.dtype), new_uid())
+
+    def number(self, number: Literal, dtype: DType) -> Value:
+        """A 0-d array."""
+        try:
+            return self.constant(np.asarray(number.array, dtype))
+        except (OverflowError, TypeError) as error:
+            raise InvalidArgumentError(f"{number.array!r} does not fit dtype {dtype.name}: {error}") from None
+
+    def full(self, spec: Spec, number: int) -> Value:
+        """Zeros or ones on the device."""
+        self.memory.spend(spec.nbytes, "zeros" if number == 0 else "ones")
+        return Value(self.xp.full(spec.shape, number, spec.dtype), spec, new_uid())
+
+    def decide(self, value: Any) -> int:
+        """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
+        found = int(self.backend.get(value.array)) if isinstance(value, Value) else int(value.array)
+        if self.decided is not None:
+            if self.decided and self.decided[-1][0] == found:
+                self.decided[-1][1] += 1
+            else:
+                self.decided.append([found, 1])
+        return found
+
+    def look(self) -> None:
+        """As `Watch.look`."""
+        self._watch.look()
+
+    def expect(self, trips: int) -> None:
+        """As `Watch.expect`."""
+        self._watch.expect(trips)
+
+    def trip(self, taken: int, trips: int = 0) -> None:
+        """As `Watch.trip`."""
+        self._watch.trip(taken, trips)
+
+    def room(self) -> float:
+        """Bytes left below the session's limit."""
+        return self.memory.room()
+
+    def admit(self, nbytes: int, what: str) -> None:
+        """As `Memory.spend`."""
+        self.memory.spend(nbytes, what)
+
+    def ct(self, value: Recorded) -> Any:
+        """Its array, or arrays."""
+        if isinstance(value, SlicesValue):
+            return Slices(value.values.array, value.indices.array, value.dense)
+        return value.array
+
+    def answer(self, ct: Any, spec: Spec) -> Value | SlicesValue:
+        """Wraps the arrays."""
+        if isinstance(ct, Slices):
+            return SlicesValue(self._wrap(ct.values), self._wrap(ct.indices), ct.dense)
+        if ct.shape != spec.shape or ct.dtype != spec.dtype:  # a gradient function of the caller's gave it
+            return self._wrap(ct)
+        return Value(self._compact(ct), spec, new_uid())
+
+    def _wrap(self, array: Any) -> Value:
+        shape: Shape = tuple(array.shape)
+        return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
+
+
+def references(variable: Variable) -> int:
+    """How often the variable's value and its array are referred to, in all."""
+    return sys.getrefcount(variable.value) + sys.getrefcount(variable.value.array)
+
+
+def _writable(array: Any) -> bool:
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True))  # CuPy's arrays all are
+
+
+#: What `references` counts of a variable whose value nobody else knows.
+_OWN: Final = references(Variable(Value(np.zeros(1), Spec.of((1,), DTYPES["float64"]), 0), trainable=False))
+
+
+def translated(error: Exception, bound: Bound) -> TeletapeError:
+    """An array library's exception as one of ours: the one seam where they are translated."""
+    op = bound.op
+    if isinstance(error, TeletapeError):
+        error.details.setdefault("op", op.name)
+        return error
+    shapes = ", ".join(map(repr, bound.specs))
+    if isinstance(error, MemoryError):  # CuPy's OutOfMemoryError is one
+        return ResourceExhaustedError(
+            f"op {op.name!r} on {shapes}: no memory left for {bound.price:,} bytes", op=op.name
+        )
+    if isinstance(error, ValueError | OverflowError | np.linalg.LinAlgError | ZeroDivisionError):
+        return InvalidArgumentError(f"op {op.name!r} on {shapes}: {error}", op=op.name)
+    return InternalError(f"op {op.name!r} on {shapes} failed: {type(error).__name__}: {error}", op=op.name)

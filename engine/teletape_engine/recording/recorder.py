@@ -1,0 +1,223 @@
+"""Recording: a context that runs ops and notes them on its active tapes.
+
+`Recorder` is what the engine (`teletape_engine.recording.executor`) and an SDK without arrays share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.op import CATALOGUE, Bound, Kind, Op, Operand, Rule, Runtime
+from teletape_engine.derivatives.backward import Algebra
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.recording.accumulators import Accumulator, push
+from teletape_engine.recording.tape import Context, Literal, Variable, new_uid, record
+from teletape_engine.recording.updates import WHOLE, check_scatter
+from teletape_engine.spec import DType, Spec, weak_dtype
+
+Recorded: TypeAlias = Any  # a Value here, a handle in an SDK
+Share: TypeAlias = tuple[Rule, Recorded]  #: A jvp rule of `Bound.pushes`, and the tangent of its input.
+
+
+class SlicesValue:
+    """A sparse gradient: two recorded values and the spec of the array they stand for.
+
+    Attributes:
+        name: What a remote session knows it by, where there is one.
+    """
+
+    __slots__ = ("dense", "indices", "name", "spec", "values")
+
+    def __init__(self, values: Recorded, indices: Recorded, dense: Spec) -> None:
+        self.values, self.indices, self.dense = values, indices, dense
+        self.spec = dense
+        self.name: Any = None
+
+    def __repr__(self) -> str:
+        return f"<slices of {self.dense!r}>"
+
+
+def kind_of(answer: Any) -> Kind:
+    """The structure of one source's gradient."""
+    if answer is None:
+        return Kind.NONE
+    return Kind.SLICES if isinstance(answer, SlicesValue) else Kind.DENSE
+
+
+class Recorder(Context, Runtime):
+    """A context that runs ops. Subclasses say what running, a constant and an answer are."""
+
+    bare: Algebra  #: The algebra of a backward pass that nobody records.
+    decides: bool = True  #: Whether `decide` knows what scalars hold.
+    outlines: bool = False  #: Whether of a loop only what its results could depend on matters.
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Recorded:
+        """The result of one bound call."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def number(self, number: Literal, dtype: DType) -> Recorded:
+        """A Python number as a recorded scalar."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def full(self, spec: Spec, number: int) -> Recorded:
+        """Zeros or ones of that spec."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def ct(self, value: Recorded) -> Any:
+        """A recorded value (or SlicesValue) as a cotangent of the `bare` algebra."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def answer(self, ct: Any, spec: Spec) -> Recorded:
+        """A cotangent of the `bare` algebra as a recorded value (or SlicesValue) of its own."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Recorded) -> Recorded:
+        """The sum of the shares, computed on what the `bare` algebra computes with."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def tangent(
+        self,
+        accumulator: Accumulator,
+        bound: Bound,
+        shares: Sequence[Share],
+        inputs: Sequence[Any],
+        result: Recorded,
+    ) -> Recorded:
+        """The tangent of a call's result to one accumulator, seen by those that lie outside it."""
+        outer = self.outside(accumulator)
+        if outer == ([], []):
+            return self.bare_tangent(bound, shares, inputs, result)
+        inside = self.tapes, self.accumulators
+        self.tapes, self.accumulators = outer
+        try:
+            kept = [value.array if isinstance(value, Literal) else Operand(self, value) for value in (*inputs, result)]
+            total: Operand | None = None
+            for rule, t in shares:
+                share = rule(Operand(self, t), kept)
+                total = share if total is None else total + share
+            assert total is not None
+            return total.value
+        finally:
+            self.tapes, self.accumulators = inside
+
+    def decide(self, value: Recorded) -> int:
+        """What a scalar bool or integer holds: all that control flow ever looks at."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def look(self) -> None:
+        """Some steps of a program are done; CancelledError if it is not to go on."""
+
+    def expect(self, trips: int) -> None:
+        """A loop is about to take so many trips; ResourceExhaustedError if those are too many."""
+
+    def trip(self, taken: int, trips: int = 0) -> None:
+        """A loop is about to take another trip after so many, of so many in all (0: not known).
+
+        Raises:
+            CancelledError, ResourceExhaustedError: It is not to go on.
+        """
+
+    def room(self) -> float:
+        """Bytes that may still be allocated."""
+        return float("inf")
+
+    def admit(self, nbytes: int, what: str) -> None:
+        """Accounts for an allocation before it is made.
+
+        Raises:
+            ResourceExhaustedError: It would pass the memory limit.
+        """
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Recorded:
+        """A host array as a recorded value. The caller gives it up: nobody writes into it from now on."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def changed(self, variable: Variable, value: Recorded, indices: Recorded, mode: str) -> Recorded:
+        """What the variable holds with a part of it changed. Whoever follows specs alone has that of its value."""
+        return self.full(variable.spec, 0)
+
+    def assign(
+        self, variable: Variable, value: Recorded | Literal, mode: str = "set", indices: Recorded | None = None
+    ) -> None:
+        """The variable's next version, outside every tape: an update is no step of what is differentiated.
+
+        Args:
+            variable: Of this recorder.
+            value: Of the variable's spec, or as `recording.updates` says; a Python number for a scalar.
+            mode: set, add or sub; with `indices` those of `recording.updates`.
+            indices: Which part of the variable.
+
+        Raises:
+            InvalidArgumentError: Another shape or dtype than the variable's; another mode; an index outside of it.
+        """
+        if isinstance(value, Literal):
+            value = self.number(value, weak_dtype(value.spec, variable.spec.dtype))
+        if indices is not None or mode not in WHOLE:
+            check_scatter(variable.spec, value.spec, indices.spec if indices is not None else None, mode)
+            variable.assign(self.changed(variable, value, indices, mode))
+            self.assigned(variable, value.uid, mode)
+            return
+        if value.spec is not variable.spec:
+            raise InvalidArgumentError(
+                f"variable {variable.name!r} holds {variable.spec!r}, found {value.spec!r}: an assignment keeps both "
+                "shape and dtype"
+            )
+        if mode == "set":
+            variable.assign(value.alias(new_uid()))
+        else:
+            bound = CATALOGUE[mode].call((variable.spec, value.spec))
+            variable.assign(self.run(bound, (variable.value, value)))
+        self.assigned(variable, value.uid, mode)
+
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Recorded:
+        """Runs `op` on recorded values and literals, and notes it on the active tapes that follow an input.
+
+        Raises:
+            InvalidArgumentError: The op does not take such inputs.
+            ResourceExhaustedError: The result would pass the memory limit.
+        """
+        bound = op.bound.get((*[value.spec for value in inputs], attrs))
+        if bound is None:
+            inputs, bound = self._bind(op, inputs, attrs)
+        if where is None:
+            where = self.here()
+        if op.expand is not None:
+            return self._expand(bound, inputs, where)
+        result = self.run(bound, inputs)
+        record(self.tapes, bound, inputs, result, where, self.trail)
+        if self.accumulators:
+            with self.standing(where):
+                push(self, bound, inputs, result)
+        return result
+
+    def _bind(self, op: Op, inputs: Sequence[Any], attrs: Attrs) -> tuple[Sequence[Any], Bound]:
+        specs = tuple([value.spec for value in inputs])
+        op.check_count(len(specs))
+        if not op.takes_numbers(specs):
+            inputs = [
+                self.number(value, op.number_dtype(i, specs)) if isinstance(value, Literal) else value
+                for i, value in enumerate(inputs)
+            ]
+            specs = tuple([value.spec for value in inputs])
+        return inputs, op.call(specs, attrs)
+
+    def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Recorded:
+        assert bound.op.expand is not None
+        args = [value.array if isinstance(value, Literal) else Operand(self, value) for value in inputs]
+        before, self.where = self.where, where  # as `standing`, without its microsecond
+        try:
+            result: Operand = bound.op.expand(*args, **bound.attrs)
+        finally:
+            self.where = before
+        if any(result is arg for arg in args):  # unchanged: still a value of its own
+            return self.apply(CATALOGUE["identity"], (result.value,))
+        return result.value
+
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
+        """Runs `op` inside a rule, on operands and Python numbers."""
+        inputs = [arg.value if isinstance(arg, Operand) else Literal(arg) for arg in args]
+        return Operand(self, self.apply(op, inputs, op.attrs(attrs), self.where))

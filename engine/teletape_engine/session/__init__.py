@@ -1,0 +1,1 @@
+"""A session: its values by id, and the execution of batches of commands."""

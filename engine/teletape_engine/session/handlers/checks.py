@@ -1,0 +1,53 @@
+"""Gradients against differences: of saved programs, and of replayable tapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.checking.gradient_check import check_program, check_tape, settings_of
+from teletape_engine.commands.results import Told
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.programs.program import Program
+from teletape_engine.recording.executor import Executor, Value
+from teletape_engine.recording.tape import Variable
+from teletape_engine.session.handlers.registry import does
+from teletape_engine.session.state import HeldTape, State
+
+
+@does(commands.CheckGradients)
+def check_gradients(state: State, command: commands.CheckGradients) -> None:
+    """The report on a program, as facts."""
+    program = state.find(command.program, Program)
+    if len(command.inputs) != len(program.inputs):
+        raise InvalidArgumentError(
+            f"the program takes {len(program.inputs)} inputs ({', '.join(program.inputs)}), found {len(command.inputs)}"
+        )
+    settings = settings_of(command.settings)
+    aside = Executor(state.backend, state.memory, state.watch)
+    arguments = []
+    for one in command.inputs:
+        held = state.names.get(one) if isinstance(one, int | str) else None
+        value = held.value if isinstance(held, Variable) else state.value(one)  # a variable is read on no tape
+        arguments.append(np.asarray(state.host(value)))
+    report = check_program(aside, program, arguments, settings, no_gradient=state.no_gradient)
+    state.results.append(Told(state.index, report.facts()))
+
+
+@does(commands.TapeCheckGradients)
+def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> None:
+    """The report on a tape, as facts."""
+    tape = state.find(command.tape, HeldTape).tape
+    targets = [state.find(one, Value) for one in command.targets]
+    sources = [state.find(one, (Value, Variable)) for one in command.sources]
+    aside = Executor(state.backend, state.memory, state.watch)
+    report = check_tape(
+        aside,
+        tape,
+        targets,
+        sources,
+        settings_of(command.settings),
+        no_gradient=state.no_gradient,
+        registered=state.registered,
+    )
+    state.results.append(Told(state.index, report.facts()))

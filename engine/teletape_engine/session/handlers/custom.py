@@ -1,0 +1,193 @@
+"""Calls with a gradient of the caller's own, and backward passes that stop at them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from teletape_engine import commands
+from teletape_engine.catalogue.op import Operand, Slices
+from teletape_engine.commands import Id
+from teletape_engine.commands.results import Told
+from teletape_engine.derivatives.backward import Stop
+from teletape_engine.derivatives.gradient import Answers, asking, label
+from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
+from teletape_engine.programs.batched import check_vectorizes
+from teletape_engine.programs.program import Program
+from teletape_engine.recording.custom import Custom, ProgramGradient, record_custom
+from teletape_engine.recording.executor import Value
+from teletape_engine.recording.recorder import Recorded, SlicesValue, kind_of
+from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.session.handlers.questions import HeldGradient, answer, question
+from teletape_engine.session.handlers.registry import does
+from teletape_engine.session.state import Held, State
+from teletape_engine.spec import INTEGER, Spec
+
+
+class HeldPass(Held):
+    """A backward pass between two of its stops.
+
+    Attributes:
+        targets: What it was asked for, for messages.
+        stop: Where it stands; None: it is through.
+        found: What it found for its sources, once it is through.
+    """
+
+    word = "a backward pass"
+    kind = "backward"
+
+    def __init__(
+        self, walk: Generator[Stop, Answers, list[Recorded | None]], tape: Tape, targets: tuple[Id, ...]
+    ) -> None:
+        self._walk, self._tape, self.targets = walk, tape, targets
+        self.stop: Stop | None = None
+        self.found: list[Recorded | None] | None = None
+        self._go(None)
+
+    def give(self, answers: Answers) -> None:
+        """Goes on with the cotangents of the call's inputs.
+
+        Raises:
+            InvalidArgumentError: They do not fit.
+        """
+        self._go(answers)
+
+    def _go(self, answers: Answers | None) -> None:
+        try:
+            self.stop = self._walk.send(answers)  # type: ignore[arg-type]  # None begins a generator
+        except StopIteration as done:
+            self.stop, self.found = None, done.value
+        except BaseException:
+            self.stop = None
+            raise
+
+    def facts(self) -> dict[str, Any]:
+        """Where it stands: the call's tag and function, or the op's type, and the kinds of its results' cotangents."""
+        if self.stop is None:
+            return {"through": True}
+        bound = self.stop.bound
+        called = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op.op_type}
+        return {"through": False, **called, "cts": [kind_of(one).value for one in self.stop.cts]}
+
+    def alive(self) -> Iterator[Any]:
+        """What the tape keeps for the rest of the pass, and the cotangents on their way."""
+        for node in self._tape.nodes:
+            yield from node[3]
+        stop = self.stop
+        for ct in (*stop.held.values(), *stop.cts) if stop is not None else self.found or ():
+            for one in ct[:2] if isinstance(ct, Slices) else ct if isinstance(ct, list) else (ct,):
+                if isinstance(one, Value | Operand):
+                    yield one if isinstance(one, Value) else one.value
+                elif isinstance(one, SlicesValue):
+                    yield from (one.values, one.indices)
+                elif one is not None:
+                    yield Value(one, Spec.of(tuple(one.shape), one.dtype), 0)
+
+    def end(self) -> None:
+        """An unfinished one is given up; a tape that was to answer once has."""
+        self._walk.close()
+
+
+@does(commands.Custom)
+def custom(state: State, command: commands.Custom) -> None:
+    """Noted on the active tapes that follow an input."""
+    inputs = [state.value(one) for one in command.inputs]
+    for one in inputs:
+        if not one.spec.differentiable:
+            raise InvalidArgumentError(
+                f"custom: an input of dtype {one.spec.dtype.name} has no gradient; leave it out of `inputs`"
+            )
+    outputs = [state.find(one, Value) for one in command.outputs]
+    record_custom(state.current.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where)
+
+
+@does(commands.CustomProgram)
+def custom_program(state: State, command: commands.CustomProgram) -> None:
+    """For the questions that name it."""
+    program = state.find(command.program, Program)
+    others = [state.argument(one) for one in command.inputs]
+    check_vectorizes(program)
+    state.name(command.id, HeldGradient(command.tag, ProgramGradient(program, command.gives), others))
+
+
+@does(commands.BackwardBegin)
+def begin(state: State, command: commands.BackwardBegin) -> None:
+    """A pass, up to its first stop."""
+    asked = question(state, command)
+    held = HeldPass(asking(state.current, **asked, more=command.more), asked["tape"], command.targets)
+    state.name(command.id, held)
+    state.results.append(Told(state.index, held.facts()))
+
+
+@does(commands.BackwardTo)
+def to(state: State, command: commands.BackwardTo) -> None:
+    """The cotangents there under their ids."""
+    _, stop = _standing(state, command.id)
+    tag = stop.bound.tag if isinstance(stop.bound, Custom) else None
+    if command.tag is not None and command.tag != tag:
+        raise StructureMismatchError(
+            f"the pass stands at {label(stop.bound)} (tag {tag!r}), the caller takes it to be at {command.tag!r}: its "
+            "tape differs from the server's"
+        )
+    kept = stop.kept if command.kept else ()
+    for given, there, what in ((command.outputs, stop.cts, "results"), (command.kept, kept, "inputs and results")):
+        if len(given) != len(there):
+            raise InvalidArgumentError(f"{label(stop.bound)} has {len(there)} {what}, found {len(given)} ids")
+    for name, value in zip((*command.outputs, *command.kept), (*stop.cts, *kept), strict=True):
+        if name is not None:
+            state.name(name, state.value(value) if isinstance(value, Literal) else value)
+
+
+@does(commands.BackwardGive)
+def give(state: State, command: commands.BackwardGive) -> None:
+    """On with them to the next stop, or through."""
+    held, stop = _standing(state, command.id)
+    if len(command.cts) != len(stop.bound.specs):
+        raise InvalidArgumentError(
+            f"{label(stop.bound)} has {len(stop.bound.specs)} inputs, found {len(command.cts)} cotangents: one for "
+            "each, null for none"
+        )
+    held.give(
+        [
+            None if one is None else _ct(state, one, spec)
+            for one, spec in zip(command.cts, stop.bound.specs, strict=True)
+        ]
+    )
+    state.results.append(Told(state.index, held.facts()))
+
+
+def _ct(state: State, given: commands.Input, like: Spec) -> Recorded:
+    if isinstance(given, int | str) and isinstance(slices := state.names.get(given), SlicesValue):
+        return slices
+    return state.value(given, like=like)
+
+
+@does(commands.BackwardEnd)
+def end(state: State, command: commands.BackwardEnd) -> None:
+    """What it found, under the ids."""
+    held = state.find(command.id, HeldPass)
+    if held.found is None:
+        at = f"stands at {label(held.stop.bound)}: give it cotangents first" if held.stop is not None else "has failed"
+        raise InvalidArgumentError(f"the pass {command.id!r} is not through: it {at}")
+    if len(command.outputs) != len(held.found):
+        raise InvalidArgumentError(f"{len(held.found)} sources, but {len(command.outputs)} output ids")
+    answer(state, command.outputs, held.found, held.targets, command.predicted)
+
+
+def _standing(state: State, name: Id) -> tuple[HeldPass, Stop]:
+    held = state.find(name, HeldPass)
+    if held.stop is None:
+        raise InvalidArgumentError(f"the pass {name!r} stands at no stop: it is through, or has failed")
+    return held, held.stop
+
+
+@does(commands.MakeSlices)
+def slices(state: State, command: commands.MakeSlices) -> None:
+    """A sparse gradient of the caller's own making."""
+    values, indices = state.find(command.values, Value), state.find(command.indices, Value)
+    if indices.spec.dtype not in INTEGER or len(indices.spec.shape) != 1:
+        raise InvalidArgumentError(f"slices: indices are a list of integers, found {indices.spec!r}")
+    if values.spec.shape[:1] != indices.spec.shape:
+        raise InvalidArgumentError(f"slices: one row of values for each index, found {values.spec!r}, {indices.spec!r}")
+    dense = values.spec.with_shape((command.rows, *values.spec.shape[1:]))
+    state.name(command.id, SlicesValue(values, indices, dense))

@@ -1,0 +1,75 @@
+"""Looking at a tape: what it keeps, and its picture as facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.commands import Id
+from teletape_engine.commands.results import Told
+from teletape_engine.diagram.facts import MOST, diagram
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.explain.explain import explain
+from teletape_engine.recording.executor import Value
+from teletape_engine.recording.footprint import footprint
+from teletape_engine.recording.recorder import SlicesValue
+from teletape_engine.recording.tape import Uid, Variable
+from teletape_engine.session.handlers.registry import does
+from teletape_engine.session.state import HeldTape, State
+
+
+@does(commands.TapeDescribe)
+def describe(state: State, command: commands.TapeDescribe) -> None:
+    """Facts, and the bytes behind it."""
+    held = state.find(command.tape, HeldTape)
+    ids = np.asarray([] if command.along is None else command.along)
+    if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
+        raise InvalidArgumentError(f"along: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
+    along = [id(state.names[one]) for one in dict.fromkeys(ids.tolist()) if one in state.names]
+    found = footprint(held.tape, state.backend.base, along)
+    state.results.append(Told(state.index, held.facts() | {"bytes": found.kept, "frees": found.freed}))
+
+
+@does(commands.TapeGraph)
+def graph(state: State, command: commands.TapeGraph) -> None:
+    """The diagram, with the names that people gave."""
+    tape = state.find(command.tape, HeldTape).tape
+    targets, sources = ([_followed(state, one) for one in many] for many in (command.targets, command.sources))
+    names: dict[Uid, str] = {}
+    for name, thing in state.names.items():
+        if name.__class__ is str and thing.__class__ is Value and not name.startswith("_"):
+            names.setdefault(thing.uid, name)
+    found = explain(
+        tape,
+        targets,
+        sources if targets else (),
+        trails=state.trails(),
+        departures=state.departures,
+        no_gradient=state.no_gradient,
+        registered=state.registered,
+        place=_text,
+    )
+    facts = diagram(
+        tape,
+        targets=targets,
+        sources=sources,
+        explanations={source.uid: one for source, one in zip(sources, found, strict=False)},
+        size=lambda value: state.backend.base(value.array),
+        name=names.get,
+        place=_text,
+        most=MOST if command.nodes is None else command.nodes,
+    )
+    state.results.append(Told(state.index, facts))
+
+
+def _followed(state: State, name: Id) -> Any:
+    """A target or source: a variable stays one, of slices the values count."""
+    found = state.find(name, (Value, Variable, SlicesValue))
+    return found.values if isinstance(found, SlicesValue) else found
+
+
+def _text(where: object) -> str | None:
+    """A line as the caller told it."""
+    return where if isinstance(where, str) else None

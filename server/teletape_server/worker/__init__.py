@@ -1,0 +1,1 @@
+"""The process of one session: it receives requests from the front and executes them on the engine."""

@@ -1,0 +1,52 @@
+"""The kinds behind batches: `attach` makes a client, `batch` executes commands in either form of the wire."""
+
+from __future__ import annotations
+
+import time
+
+import teletape_wire as wire
+from teletape_engine.commands import Batch
+from teletape_engine.session.session import Session
+from teletape_server.leases import Terms
+from teletape_server.worker.methods import Request, Result, json_result, kind
+
+
+@kind("attach")
+def attach(session: Session, request: Request) -> Result:
+    """A client's number, next seq and first free id."""
+    return json_result(session.attach()._asdict())
+
+
+@kind("batch")
+def batch(session: Session, request: Request) -> Result:
+    """Decodes a batch, executes it, and encodes the answer as `accept` asks.
+
+    Params: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at).
+    """
+    answer = None
+    if request.content_type == wire.FRAME_TYPE:
+        turn = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
+        answer = session.kept(turn.client, turn.seq, turn.nonce)  # a retry costs no decoding
+        todo = (
+            Batch((), (), turn.client, turn.seq, turn.nonce)
+            if answer
+            else wire.decode_batch(request.body, copy_below=request.adopts)
+        )
+    else:
+        todo = wire.batch_from_json(request.json())
+    if answer is None:
+        answer = session.execute(todo, cancelled=request.cancelled, progress=request.progress)
+    done = time.monotonic()
+    served = wire.Served(
+        Terms(*request.params["terms"]).expires_at(request.params["now"] + done - request.received),
+        max(request.started - request.received, 0.0),
+        done - request.started,
+    )
+    facts = {"bytes_in_use": answer.bytes_in_use}
+    if request.params["accept"] == wire.FRAME_TYPE:
+        frame = wire.encode_answer(answer, served, client=todo.client, seq=todo.seq, nonce=todo.nonce)
+        return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)
+    readable = wire.answer_to_json(
+        answer, served, full=request.params["full"], encoding=request.params["encoding"] or None
+    )
+    return json_result(readable, **facts)

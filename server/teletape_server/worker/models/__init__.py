@@ -1,0 +1,1 @@
+"""The JSON bodies of REST requests and answers."""

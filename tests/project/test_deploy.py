@@ -1,0 +1,35 @@
+"""docs/deploy.md names every setting of the server and of the compose file, with its default."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from teletape_server.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+
+
+def table(first: str) -> list[list[str]]:
+    """The cells, without backticks, of the table whose head begins with `first`."""
+    rows = PAGE.partition(f"| {first} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_every_setting_of_the_server_is_documented_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        Settings.load(["--help"], {})
+    told = " ".join(capsys.readouterr().out.split())
+    found = re.findall(r"(--[a-z-]+) [A-Z]+ [^()]*\(default ([^)]+)\); (TELETAPE_\w+)", told)
+    rows = {(flag, default, variable) for flag, variable, default, _ in table("flag")}
+    assert rows - {("none", "none", "TELETAPE_API_KEYS")} == set(found)
+    assert "TELETAPE_API_KEYS" in told
+
+
+def test_every_setting_of_the_compose_file_is_documented() -> None:
+    defaults = dict(re.findall(r"\$\{(\w+)(?::-([^}]+))?", COMPOSE))
+    documented = {variable: default for variable, default, _ in table("in `.env`")}
+    assert documented == {variable: default or "required" for variable, default in defaults.items()}
+    assert set(defaults) <= set(re.findall(r"\w+", COMPOSE.partition("\nx-server")[0])), "its head lists them too"

@@ -1,0 +1,81 @@
+"""What is public is documented, and every name of TensorFlow's stands for one thing."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import teletape as tf
+from teletape.namespace import by_hand, surface
+from teletape.ops.derived import derived
+from teletape_engine.catalogue.op import CATALOGUE
+
+MODULES = (
+    "data",
+    "debugging",
+    "dtypes",
+    "errors",
+    "keras.activations",
+    "keras.initializers",
+    "keras.layers",
+    "nest",
+    "random",
+)
+
+
+SURFACE = surface()
+
+
+def at(path: str) -> Any:
+    found: Any = tf
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def public() -> dict[str, Any]:
+    names = {name: getattr(tf, name) for name in tf.__all__}
+    for module in MODULES:
+        listed = getattr(at(module), "__all__", ())
+        names |= {f"{module}.{name}": getattr(at(module), name) for name in listed}
+    return names | surface()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, thing in public().items() if callable(thing)))
+def test_what_is_public_is_documented(name: str) -> None:
+    thing = public()[name]
+    assert inspect.getdoc(thing), f"tf.{name} has no docstring"
+    if inspect.isclass(thing) and not issubclass(thing, Exception):
+        undocumented = [
+            member
+            for member, value in vars(thing).items()
+            if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+            if not inspect.getdoc(getattr(thing, member) if inspect.isfunction(value) else value)
+        ]
+        assert not undocumented
+
+
+@pytest.mark.parametrize("name", sorted(name for op in CATALOGUE.values() for name in op.tf))
+def test_every_tensorflow_name_of_the_catalogue_resolves(name: str) -> None:
+    assert at(name) is SURFACE[name]
+
+
+def test_no_name_is_claimed_by_two_ops() -> None:
+    claims = Counter(name for op in CATALOGUE.values() for name in op.tf)
+    assert not {name: count for name, count in claims.items() if count > 1}
+
+
+def test_what_is_written_by_hand_is_not_derived_too() -> None:
+    written = by_hand()
+    assert not written.keys() & derived(leave_out=written).keys()
+    assert surface().keys() == written.keys() | derived().keys()
+    for name, function in written.items():
+        assert at(name) is function, f"tf.{name} is not the function that was written for it"
+
+
+def test_the_namespace_lists_what_it_offers() -> None:
+    assert len(set(tf.__all__)) == len(tf.__all__)
+    assert all(hasattr(tf, name) for name in tf.__all__)

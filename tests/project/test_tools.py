@@ -1,0 +1,129 @@
+"""The project's own rules, each checked by its tool: style, layout, types, who imports whom, shell, packaging."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def run(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    tool = [str(BIN / command[0]), *command[1:]]
+    return subprocess.run(tool, cwd=ROOT, input=stdin, capture_output=True, text=True)
+
+
+def check(*command: str) -> None:
+    done = run(*command)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+
+
+def test_ruff_check() -> None:
+    check("ruff", "check", ".")
+
+
+def test_ruff_format() -> None:
+    check("ruff", "format", "--check", ".")
+
+
+@pytest.mark.timeout(600)
+def test_mypy() -> None:
+    check("mypy")
+
+
+def test_import_contracts() -> None:
+    check("lint-imports")
+
+
+@pytest.mark.parametrize("folder", ["engine", "wire", "client", "server"])
+@pytest.mark.parametrize("statement", ["import {}", "import {}.x", "from {} import x", "from {}.x import y"])
+def test_folders_are_never_import_names(folder: str, statement: str) -> None:
+    source = statement.format(folder) + "\n"
+    done = run("ruff", "check", "--select=TID251", "--stdin-filename=tests/project/test_tools.py", "-", stdin=source)
+    assert "TID251" in done.stdout, f"ruff lets {source!r} pass:\n{done.stdout}{done.stderr}"
+
+
+def modules() -> Iterator[ModuleType]:
+    for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_server"):
+        root = importlib.import_module(package)
+        yield root
+        for found in pkgutil.walk_packages(root.__path__, f"{package}."):
+            if not found.name.endswith(".__main__"):
+                yield importlib.import_module(found.name)
+
+
+def test_public_methods_are_documented() -> None:
+    """Here rather than in ruff, for which an override lacks the documentation that it inherits."""
+    undocumented = {
+        f"{cls.__module__}.{cls.__qualname__}.{name}"
+        for module in modules()
+        for cls in vars(module).values()
+        if inspect.isclass(cls) and cls.__module__ == module.__name__ and not cls.__name__.startswith("_")
+        for name, member in vars(cls).items()
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
+        if not inspect.getdoc(getattr(cls, name))
+    }
+    assert not undocumented, sorted(undocumented)
+
+
+def test_shellcheck() -> None:
+    check("shellcheck", ".ci/run")
+
+
+def test_constraints_hold_exact_versions_alone() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    names = [line.partition("==")[0] for line in lines]
+    assert all("==" in line and not set(line) & set("/@;* ") for line in lines), lines
+    assert names == sorted(set(names))
+
+
+def test_constraints_pin_every_dependency() -> None:
+    project = PYPROJECT["project"]
+    extras = project["optional-dependencies"].values()
+    asked = {name(line) for line in [*project["dependencies"], *(line for extra in extras for line in extra)]}
+    pinned = {name(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    assert asked - {"teletape"} <= pinned, f"run `make constraints` for {sorted(asked - {'teletape'} - pinned)}"
+
+
+def name(requirement: str) -> str:
+    """The normalised name of the distribution that a requirement asks for."""
+    found = re.match(r"[\w.-]+", requirement)
+    assert found, requirement
+    return re.sub("[-_.]+", "-", found[0]).lower()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of the files in the wheel, built with the build backend in a process of its own."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    done = run("python", "-c", build, str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("teletape-*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
+    """Data files too: the API page's assets, py.typed."""
+    expected = {
+        path.relative_to(ROOT / folder).as_posix()
+        for folder in ("engine", "wire", "client", "server")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    metadata = {name for name in wheel if name.startswith("teletape-")}
+    assert wheel - metadata == expected
+    for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_server"):
+        assert f"{package}/py.typed" in wheel

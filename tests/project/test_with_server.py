@@ -1,0 +1,71 @@
+"""scripts/with_server.py: the command gets a server that answers, its status comes back, and no server outlives it."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "with_server.py"
+
+ASK = """
+import os, sys, urllib.request
+url = os.environ["TELETAPE_URL"]
+print(url, urllib.request.urlopen(url + "/v1/health").status, "TELETAPE_API_KEY" in os.environ)
+sys.exit(7)
+"""
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/v1/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.URLError:
+        return False
+
+
+def test_the_command_reaches_a_server_of_its_own() -> None:
+    environment = {**os.environ, "TELETAPE_API_KEY": "another server's", "TELETAPE_API_KEYS": "me:secret"}
+    command = [sys.executable, SCRIPT, sys.executable, "-c", ASK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 7, done.stderr
+    url, status, key = done.stdout.split()
+    assert (status, key) == ("200", "False")
+    assert not answers(url)
+
+
+def test_a_stopped_script_stops_its_server() -> None:
+    wait = "import os, time; print(os.environ['TELETAPE_URL'], flush=True); time.sleep(60)"
+    command = [sys.executable, SCRIPT, sys.executable, "-c", wait]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:
+        assert script.stdout
+        url = script.stdout.readline().strip()
+        assert answers(url)
+        script.send_signal(signal.SIGTERM)
+        assert script.wait(30) == 128 + signal.SIGTERM
+    assert not answers(url)
+
+
+@pytest.fixture
+def python_beside_a_broken_server(tmp_path: Path) -> Path:
+    """An interpreter whose neighbour `teletape` says why it cannot start, and ends."""
+    python = tmp_path / "python"
+    python.symlink_to(sys.executable)
+    teletape = tmp_path / "teletape"
+    teletape.write_text("#!/bin/sh\necho 'no device gpu:9 here' >&2\nexit 3\n")
+    teletape.chmod(0o755)
+    return python
+
+
+def test_a_server_that_does_not_start_says_why(python_beside_a_broken_server: Path) -> None:
+    command = [python_beside_a_broken_server, SCRIPT, "touch", "started"]
+    done = subprocess.run(command, cwd=python_beside_a_broken_server.parent, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ended with status 3" in done.stderr
+    assert "no device gpu:9 here" in done.stderr
+    assert not (python_beside_a_broken_server.parent / "started").exists()

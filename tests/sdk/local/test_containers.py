@@ -1,0 +1,140 @@
+"""The image and the compose file: linted, safe by default, and with a health check that tells well from ill."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).resolve().parents[3]
+BIN = Path(sys.executable).parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE = (ROOT / "docker-compose.yml").read_text()
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    loaded: dict[str, Any] = YAML(typ="safe").load(COMPOSE)["services"]
+    return loaded
+
+
+def test_dockerfile_lints() -> None:
+    done = subprocess.run([BIN / "hadolint", ROOT / "Dockerfile"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_compose_file_fits_its_schema() -> None:
+    """The schema is the one vendored in check-jsonschema: nothing is fetched."""
+    command = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "docker-compose.yml"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_first_instruction_chooses_the_base() -> None:
+    first = next(line for line in DOCKERFILE.splitlines() if line and not line.startswith("#"))
+    assert first.startswith("ARG BASE=")
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${BASE}"}
+
+
+def test_the_server_does_not_run_as_root() -> None:
+    users = re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)
+    assert users
+    assert users[-1] not in {"0", "root"}
+
+
+@pytest.mark.parametrize("path", ["Dockerfile", "docker-compose.yml", "constraints.txt", "pyproject.toml", "Makefile"])
+def test_no_package_index_is_named(path: str) -> None:
+    assert not re.search(r"index-url|find-links|trusted-host|pypi|https?://(?!127\.0\.0\.1)", (ROOT / path).read_text())
+
+
+def test_everything_the_image_copies_reaches_the_build() -> None:
+    copied = {
+        name.rstrip("/")
+        for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+        for name in line.split()
+    }
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    assert copied == {line[2:].rstrip("/") for line in ignore if line.startswith("!/")}
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_compose_demands_a_key_and_prints_the_line_to_write(services: dict[str, Any]) -> None:
+    for service in services.values():
+        value = service["environment"]["TELETAPE_API_KEYS"]
+        demand = re.fullmatch(r"\$\{TELETAPE_API_KEYS:\?(.+)\}", value)
+        assert demand, value
+        line = demand[1].partition(": ")[2]
+        assert re.fullmatch(r"echo TELETAPE_API_KEYS=me:`openssl rand -hex \d+` >> \.env", line)
+        # Compose would take a dollar or a brace in the message for a variable of its own.
+        assert not set(demand[1]) & set("${}")
+
+
+def test_compose_keeps_data_and_bounds_memory(services: dict[str, Any]) -> None:
+    for service in services.values():
+        assert any(volume.endswith(":/data") for volume in service["volumes"])
+        assert service["deploy"]["resources"]["limits"]["memory"]
+
+
+def test_compose_publishes_on_loopback_unless_told_otherwise(services: dict[str, Any]) -> None:
+    ports = [port for service in services.values() for port in service["ports"]]
+    defaults = [re.fullmatch(r"\$\{TELETAPE_\w+:-127\.0\.0\.1:(\d+)\}:8470", port) for port in ports]
+    assert all(defaults), ports
+    assert len({default[1] for default in defaults if default}) == len(services)
+
+
+def test_only_the_gpu_service_asks_for_a_gpu_and_only_by_profile(services: dict[str, Any]) -> None:
+    asks = {name for name, service in services.items() if "reservations" in service["deploy"]["resources"]}
+    profiled = {name for name, service in services.items() if "gpu" in service.get("profiles", [])}
+    extras = {name for name, service in services.items() if "gpu" in service["build"]["args"]["EXTRAS"].split(",")}
+    assert asks == profiled == extras == {"gpu"}
+
+
+class Health(BaseHTTPRequestHandler):
+    """Answers /v1/health with the server's `status`; 404 elsewhere."""
+
+    def do_GET(self) -> None:
+        self.send_response(self.server.status if self.path == "/v1/health" else 404)  # type: ignore[attr-defined]
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keeps quiet."""
+
+
+@pytest.fixture
+def health() -> Iterator[HTTPServer]:
+    with HTTPServer(("127.0.0.1", 0), Health) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def health_check(port: int) -> int:
+    """The exit status of the image's HEALTHCHECK with the server on `port`."""
+    found = re.search(r"^HEALTHCHECK (?:.|\n)+?CMD (\[.+\])$", DOCKERFILE, re.MULTILINE)
+    assert found
+    interpreter, *arguments = json.loads(found[1])
+    assert interpreter == "python"
+    environment = {"TELETAPE_PORT": str(port), "http_proxy": "http://127.0.0.1:9"}
+    return subprocess.run([sys.executable, *arguments], env=environment, stderr=subprocess.DEVNULL).returncode
+
+
+@pytest.mark.parametrize(("status", "well"), [(200, True), (503, False), (404, False)])
+def test_health_check_follows_the_answer(health: HTTPServer, status: int, well: bool) -> None:
+    health.status = status  # type: ignore[attr-defined]
+    assert (health_check(health.server_port) == 0) is well
+
+
+def test_health_check_fails_when_nobody_listens(health: HTTPServer) -> None:
+    port = health.server_port
+    health.shutdown()
+    health.server_close()
+    assert health_check(port) != 0

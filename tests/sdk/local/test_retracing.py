@@ -1,0 +1,56 @@
+"""TensorFlow's warning about functions that are traced again and again: when, and how often (measured on 2.21)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import teletape as tf
+from teletape import logs
+from teletape.functions.retracing import Retracing
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(logs.get_logger(), "warning", lambda text, *args: said.append(text))
+    return said
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ("TTTTTTT", ["5 out of the last 5 calls", "6 out of the last 6 calls"]),
+        ("TRTTTTRRRRRT", ["5 out of the last 6 calls", "6 out of the last 12 calls"]),
+        ("TRRRRRRRRRRRTTTT", ["5 out of the last 16 calls"]),
+        ("TTTT", []),
+        ("RRRRTRRRRRRTRRRRRTRRRRRRTRRRRRT", []),
+    ],
+)
+def test_five_in_ten_calls_are_too_many(told: list[str], calls: str, expected: list[str]) -> None:
+    watched = Retracing()
+    for one in calls:
+        watched.traced("f") if one == "T" else watched.reused()
+    assert [text.split(" to f triggered")[0] for text in told] == expected
+
+
+def test_functions_made_in_a_loop_share_the_count(told: list[str]) -> None:
+    def made() -> Any:
+        return tf.function(lambda x: x * 2)
+
+    for _ in range(5):
+        made()(tf.constant(1.0))
+    (said,) = told
+    assert "5 out of the last 5 calls to <function" in said
+    assert "please define your @tf.function outside of the loop" in said
+
+
+def test_numbers_as_arguments_retrace(told: list[str]) -> None:
+    @tf.function
+    def f(n: int) -> Any:
+        return tf.constant(1.0) * n
+
+    assert [float(f(n)) for n in range(6)] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert f.experimental_get_tracing_count() == 6
+    assert len(told) == 2

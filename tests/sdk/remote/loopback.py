@@ -1,0 +1,98 @@
+"""A server's batch endpoint without the network: the real wire and the real engine behind httpx's transport seam."""
+
+import json
+import threading
+from collections import deque
+from typing import Any
+
+import httpx
+
+import teletape_wire as wire
+from teletape.sessions.http import Connection
+from teletape.sessions.remote import RemoteSession
+from teletape_engine.catalogue import describe
+from teletape_engine.commands import Batch, Command
+from teletape_engine.errors import TeletapeError
+from teletape_engine.session.session import Session
+
+
+class Loopback(httpx.BaseTransport):
+    """Answers as a server would, and badly where it is told to.
+
+    Attributes:
+        session: The engine's session behind it.
+        batches: Every batch received, decoded, repeated ones too.
+        paths: Method and path of every request.
+        mishaps: What happens to the batches to come, one each: `lost` (executed, its answer lost), `unreached` (lost on
+            the way), `busy` (429), `running` (202), `refused` (413), `ended` (410), `garbled` (an unreadable answer),
+            `page` (a proxy's), `fine`.
+        gate: Closed, it holds back every answer.
+        arrived: Set when a batch has come in.
+    """
+
+    def __init__(self, memory_limit: int | None = None, catalogue: str | None = None) -> None:
+        self.session = Session(memory_limit=memory_limit)
+        self.catalogue = describe.digest() if catalogue is None else catalogue
+        self.batches: list[Batch] = []
+        self.paths: list[str] = []
+        self.mishaps: deque[str] = deque()
+        self.gate, self.arrived = threading.Event(), threading.Event()
+        self.gate.set()
+
+    def commands(self, kind: type[Command] = Command) -> list[Any]:
+        """All commands of a kind received so far."""
+        return [command for batch in self.batches for command in batch.commands if isinstance(command, kind)]
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        self.paths.append(f"{request.method} {path}")
+        if path == "/v1/info":
+            return httpx.Response(200, json={"version": "0", "catalogue": self.catalogue})
+        if path == "/v1/sessions":
+            return httpx.Response(201, json={"id": "s1"})
+        if path.endswith("/attach"):
+            return httpx.Response(200, json=self.session.attach()._asdict())
+        if request.method == "DELETE":
+            return httpx.Response(204)
+        return self._batch(request)
+
+    def _batch(self, request: httpx.Request) -> httpx.Response:
+        mishap = self.mishaps.popleft() if self.mishaps else "fine"
+        batch = wire.decode_batch(request.read())
+        self.batches.append(batch)
+        self.arrived.set()
+        self.gate.wait()
+        match mishap:
+            case "unreached":
+                raise httpx.WriteError("the connection broke", request=request)
+            case "busy":
+                return _problem(429, "busy", "too many at once", {"Retry-After": "0"})
+            case "running":
+                return httpx.Response(202, headers={"Retry-After": "0"}, stream=httpx.ByteStream(b"{}"))
+            case "refused":
+                return _problem(413, "body_too_large", "at most 3 bytes")
+            case "ended":
+                return _problem(410, "session_ended", "session s1 ended: idle for an hour")
+            case "page":
+                return httpx.Response(403, stream=httpx.ByteStream(b"<html>go away</html>"))
+        try:
+            answer = self.session.execute(batch)
+        except TeletapeError as error:
+            return _problem(409, error.code, error.message)
+        if mishap == "lost":
+            raise httpx.ReadError("the connection broke", request=request)
+        frame = wire.encode_answer(answer, client=batch.client, seq=batch.seq, nonce=batch.nonce)
+        body = b"".join(bytes(one) for one in frame.buffers)
+        return httpx.Response(200, stream=httpx.ByteStream(body[:-1] if mishap == "garbled" else body))
+
+
+def _problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    body = json.dumps({"code": code, "title": code, "detail": detail}).encode()
+    return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
+
+
+def session_on(loopback: Loopback, *, lazy: bool = True) -> RemoteSession:
+    """A remote session that talks to `loopback`."""
+    return RemoteSession(
+        "http://loopback", connection=Connection("http://loopback", None, transport=loopback), lazy=lazy
+    )

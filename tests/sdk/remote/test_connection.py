@@ -1,0 +1,239 @@
+"""HTTP: what is sent, what is tried again and for how long, and how a refusal becomes an exception."""
+
+import json
+
+import httpx
+import pytest
+
+from teletape.errors import (
+    AuthenticationError,
+    ConnectionFailed,
+    InvalidArgumentError,
+    RequestError,
+    SessionEndedError,
+    error_for,
+    error_of,
+)
+from teletape.sessions import http as module
+from teletape.sessions.http import Connection
+from teletape_engine.errors import OutOfTurnError, ReleasedIdError, tree
+
+TYPE = "application/x-frame"
+
+
+class Script(httpx.BaseTransport):
+    """Answers one request after the other as it is told: a response, or an exception to raise."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+        self.bodies = []
+
+    def handle_request(self, request):
+        self.requests.append(request)
+        self.bodies.append(request.read())
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def respond(status, body=b"", **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(status, headers=named, stream=httpx.ByteStream(body))
+
+
+def problem(status, code, detail="what was found", **more):
+    return respond(status, json.dumps({"code": code, "title": code, "detail": detail, **more}).encode())
+
+
+def connected(*answers, key=None):
+    script = Script(*answers)
+    return script, Connection("http://there/", key, transport=script)
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch):
+    """How long was waited between attempts; nobody really waits."""
+    taken = []
+    monkeypatch.setattr(module.time, "sleep", taken.append)
+    return taken
+
+
+# -------------------------------------------------------------------------------------------------------------- sending
+def test_json_there_and_back():
+    script, http = connected(httpx.Response(201, json={"id": "s1"}), key="secret")
+    assert http.json("POST", "/v1/sessions", {"device": "cpu"}) == {"id": "s1"}
+    (request,) = script.requests
+    assert (request.method, str(request.url)) == ("POST", "http://there/v1/sessions")
+    assert request.headers["Authorization"] == "Bearer secret"
+    assert script.bodies == [b'{"device":"cpu"}']
+    assert http.requests == 1
+
+
+def test_without_a_key_none_is_sent_and_an_empty_answer_is_none():
+    script, http = connected(httpx.Response(204))
+    assert http.json("DELETE", "/v1/sessions/s1") is None
+    assert "Authorization" not in script.requests[0].headers
+
+
+@pytest.mark.parametrize("size", [0, 10, 1 << 16, (5 << 20) + 3])
+def test_a_frame_is_its_buffers_with_their_length(size):
+    script, http = connected(respond(200, b"answer"))
+    buffers = [b"head", memoryview(bytes(size)), b"tail"]
+    assert http.frame("/v1/batch", buffers, size + 8, TYPE) == b"answer"
+    (request,), (body,) = script.requests, script.bodies
+    assert body == b"head" + bytes(size) + b"tail"
+    assert request.headers["Content-Length"] == str(size + 8)
+    assert (request.headers["Content-Type"], request.headers["Accept"]) == (TYPE, TYPE)
+    assert "Transfer-Encoding" not in request.headers
+    assert request.headers["Accept-Encoding"] == "identity"  # the answer is taken as it comes
+
+
+def test_a_large_answer_arrives_whole():
+    whole = bytes(range(256)) * 20_000
+    _, http = connected(respond(200, whole))
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == whole
+
+
+# -------------------------------------------------------------------------------------------------------------- retries
+BROKEN = [
+    httpx.ReadError("broke"),
+    httpx.ConnectError("refused"),
+    httpx.RemoteProtocolError("cut"),
+    httpx.WriteError("w"),
+]
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=lambda error: type(error).__name__)
+def test_what_broke_on_the_way_is_sent_again_unchanged(error, waits):
+    script, http = connected(httpx.Response(200, json={}), error, error, respond(200, b"answer"))
+    http.json("GET", "/v1/info")
+    assert http.frame("/v1/batch", [b"ab", b"c"], 3, TYPE) == b"answer"
+    assert script.bodies[1:] == [b"abc"] * 3
+    assert http.requests == 2
+    assert len(waits) == 2
+    assert 0.05 <= waits[0] <= 0.15
+    assert 0.1 <= waits[1] <= 0.3
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_server_that_is_busy_says_how_long_to_wait(status, waits):
+    script, http = connected(respond(status, Retry_After="3"), respond(200, b"answer"))
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert waits == [3.0]
+    assert http.requests == 1
+    assert len(script.requests) == 2
+
+
+@pytest.mark.parametrize("header", ["soon", "Sat, 21 Nov 2026 05:00:00 GMT"])
+def test_a_wait_that_is_no_number_is_the_usual_one(header, waits):
+    _, http = connected(respond(503, Retry_After=header), respond(200, b"answer"))
+    http.frame("/v1/batch", [b"x"], 1, TYPE)
+    assert 0.05 <= waits[0] <= 0.15
+
+
+def test_a_batch_that_runs_still_is_joined_however_long_it_takes(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
+    running = [respond(202, b"{}", Retry_After="20") for _ in range(30)]
+    script, http = connected(*running, respond(200, b"answer"))
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert now[0] == 600.0
+    assert script.bodies == [b"x"] * 31
+    assert http.requests == 1
+
+
+def test_an_answer_cut_in_the_middle_is_not_mixed_with_the_next():
+    class Cut(httpx.SyncByteStream):
+        def __iter__(self):
+            yield b"half an ans"
+            raise httpx.ReadError("cut")
+
+    _, http = connected(httpx.Response(200, stream=Cut()), respond(200, b"answer"))
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+
+
+def test_patience_ends_and_the_address_is_told(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
+    _, http = connected(*(httpx.ReadError("broke") for _ in range(100)))
+    with pytest.raises(
+        ConnectionFailed, match=r"http://there/v1/info: no answer \(ReadError: broke\); is the server"
+    ) as e:
+        http.json("GET", "/v1/info")
+    assert 50 < now[0] <= 60
+    assert isinstance(e.value, OSError)
+    assert http.requests == 0
+
+
+def test_patience_with_a_busy_server_ends_with_what_it_says(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
+    busy = [problem(429, "busy", "at most one at once") for _ in range(100)]
+    _, http = connected(*busy)
+    with pytest.raises(RequestError, match="at most one at once") as caught:
+        http.json("GET", "/v1/info")
+    assert (caught.value.code, caught.value.status) == ("busy", 429)
+
+
+def test_nobody_at_the_address_is_told_at_once(waits):
+    script, http = connected(httpx.ConnectError("refused"))
+    with pytest.raises(ConnectionFailed, match=r"http://there: nothing answers there \(refused\)"):
+        http.json("GET", "/v1/info")
+    assert (len(script.requests), waits) == (1, [])
+
+
+def test_an_address_that_is_none():
+    with pytest.raises(ConnectionFailed, match="is the address right"):
+        Connection("gpu-box:8470", None).json("GET", "/v1/info")
+
+
+# ------------------------------------------------------------------------------------------------------------- refusals
+@pytest.mark.parametrize(
+    ("status", "code", "error"),
+    [
+        (401, "unauthenticated", AuthenticationError),
+        (410, "session_ended", SessionEndedError),
+        (422, "invalid_argument", InvalidArgumentError),
+        (410, "released_id", ReleasedIdError),
+        (409, "out_of_turn", OutOfTurnError),
+        (413, "body_too_large", RequestError),
+        (404, "unknown_session", RequestError),
+    ],
+)
+@pytest.mark.parametrize("door", ["json", "frame"])
+def test_a_problem_is_an_exception_of_its_own(status, code, error, door, waits):
+    _, http = connected(problem(status, code, request_id="r7"))
+    with pytest.raises(error) as caught:
+        http.json("GET", "/v1/x") if door == "json" else http.frame("/v1/x", [b"x"], 1, TYPE)
+    assert (str(caught.value), caught.value.code) == ("what was found (request r7)", code)
+    assert caught.value.details["status"] == status
+    assert waits == []
+
+
+@pytest.mark.parametrize("body", [b"<html>go away</html>", b"", b"[1]", b'{"code": "x"}', b'"text"', b"\xff\xfe"])
+def test_what_is_no_problem_is_told_as_it_is(body):
+    error = error_of(403, body)
+    assert isinstance(error, RequestError)
+    assert (error.status, error.code) == (403, "internal")
+    assert str(error).startswith("HTTP 403: ")
+
+
+def test_a_page_is_told_in_part():
+    assert len(str(error_of(500, b"<p>" * 10_000))) < 250
+
+
+def test_a_problem_with_a_title_alone():
+    assert str(error_of(503, b'{"code": "shutting_down", "title": "Shutting down"}')) == "Shutting down"
+
+
+@pytest.mark.parametrize("code", tree())
+def test_every_code_has_its_class(code):
+    error = error_for(code, "words", op="add")
+    assert (error.code, str(error), error.details["op"]) == (code, "words", "add")
+    if code != "internal":
+        assert type(error) is tree()[code]

@@ -1,0 +1,120 @@
+"""Waiting for a server that computes for long: the line that says how far it is, interrupts, and cancelling."""
+
+import io
+import threading
+import time
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+import teletape as tf
+from teletape.errors import CancelledError
+from teletape.sessions import progress
+from teletape.sessions.remote import RemoteSession
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("far", "shown"),
+    [
+        ({"done": 3, "total": 12}, "teletape [########......................] 3 of 12 commands, 4 s"),
+        (
+            {"done": 3, "total": 12, "trip": 500, "trips": 1000},
+            "[###############...............] 3 of 12 commands, trip 500 of 1,000",
+        ),
+        (
+            {"done": 0, "total": 1, "trip": 1234567},
+            "[..............................] 0 of 1 commands, trip 1,234,567, 4 s",
+        ),
+        ({}, "[..............................] waiting, 4 s"),
+    ],
+)
+def test_the_line(far: dict[str, int], shown: str) -> None:
+    assert shown in progress.line(far, 4.2)
+
+
+@pytest.mark.parametrize(
+    ("said", "terminal", "shown"),
+    [("", True, True), ("", False, False), ("1", False, True), ("0", True, False), ("no", True, False)],
+)
+def test_when_it_is_shown(monkeypatch: pytest.MonkeyPatch, said: str, terminal: bool, shown: bool) -> None:
+    monkeypatch.setenv("TELETAPE_PROGRESS", said)
+    assert progress.shown(Terminal() if terminal else io.StringIO()) is shown
+
+
+def test_nothing_is_shown_of_what_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, future = Terminal(), Future[int]()
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    future.set_result(7)
+    assert progress.wait(future, dict) == 7
+    assert stream.getvalue() == ""
+
+
+def test_the_line_is_drawn_while_it_runs_and_wiped_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, future, looks = Terminal(), Future[int](), []
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    monkeypatch.setattr(progress, "_QUIET", 0.0)
+    monkeypatch.setattr(progress, "_STEP", 0.001)
+
+    def look() -> dict[str, int] | None:
+        looks.append(len(looks))
+        if len(looks) == 4:
+            future.set_result(7)
+        return None if len(looks) == 1 else {"done": len(looks), "total": 4}
+
+    assert progress.wait(future, look) == 7
+    assert "2 of 4 commands" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[2K")
+
+
+def test_an_interrupt_says_that_the_batch_goes_on(remote: RemoteSession, loopback: Any, caplog: Any) -> None:
+    x = tf.constant([1.0, 2.0])
+    y = x * 2.0
+    loopback.gate.clear()
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        loopback.arrived.wait()
+        import signal
+
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        y.numpy()
+    assert "tf.session().cancel()" in caplog.text
+    loopback.gate.set()
+    assert y.numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_cancelled_loop_raises_at_the_next_read_and_the_session_goes_on(server_url: str) -> None:
+    with tf.connect(server_url) as session:
+        x = tf.constant(1.0)
+
+        @tf.function
+        def spin(x: Any) -> Any:
+            return tf.while_loop(lambda y: y > 0.0, lambda y: (y * 1.0,), (x,))[0]
+
+        y = spin(x)
+        assert isinstance(session, RemoteSession)
+        stop = threading.Thread(target=_cancel_when_it_runs, args=(session,))
+        stop.start()
+        with pytest.raises(CancelledError, match=r"by its caller, in a (loop|program)"):
+            y.numpy()
+        stop.join()
+        assert (x + 1.0).numpy() == 2.0
+        with pytest.raises(CancelledError):
+            y.numpy()
+    tf.connect(local=True)
+
+
+def _cancel_when_it_runs(session: RemoteSession) -> None:
+    deadline = time.monotonic() + 20
+    while not (session._far() or {}).get("trip") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    session.cancel()

@@ -1,0 +1,301 @@
+"""Frames into batches and answers. Nothing is believed: lengths, offsets, checksums and commands are checked first."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import msgpack  # type: ignore[import-untyped]  # ships no types
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.commands import COMMANDS, Batch, Call, Command, schema
+from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays, Told
+from teletape_engine.errors import BadCommandError
+from teletape_engine.recording.tape import Literal
+from teletape_engine.spec import Spec, dtype_of
+from teletape_wire.errors import CorruptFrameError, FrameTooLargeError, WireError
+from teletape_wire.frame import (
+    CODES,
+    EXT_BIG,
+    EXT_COMPLEX,
+    EXT_INDEX,
+    EXT_PAIR,
+    EXT_TENSOR,
+    FETCHED,
+    KINDS,
+    MADE,
+    MAX_HEADER,
+    MAX_INT_BYTES,
+    MAX_ITEMS,
+    OP,
+    PREFIX_LENGTH,
+    SLICES,
+    TOLD,
+    FrameKind,
+    Prefix,
+    Served,
+    decode_prefix,
+)
+from teletape_wire.tensors import Array, Buffer, read
+
+_VERBS: Final = {code: verb for verb, code in CODES.items()}
+
+
+def _header(frame: memoryview, kind: FrameKind, max_header: int) -> tuple[Prefix, memoryview]:
+    prefix = decode_prefix(frame, max_header=max_header)
+    if prefix.kind is not kind:
+        raise WireError(f"expected a frame of kind {kind.name.lower()}, found {prefix.kind.name.lower()}")
+    if prefix.total_length != frame.nbytes:
+        raise WireError(f"the frame is declared with {prefix.total_length} bytes, found {frame.nbytes}: cut or padded")
+    header = frame[PREFIX_LENGTH : PREFIX_LENGTH + prefix.header_length]
+    if zlib.crc32(header) != prefix.header_crc:
+        raise CorruptFrameError("the header's CRC32 does not match: send the frame again")
+    return prefix, header
+
+
+def _extension(tensors: list[Array], code: int, data: bytes) -> Any:
+    if code == EXT_TENSOR and len(data) == EXT_INDEX.size:
+        (index,) = EXT_INDEX.unpack(data)
+        if index < len(tensors):
+            return tensors[index]
+        raise WireError(f"a command names tensor {index}, the frame has {len(tensors)}")
+    if code == EXT_COMPLEX and len(data) == EXT_PAIR.size:
+        return complex(*EXT_PAIR.unpack(data))
+    if code == EXT_BIG and 0 < len(data) <= MAX_INT_BYTES:
+        return int.from_bytes(data, "little", signed=True)
+    raise WireError(f"unknown msgpack extension {code} with {len(data)} bytes")
+
+
+class _Reader:
+    """Unpacks one header. Lists are bounded, so that a short header cannot claim a long one.
+
+    The unpacker knows the tensors and not the reader: a cycle would keep the frame until a garbage collection.
+    """
+
+    def __init__(self, header: memoryview) -> None:
+        self.tensors: list[Array] = []
+        size = max(len(header), 1)
+        self._stream = msgpack.Unpacker(
+            None,
+            max_buffer_size=size,
+            use_list=False,
+            ext_hook=partial(_extension, self.tensors),
+            max_array_len=min(size, MAX_ITEMS),
+            max_map_len=min(size, MAX_ITEMS),
+        )
+        self._stream.feed(header)
+        self._length = len(header)
+        self.next = self._stream.unpack
+
+    def count(self) -> int:
+        """The length of a list whose members follow one by one."""
+        return int(self._stream.read_array_header())
+
+    def done(self) -> None:
+        """Checks that nothing is left."""
+        if self._stream.tell() != self._length:
+            raise WireError(f"the header has {self._length} bytes, its content ends at byte {self._stream.tell()}")
+
+
+def _guarded(decode: Callable[..., Any], *args: Any) -> Any:
+    """Runs `decode`; what msgpack raises for garbage becomes a WireError."""
+    try:
+        return decode(*args)
+    except (WireError, BadCommandError):
+        raise
+    except MemoryError:
+        raise FrameTooLargeError("the header declares more than this process may allocate") from None
+    except (ValueError, TypeError, OverflowError, msgpack.exceptions.UnpackException) as error:
+        raise WireError(f"the header is no valid msgpack: {type(error).__name__}: {error}"[:300]) from None
+
+
+def decode_batch(buffer: Buffer, *, copy_below: int = 0, max_header: int = MAX_HEADER) -> Batch:
+    """The batch in a frame.
+
+    Args:
+        buffer: The whole frame. Tensors are read-only views of it, and keep it alive.
+        copy_below: Tensors shorter than this many bytes are copied instead.
+        max_header: Bytes that a header may have.
+
+    Raises:
+        WireError: The bytes are no batch, or a length, offset or checksum in them is wrong.
+        BadCommandError: A command with a field missing, left over, or of the wrong kind.
+    """
+    return _guarded(_batch, memoryview(buffer).toreadonly(), copy_below, max_header)  # type: ignore[no-any-return]
+
+
+def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) -> tuple[Prefix, _Reader]:
+    prefix, header = _header(frame, kind, max_header)
+    reader = _Reader(header)
+    parts = reader.count()
+    if parts != 3:
+        raise WireError(f"the header must be a list of 3 parts, found {parts}")
+    rows = [reader.next() for _ in range(reader.count())]
+    reader.tensors += read(frame, rows, PREFIX_LENGTH + len(header), copy_below=copy_below)
+    return prefix, reader
+
+
+def _batch(frame: memoryview, copy_below: int, max_header: int) -> Batch:
+    prefix, reader = _open(frame, FrameKind.BATCH, copy_below, max_header)
+    made = _commands(reader.next, reader.count())
+    take = reader.next
+    releases = [_released(take()) for _ in range(reader.count())]
+    reader.done()
+    return Batch(tuple(made), tuple(releases), prefix.client, prefix.seq, prefix.nonce)
+
+
+def _released(value: Any) -> commands.Id:
+    if (type(value) is int and value >= 0) or (type(value) is str and value):
+        return value
+    raise BadCommandError(f"a release must be an id (a name, or an integer from 0 up), found {value!r:.60}")
+
+
+def _commands(take: Callable[[], Any], count: int) -> list[Command]:
+    made: list[Command] = []
+    try:
+        for _ in range(count):
+            row = take()
+            if row.__class__ is not tuple or not row:
+                raise BadCommandError(f"must be an array [code, fields ...], found {row!r:.60}")
+            made.append(_call(row) if row[0] == OP else _other(row))
+    except BadCommandError as error:
+        raise BadCommandError(f"command {len(made)}: {error.message}", command=len(made)) from None
+    return made
+
+
+def _call(row: tuple[Any, ...]) -> Command:
+    """The quick way for the one command that comes by the thousand; what it does not know, `make` judges."""
+    size = len(row)
+    if 4 <= size <= 6:
+        op, given, outputs = row[1], row[2], row[3]
+        attrs = row[4] if size > 4 else {}
+        where = row[5] if size > 5 else None
+        if (
+            op.__class__ is str
+            and op
+            and given.__class__ is tuple
+            and outputs.__class__ is tuple
+            and attrs.__class__ is dict
+            and (where is None or (where.__class__ is str and where))
+        ):
+            inputs: list[commands.Input] = []
+            for one in given:
+                if one.__class__ is int and one >= 0:
+                    inputs.append(one)
+                elif one.__class__ is float:
+                    inputs.append(Literal(one))
+                else:
+                    inputs.append(_input(one))
+            for one in outputs:
+                if (one.__class__ is not int or one < 0) and (one.__class__ is not str or not one):
+                    return _other(row)
+            for key in attrs:
+                if key.__class__ is not str:
+                    return _other(row)
+            return Call(op, tuple(inputs), outputs, attrs, where)
+    return _other(row)
+
+
+def _input(value: Any) -> Any:
+    """An id or a tensor as it is, a number as a Literal."""
+    kind = type(value)
+    if kind is float:
+        return Literal(value)
+    if kind is tuple:
+        if len(value) == 1 and type(value[0]) in (int, bool, float):
+            return Literal(value[0])
+        if len(value) == 2 and all(type(part) in (int, float) for part in value):
+            return Literal(complex(*value))
+        raise BadCommandError(f"an input in brackets is [number] or [re, im], found {value!r:.60}")
+    if (kind is int and value >= 0) or (kind is str and value) or kind is np.ndarray:
+        return value
+    raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
+
+
+def _inputs(value: Any) -> Any:
+    return tuple([None if one is None else _input(one) for one in value]) if type(value) is tuple else value
+
+
+def _calls(value: Any) -> Any:
+    return tuple(_commands(iter(value).__next__, len(value))) if type(value) is tuple else value
+
+
+#: How a field's msgpack form becomes what `fields.make` takes; fields not named here are taken as they are.
+_READ: Final[dict[str, Callable[[Any], Any]]] = {
+    "Input": _input,
+    "Input | None": lambda value: None if value is None else _input(value),
+    "Tensor | Literal": _input,
+    "Tensor | Literal | None": lambda value: None if value is None else _input(value),
+    "tuple[Input, ...]": _inputs,
+    "tuple[Input | None, ...]": _inputs,
+    "tuple[Input | None, ...] | None": _inputs,
+    "tuple[Step, ...]": _calls,
+}
+_FIELDS: Final = {
+    verb: tuple((f.name, _READ.get(str(f.type))) for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+    for verb, cls in COMMANDS.items()
+}
+
+
+def _other(row: tuple[Any, ...]) -> Command:
+    verb = _VERBS.get(row[0]) if type(row[0]) is int else None
+    if verb is None:
+        known = ", ".join(f"{code} {verb}" for code, verb in _VERBS.items())
+        raise BadCommandError(f"unknown command code {row[0]!r:.60}; the codes are {known}")
+    known_fields = _FIELDS[verb]
+    if len(row) - 1 > len(known_fields):
+        names = ", ".join(name for name, _ in known_fields)
+        raise BadCommandError(f"command {verb!r} has {len(known_fields)} fields ({names}), found {len(row) - 1}")
+    given = {
+        name: value if read is None else read(value) for (name, read), value in zip(known_fields, row[1:], strict=False)
+    }
+    return schema.make(verb, given)
+
+
+def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answer, Served]:
+    """The answer in a frame, and what the server said beside it. Arrays are read-only views of the frame.
+
+    Raises:
+        WireError: The bytes are no answer, or a length, offset or checksum in them is wrong.
+    """
+    return _guarded(_answer, memoryview(buffer).toreadonly(), max_header)  # type: ignore[no-any-return]
+
+
+def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
+    _, reader = _open(frame, FrameKind.ANSWER, 0, max_header)
+    results = tuple([_result(*reader.next()) for _ in range(reader.count())])
+    failed, bytes_in_use, expires_at, waited, computed = reader.next()
+    reader.done()
+    failure = None
+    if failed is not None:
+        index, code, message, op, where, details, versions = failed
+        failure = Failure(index, code, message, op, where, details, dict(versions))
+    return Answer(results, failure, bytes_in_use), Served(expires_at, waited, computed)
+
+
+def _result(code: int, index: int, *parts: Any) -> Result:
+    if code == KINDS:
+        return Kinds(index, *parts)
+    if code == MADE:
+        (specs,) = parts
+        return Made(index, tuple([_spec(*one) for one in specs]))
+    if code == TOLD:
+        (text,) = parts
+        return Told(index, json.loads(text))
+    if code == SLICES:
+        name, values, indices, spec = parts
+        dense = _spec(*spec)
+        return Fetched(index, name, SlicesArrays(values, indices, dense), dense, True)
+    if code == FETCHED:
+        name, array, spec, complete = parts
+        return Fetched(index, name, array, _spec(*spec), complete)
+    raise WireError(f"unknown kind of result {code!r:.60}")
+
+
+def _spec(dtype: str, shape: tuple[int, ...]) -> Spec:
+    return Spec.of(shape, dtype_of(dtype))

@@ -1,0 +1,189 @@
+"""A tensor in JSON: {"dtype", "shape", "data"}, or the bare number or nested list that a person writes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import BFLOAT16, BOOL, COMPLEX, DTYPES, INTEGER, dtype_of
+from teletape_wire.errors import MalformedJsonError
+from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
+
+#: The words for the numbers that JSON cannot write.
+NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def tensor_from_json(given: Any) -> Array:
+    """The array in {"dtype", "shape", "data"}, or in a bare number or nested list.
+
+    `data` is nested or flat; "NaN", "Infinity" and "-Infinity" stand for what JSON has no numbers for; a complex number
+    is a pair [re, im]; with "encoding": "base64" it is the raw little-endian row-major bytes. Without `dtype` booleans
+    give bool, integers int32 (int64 where one is larger), other numbers float32. Without `shape` the nesting decides.
+
+    Raises:
+        MalformedJsonError: No tensor; the message tells what does not fit.
+    """
+    if not isinstance(given, dict):
+        return _from_data(given, None, None)
+    unknown = given.keys() - {"dtype", "shape", "data", "encoding"}
+    if unknown or "data" not in given:
+        raise MalformedJsonError(
+            f"a tensor is {{dtype, shape, data}}, with encoding if data is base64; found {[*given]}"
+        )
+    try:
+        dtype = dtype_of(given["dtype"]) if given.get("dtype") is not None else None
+    except InvalidArgumentError as error:
+        raise MalformedJsonError(error.message) from None
+    shape = given.get("shape")
+    if shape is not None:
+        if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+            raise MalformedJsonError(f"a shape is a list of lengths, none negative; found {shape!r:.60}")
+        if len(shape) > MAX_DIMS:
+            raise MalformedJsonError(f"{len(shape)} axes, at most {MAX_DIMS} are taken")
+    encoding = given.get("encoding")
+    if encoding is None:
+        return _from_data(given["data"], dtype, shape)
+    if encoding != "base64" or dtype is None or shape is None or not isinstance(given["data"], str):
+        raise MalformedJsonError('the one encoding is "base64": it needs dtype, shape, and data as a string')
+    try:
+        data = base64.b64decode(given["data"], validate=True)
+    except binascii.Error as error:
+        raise MalformedJsonError(f"data is no valid base64: {error}") from None
+    needed = math.prod(shape) * dtype.itemsize
+    if len(data) != needed:
+        raise MalformedJsonError(f"{dtype.name}{shape} takes {needed} bytes, the base64 holds {len(data)}")
+    if dtype is BOOL and data.strip(b"\0\1"):
+        raise MalformedJsonError("dtype bool has the bytes 0 and 1 alone")
+    return _shaped(np.frombuffer(data, np.uint8).view(dtype), shape)
+
+
+def _shaped(flat: Array, shape: Any) -> Array:
+    try:
+        array = flat.reshape(shape)
+    except ValueError:  # axes beside one of length 0, too long for NumPy to count
+        raise MalformedJsonError(f"no array can have the shape {shape}") from None
+    array.flags.writeable = False
+    return array
+
+
+def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array:
+    flat, found = _flatten(data)
+    paired = dtype in COMPLEX
+    if paired:
+        if (found[-1:] or [0]) != [2] and flat:
+            raise MalformedJsonError(f"a complex number is a pair [re, im]; the data has the shape {found}")
+        found = found[:-1] if flat else found
+    if shape is not None:
+        size = math.prod(shape)
+        if found != shape and found != [size] and not (size == 0 and not flat):
+            raise MalformedJsonError(
+                f"shape {shape} needs {size} elements, nested so or flat; the data has the shape {found}"
+            )
+    return _shaped(_numbers(flat, dtype), found if shape is None else shape)
+
+
+def _flatten(data: Any) -> tuple[list[Any], list[int]]:
+    """The members of nested lists in order, and the shape of the nest."""
+    level = [data]
+    shape: list[int] = []
+    while level and isinstance(level[0], list):
+        lengths = {len(one) if isinstance(one, list) else -1 for one in level}
+        if len(lengths) != 1:
+            raise MalformedJsonError("nested lists of a tensor must all have the same length at the same depth")
+        if len(shape) > MAX_DIMS:
+            raise MalformedJsonError(f"more than {MAX_DIMS} axes are not taken")
+        shape.append(lengths.pop())
+        level = list(chain.from_iterable(level))
+    return level, shape
+
+
+def _numbers(flat: list[Any], dtype: np.dtype[Any] | None) -> Array:
+    kinds = set(map(type, flat))
+    if not kinds <= {bool, int, float, str}:
+        raise MalformedJsonError(
+            f"a tensor holds numbers; found {', '.join(sorted(kind.__name__ for kind in kinds - {bool, int, float}))}"
+        )
+    if bool in kinds and (len(kinds) > 1 or dtype not in (None, BOOL)):
+        raise MalformedJsonError("true and false are a bool tensor's alone, and cannot be mixed with numbers")
+    if str in kinds:
+        words = {one for one in flat if type(one) is str}
+        if not words <= NOT_FINITE.keys():
+            found = sorted(words - NOT_FINITE.keys())[:3]
+            raise MalformedJsonError(f"a tensor holds numbers and the words {', '.join(NOT_FINITE)}; found {found}")
+        flat = [NOT_FINITE[one] if type(one) is str else one for one in flat]
+    if dtype is None:
+        dtype = _by_content(kinds, flat)
+    if dtype in INTEGER and kinds - {int}:
+        raise MalformedJsonError(f"dtype {dtype.name} holds integers; found a fraction, NaN or an infinity")
+    if dtype is BOOL and kinds - {bool}:
+        raise MalformedJsonError("dtype bool holds true and false; found numbers")
+    try:
+        if dtype in INTEGER or dtype is BOOL:
+            return np.array(flat, dtype)
+        wide = np.array(flat, np.float64)
+    except OverflowError:
+        raise MalformedJsonError(f"an integer that dtype {dtype.name} cannot hold") from None
+    with np.errstate(over="ignore"):
+        array = wide.view(np.complex128).astype(dtype) if dtype in COMPLEX else wide.astype(dtype)
+    if not np.array_equal(np.isfinite(wide), np.isfinite(_parts(array))):
+        raise MalformedJsonError(f"a number too large for dtype {dtype.name}")
+    return array
+
+
+def _by_content(kinds: set[type], flat: list[Any]) -> np.dtype[Any]:
+    if kinds == {bool}:
+        return BOOL
+    if kinds == {int}:
+        return DTYPES["int32" if min(flat) >= -(1 << 31) and max(flat) < 1 << 31 else "int64"]
+    return DTYPES["float32"]
+
+
+def _parts(array: Array) -> Array:
+    """A complex array's parts as reals, side by side; a real array as it is."""
+    return array.view(array.real.dtype) if array.dtype in COMPLEX else array
+
+
+def tensor_to_json(array: Array, *, elements: int | None = None, encoding: str | None = None) -> dict[str, Any]:
+    """The array as JSON-able data, nested; floats in the shortest digits that give the same float back.
+
+    Args:
+        array: Of any dtype in `teletape_engine.spec.DTYPES`.
+        elements: Show at most so many: a larger array's first ones, flat, with "complete": false.
+        encoding: None, or "base64" for the raw bytes.
+    """
+    facts = {"dtype": NAMES[array.dtype], "shape": list(array.shape)}
+    if elements is not None and array.size > elements:
+        return facts | {"complete": False, "data": _nested(array.reshape(-1)[:elements])}
+    if encoding == "base64":
+        return facts | {"encoding": "base64", "data": base64.b64encode(raw(array)).decode()}
+    return facts | {"data": _nested(array)}
+
+
+def _nested(array: Array) -> Any:
+    dtype = array.dtype
+    if dtype in COMPLEX:
+        array = _parts(np.ascontiguousarray(array)[..., np.newaxis])
+    elif dtype is BFLOAT16:
+        array = array.astype(np.float32)
+    if array.dtype.kind != "f":
+        return array.tolist()
+    finite = bool(np.isfinite(array).all())
+    if array.dtype != np.float64:
+        # A float32 printed as the double it equals has nine digits too many: 0.1 is 0.10000000149011612.
+        array = array.astype(np.str_).astype(np.float64)
+    return array.tolist() if finite else worded(array.tolist())
+
+
+def worded(value: Any) -> Any:
+    """The numbers, nested or alone, with words for those that JSON has no form for."""
+    if isinstance(value, list):
+        return [worded(one) for one in value]
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

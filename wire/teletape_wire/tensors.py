@@ -1,0 +1,160 @@
+"""The tensors of a frame: their table in the header, and their bytes behind it at multiples of 64.
+
+Row-major and little-endian, in the table's order, each at the first multiple of 64 behind the one before: where a
+tensor lies follows from the lengths, so an offset that says otherwise is a lie.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import zlib
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from teletape_engine.spec import DTYPES
+from teletape_wire.errors import CorruptFrameError, WireError
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Buffer: TypeAlias = bytes | memoryview
+
+ALIGNMENT: Final = 64
+MAX_DIMS: Final = 32
+_JOINED: Final = 16 * 1024  # tensors below this are joined: a write each would cost more than the copy
+_MAX_BYTES: Final = 1 << 62  # NumPy counts bytes in 63 bits, also those of axes beside an axis of length 0
+
+if sys.byteorder != "little":
+    raise ImportError("Teletape's frames are read and written in place, which needs a little-endian machine")
+
+NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def aligned(offset: int) -> int:
+    """The first multiple of 64 from `offset` on."""
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def raw(array: Array) -> memoryview:
+    """The array's elements as bytes, row-major and little-endian; a view where the array lies so already.
+
+    Raises:
+        WireError: A dtype that tensors cannot have.
+    """
+    dtype = array.dtype
+    if dtype not in NAMES:
+        native = dtype.newbyteorder("=")
+        if native not in NAMES:
+            raise WireError(f"dtype {dtype} cannot travel; the dtypes are {', '.join(DTYPES)}")
+        array = array.astype(native)
+    # Through uint8: bfloat16 has no buffer format, and memoryview.cast takes no empty array.
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+class Table:
+    """The tensors of a frame to be written, in the order they are met."""
+
+    def __init__(self) -> None:
+        self._arrays: list[Array] = []
+
+    def add(self, array: Array) -> int:
+        """Takes up a tensor; returns its index."""
+        self._arrays.append(array)
+        return len(self._arrays) - 1
+
+    def layout(self) -> tuple[list[tuple[str, tuple[int, ...], int, int]], list[memoryview]]:
+        """(dtype, shape, length, CRC32) of each tensor, and its bytes."""
+        views = [raw(array) for array in self._arrays]
+        rows = [
+            (NAMES[array.dtype.newbyteorder("=")], array.shape, view.nbytes, zlib.crc32(view))
+            for array, view in zip(self._arrays, views, strict=True)
+        ]
+        return rows, views
+
+
+def padded(views: Sequence[memoryview]) -> list[Buffer]:
+    """The bytes of the tensors with the gaps between them, small neighbours joined."""
+    out: list[Buffer] = []
+    small: list[Buffer] = []
+    for at, view in enumerate(views):
+        gap = bytes(aligned(view.nbytes) - view.nbytes) if at + 1 < len(views) else b""
+        if view.nbytes < _JOINED:
+            small += (view, gap)
+        else:
+            if small:
+                out.append(b"".join(small))
+            out.append(view)
+            small = [gap]
+    joined = b"".join(small)
+    return [*out, joined] if joined else out
+
+
+def read(frame: memoryview, rows: Sequence[Any], header_end: int, *, copy_below: int) -> list[Array]:
+    """The tensors that a header's table declares, read only; views of the frame but for those that are copied.
+
+    Args:
+        frame: The whole frame.
+        rows: [dtype, shape, offset, length, CRC32] each, unchecked; offsets count from the tensors' section.
+        header_end: Where the header ends; the section begins at the next multiple of 64.
+        copy_below: Tensors shorter than this many bytes are copied.
+
+    Raises:
+        WireError: The table and the bytes disagree.
+    """
+    section = aligned(header_end)
+    body = frame[section:] if rows else frame[header_end:]
+    at, out = 0, []
+    for index, row in enumerate(rows):
+        where = f"tensor {index} of {len(rows)}"
+        dtype, shape, offset, length, crc = _row(row, where)
+        if offset != aligned(at):
+            raise WireError(
+                f"{where}: declared at offset {offset} of the tensors, expected {aligned(at)}: they follow each other, "
+                f"each at the next multiple of {ALIGNMENT}"
+            )
+        at = offset + length
+        if at > body.nbytes:
+            raise WireError(
+                f"{where}: ends at byte {at} of the tensors, but the frame holds {body.nbytes} bytes of them"
+            )
+        part = body[offset:at]
+        found = zlib.crc32(part)
+        if found != crc:
+            raise CorruptFrameError(f"{where}: CRC32 is {found:#010x}, declared {crc:#010x}: send the frame again")
+        flat = np.frombuffer(part, np.uint8)
+        if dtype is DTYPES["bool"] and length and flat.max() > 1:
+            raise WireError(f"{where}: dtype bool has the bytes 0 and 1 alone, found {flat.max()}")
+        array = (flat.copy() if length < copy_below else flat).view(dtype).reshape(shape)
+        array.flags.writeable = False
+        out.append(array)
+    if at != body.nbytes:
+        raise WireError(f"behind the header are {body.nbytes} bytes, the tensors declared end at byte {at}")
+    return out
+
+
+def _row(row: Any, where: str) -> tuple[np.dtype[Any], tuple[int, ...], int, int, int]:
+    if type(row) is not tuple or len(row) != 5:
+        raise WireError(f"{where}: its row must be [dtype, shape, offset, length, crc32], found {_short(row)}")
+    name, shape, *numbers = row
+    dtype = DTYPES.get(name) if isinstance(name, str) else None
+    if dtype is None:
+        raise WireError(f"{where}: unknown dtype {_short(name)}; the dtypes are {', '.join(DTYPES)}")
+    if type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
+        raise WireError(f"{where}: the shape must be a list of lengths, none negative; found {_short(shape)}")
+    if len(shape) > MAX_DIMS:
+        raise WireError(f"{where}: {len(shape)} axes, at most {MAX_DIMS} are taken")
+    if math.prod(max(n, 1) for n in shape) * dtype.itemsize >= _MAX_BYTES:
+        raise WireError(f"{where}: no array of {name} can have the shape {list(shape)}")
+    if not all(type(n) is int and n >= 0 for n in numbers):
+        raise WireError(f"{where}: offset, length and CRC32 must be integers from 0 up, found {_short(tuple(numbers))}")
+    offset, length, crc = numbers
+    needed = math.prod(shape) * dtype.itemsize
+    if length != needed:
+        raise WireError(f"{where}: {name}{list(shape)} takes {needed} bytes, declared are {length}")
+    return dtype, shape, offset, length, crc
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
