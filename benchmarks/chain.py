@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402  # after the environment is as the numbers need
 
 import teletape as tf  # noqa: E402
 from teletape_engine.commands import Batch, Call, Fetch, Gradient, Put, TapeOpen, TapeWatch  # noqa: E402
-from teletape_engine.recording.tape import Literal  # noqa: E402
+from teletape_engine.recording.values import Literal  # noqa: E402
 from teletape_engine.session.session import Session  # noqa: E402
 
 OPS = 1000

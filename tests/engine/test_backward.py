@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE, Kind, Slices
-from teletape_engine.derivatives.backward import Presence, backward, declare_no_gradient
+from teletape_engine.derivatives.backward import backward, declare_no_gradient
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
-from teletape_engine.recording.executor import Executor, Memory
-from teletape_engine.recording.recorder import SlicesValue, kind_of
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.recording.cotangents import Presence
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, Variable, kind_of
 
 SHAPE = (3, 2)
 F64 = np.float64

@@ -17,7 +17,7 @@ from teletape_engine.commands import (
 )
 from teletape_engine.commands.schema import fields, make
 from teletape_engine.errors import BadCommandError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 
 TENSOR = np.ones(2, np.float32)
 

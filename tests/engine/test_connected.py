@@ -8,7 +8,8 @@ from teletape_engine.commands import Call, CallProgram
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.programs.function_edges import connections
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec
 

@@ -10,7 +10,7 @@ from teletape_engine.commands import Batch, Call, Command, Fetch, Put
 from teletape_engine.commands.results import Fetched, Told
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
 

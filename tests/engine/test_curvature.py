@@ -13,7 +13,8 @@ from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import Options, jacobian
 from teletape_engine.derivatives.second_order import hessian, hvp
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
-from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
 A = np.array([0.3, -1.2, 0.7])

@@ -27,11 +27,13 @@ from teletape_engine.commands import (
     TapeOpen,
     TapeWatch,
 )
-from teletape_engine.derivatives.backward import Presence, backward, stops
+from teletape_engine.derivatives.backward import backward, stops
 from teletape_engine.errors import UnimplementedError
+from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import Watcher, record_custom
 from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 
 

@@ -8,7 +8,7 @@ from driving import failing, run, watched
 
 from teletape_engine.commands import Call, Gradient, MakeVariable, Put, TapeGraph, TapeOpen, TapeWatch
 from teletape_engine.diagram.dot import dot, measured, quoted
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
 BIG = np.zeros(1000, np.float32)

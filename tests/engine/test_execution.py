@@ -30,7 +30,7 @@ from teletape_engine.errors import (
     SequenceConflictError,
     UnknownIdError,
 )
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.handlers import VERBS
 from teletape_engine.session.session import Session
 from teletape_engine.session.state import CLIENT_BITS

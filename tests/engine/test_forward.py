@@ -30,7 +30,8 @@ from teletape_engine.commands import (
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError, TapeStateError
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES
 

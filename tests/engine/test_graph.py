@@ -5,7 +5,9 @@ import pytest
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import TapeStateError
-from teletape_engine.recording.tape import Context, Literal, Tape, Variable, new_uid, record
+from teletape_engine.recording.context import Context
+from teletape_engine.recording.tape import Tape, record
+from teletape_engine.recording.values import Literal, Variable, new_uid
 from teletape_engine.spec import DTYPES, WEAK, Spec
 
 F32, I32 = DTYPES["float32"], DTYPES["int32"]

@@ -27,7 +27,8 @@ from teletape_engine.commands import (
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import Options, batch_jacobian, jacobian, row_bytes, vjps
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, TapeConsumedError
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 
 STEPS = {

@@ -18,8 +18,8 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.errors import ResourceExhaustedError
-from teletape_engine.recording.executor import Memory
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
 

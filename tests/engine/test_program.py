@@ -6,7 +6,7 @@ import pytest
 from teletape_engine.commands import Assign, Batch, Call, CallProgram, DefineProgram, Fetch, MakeVariable, Put
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
 from teletape_engine.programs.program import MOST_DEPTH, Program
-from teletape_engine.recording.tape import Literal, Variable
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec
 

@@ -13,11 +13,13 @@ from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Case, Context
 from teletape_engine.commands import Batch, Call, Gradient, Put, TapeDescribe, TapeOpen, TapeWatch
-from teletape_engine.derivatives.backward import Arrays, backward
+from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.footprint import footprint
-from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.recording.cotangents import Arrays
+from teletape_engine.recording.memory import footprint
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
 MIB = 1 << 20

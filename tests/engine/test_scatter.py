@@ -8,8 +8,8 @@ import pytest
 from driving import failing, run, value
 
 from teletape_engine.commands import Assign, Batch, Call, Fetch, Gradient, MakeVariable, Put, TapeOpen
-from teletape_engine.recording.tape import Literal
-from teletape_engine.recording.updates import MODES, PLACES, ROWS, check_cut, cut_of, how_of
+from teletape_engine.ops.assign import MODES, PLACES, ROWS, check_cut, cut_of, how_of
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3)

@@ -24,7 +24,7 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.commands.results import Fetched, Made, SlicesArrays
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.handlers import VERBS
 
 

@@ -11,9 +11,10 @@ from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE, Kind
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
-from teletape_engine.recording.executor import Executor, Memory
-from teletape_engine.recording.recorder import kind_of
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Variable, kind_of
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 

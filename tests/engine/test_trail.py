@@ -19,9 +19,10 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.recording import provenance
-from teletape_engine.recording.executor import Value
+from teletape_engine.recording.context import Context
 from teletape_engine.recording.provenance import Departures, Event
-from teletape_engine.recording.tape import Context, Literal, Tape, Variable, new_uid
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
 
@@ -129,7 +130,7 @@ def test_an_op_that_a_tape_follows_leaves_nothing_beside_it(session):
 # ------------------------------------------------------------------------------------------------------------- reads
 @pytest.fixture
 def departures():
-    return Departures(new_uid)
+    return Departures()
 
 
 @pytest.mark.parametrize("size", [2, 1000, 100_000])

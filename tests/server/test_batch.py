@@ -15,7 +15,7 @@ import teletape_wire as wire
 from serving import Program, Server, ok, problem
 from teletape_engine.commands import Assign, Batch, Call, Fetch, MakeVariable, Put
 from teletape_engine.commands.results import Fetched
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 
 JSON = {"Content-Type": "application/json"}
 

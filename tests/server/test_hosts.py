@@ -20,7 +20,7 @@ import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, Fetch, Put
 from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import UnimplementedError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_server.hosts import HostGone, Running, Start
 from teletape_server.hosts.channel import INLINE, Channel
 from teletape_server.hosts.processes import WorkerHost, Workers

@@ -13,7 +13,7 @@ import teletape_wire as wire
 from serving import Program, Server, ok, problem
 from teletape_engine.commands import Call, Fetch, Put
 from teletape_engine.errors import tree
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_server.problems import PROBLEMS, Problem
 from teletape_server.worker.main import IdempotencyConflictError
 from teletape_wire.errors import WireError

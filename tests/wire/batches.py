@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from teletape_engine import commands
 from teletape_engine.commands import COMMANDS, Batch
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
 words = st.text(min_size=1, max_size=8)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import teletape_wire as wire
 from teletape_engine.commands import COMMANDS, Batch, Call, Fetch, Put
 from teletape_engine.errors import BadCommandError, InvalidArgumentError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_wire.frame import CODES
 
 ZEROS = np.zeros(40, np.float32)

@@ -15,7 +15,7 @@ import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, Fetch, Gradient, MakeVariable, Put
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.errors import BadCommandError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
 

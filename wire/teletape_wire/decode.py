@@ -16,7 +16,7 @@ from teletape_engine import commands
 from teletape_engine.commands import COMMANDS, Batch, Call, Command, schema
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays, Told
 from teletape_engine.errors import BadCommandError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec, dtype_of
 from teletape_wire.errors import CorruptFrameError, FrameTooLargeError, WireError
 from teletape_wire.frame import (

@@ -14,7 +14,7 @@ import numpy as np
 from teletape_engine.commands import COMMANDS, Batch, Call, Command, schema
 from teletape_engine.commands.results import Answer, Kinds, Made, Result, SlicesArrays, Told
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
 from teletape_wire.frame import (
     CODES,

@@ -19,7 +19,7 @@ import numpy as np
 from teletape_engine.commands import COMMANDS, Batch, Command, schema
 from teletape_engine.commands.results import Answer, Fetched, Kinds, Result, SlicesArrays, Told
 from teletape_engine.errors import BadCommandError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
 from teletape_wire.errors import MalformedJsonError
 from teletape_wire.frame import Served

@@ -23,8 +23,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.derivatives.backward import Stop
 from teletape_engine.errors import InternalError, InvalidArgumentError, TeletapeError
 from teletape_engine.recording.custom import Watcher
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal, SlicesValue
 from teletape_engine.spec import Spec
 
 

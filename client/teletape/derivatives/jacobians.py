@@ -29,8 +29,8 @@ from teletape_engine import commands
 from teletape_engine.derivatives import jacobian, second_order
 from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording import tape as graph
 from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Tape
 
 NONE = UnconnectedGradients.NONE
 
@@ -40,7 +40,7 @@ class Questions:
 
     _persistent: bool
 
-    def _asked(self, *, rows: bool = False) -> tuple[session.Session, graph.Tape]:
+    def _asked(self, *, rows: bool = False) -> tuple[session.Session, Tape]:
         """The tape that is to answer, and whose it is; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 

@@ -27,7 +27,7 @@ from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape.tensors.variable import Variable
 from teletape_engine.errors import TeletapeError
-from teletape_engine.recording import tape as graph
+from teletape_engine.recording.tape import Tape
 
 _CONSUMED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 _INSIDE = (
@@ -53,8 +53,8 @@ class GradientTape(Questions, Looks):
         self._persistent = persistent
         self._replayable = replayable
         self._watch_accessed_variables = watch_accessed_variables
-        self._tape: graph.Tape | None = None
-        self._past: graph.Tape | None = None  # the structure of a tape that has answered
+        self._tape: Tape | None = None
+        self._past: Tape | None = None  # the structure of a tape that has answered
         self._session: session.Session | None = None
         self._recording = False
         self._watched: tuple[Variable, ...] = ()
@@ -74,7 +74,7 @@ class GradientTape(Questions, Looks):
             raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
         if self._tape is None:
             self._session = session.current()
-            self._tape = graph.Tape(
+            self._tape = Tape(
                 persistent=bool(self._persistent),
                 watch_accessed=bool(self._watch_accessed_variables),
                 replayable=bool(self._replayable),
@@ -159,7 +159,7 @@ class GradientTape(Questions, Looks):
             self._watched = tuple(Variable.of(slot) for slot in slots)
         return self._watched
 
-    def _asked(self, *, rows: bool = False) -> tuple[session.Session, graph.Tape]:
+    def _asked(self, *, rows: bool = False) -> tuple[session.Session, Tape]:
         """The tape that is to answer, and whose it is. One that is not persistent stops recording.
 
         Args:

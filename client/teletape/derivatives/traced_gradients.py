@@ -17,14 +17,16 @@ from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE, Kind
 from teletape_engine.commands import Command
-from teletape_engine.derivatives.backward import Presence, Shares, Stop, backward
+from teletape_engine.derivatives.backward import Shares, Stop, backward
 from teletape_engine.derivatives.gradient import Answers, label
 from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.programs.batched import check_vectorizes, over_rows, over_values
+from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import Custom, ProgramGradient
 from teletape_engine.recording.recorder import Recorder
-from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
 
 

@@ -21,15 +21,16 @@ from teletape_engine import commands
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.op import CATALOGUE, Bound, Op, Operand, Slices
 from teletape_engine.commands import Command
-from teletape_engine.derivatives.backward import Algebra, Operands
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import FLOWS, Program, written
 from teletape_engine.recording.accumulators import Accumulator
+from teletape_engine.recording.cotangents import Algebra, Operands
 from teletape_engine.recording.custom import ProgramGradient, record_custom
 from teletape_engine.recording.executor import translated
-from teletape_engine.recording.recorder import Share, SlicesValue
+from teletape_engine.recording.recorder import Share
 from teletape_engine.recording.spec_recorder import Sketch
-from teletape_engine.recording.tape import Literal, Tape, Variable, new_uid
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
 
 _FOLDED: Final = 1 << 16  #: What is computed from constants alone, and takes at most so many bytes, is one.

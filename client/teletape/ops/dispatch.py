@@ -19,7 +19,7 @@ from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import CATALOGUE, Op
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DIFFERENTIABLE, INTEGER
 
 _NUMBERS: Final = (float, int)

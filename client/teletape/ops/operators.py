@@ -18,7 +18,7 @@ from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DIFFERENTIABLE, NUMERIC
 
 _ARITHMETIC: Final = {

@@ -15,8 +15,7 @@ from teletape_engine.commands import Id
 from teletape_engine.derivatives.backward import Stop
 from teletape_engine.derivatives.gradient import Answers
 from teletape_engine.recording.custom import Custom
-from teletape_engine.recording.recorder import Recorded, SlicesValue, kind_of
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal, Recorded, SlicesValue, kind_of
 
 if TYPE_CHECKING:
     from teletape.sessions.remote import RemoteSession

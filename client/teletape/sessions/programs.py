@@ -17,7 +17,7 @@ from teletape_engine import commands
 from teletape_engine.commands import Command, schema
 from teletape_engine.commands.results import Told
 from teletape_engine.programs.program import FLOWS, Program
-from teletape_engine.recording.tape import Literal, Variable
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import Bound, Kind, Op, Slices
 from teletape_engine.commands.results import Made
-from teletape_engine.derivatives.backward import Presence
+from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import translated
-from teletape_engine.recording.recorder import Recorder, Share, SlicesValue
-from teletape_engine.recording.tape import Literal, Variable, new_uid
+from teletape_engine.recording.recorder import Recorder, Share
+from teletape_engine.recording.values import Literal, SlicesValue, Variable, new_uid
 from teletape_engine.spec import BOOL, INTEGER, DType, Spec
 
 if TYPE_CHECKING:

@@ -43,13 +43,14 @@ from teletape_engine.errors import TapeStateError
 from teletape_engine.explain.explain import without_numbers
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
+from teletape_engine.ops.assign import change_of, check_places
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import ProgramGradient, record_custom
-from teletape_engine.recording.footprint import Footprint, ends
-from teletape_engine.recording.recorder import Recorder, SlicesValue, kind_of
-from teletape_engine.recording.tape import Literal, Tape, Variable
-from teletape_engine.recording.updates import change_of, check_places
+from teletape_engine.recording.memory import Footprint, ends
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, Variable, kind_of
 from teletape_engine.spec import Spec
 
 _MOST_COMMANDS: Final = 8192  #: A buffer of so many commands leaves without being asked.

@@ -32,11 +32,12 @@ from teletape_engine.explain.explanation import Explanation
 from teletape_engine.programs.program import FLOWS, Program
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import Custom, ProgramGradient, Watcher, record_custom
-from teletape_engine.recording.executor import Executor, Value
-from teletape_engine.recording.footprint import Footprint, footprint
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Footprint, footprint
 from teletape_engine.recording.provenance import Departures, Trail
-from teletape_engine.recording.recorder import Recorder, SlicesValue
-from teletape_engine.recording.tape import Literal, Tape, Variable, new_uid
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, Value, Variable, new_uid
 from teletape_engine.session.session import Session as EngineSession
 from teletape_engine.spec import Spec, weak_dtype
 
@@ -62,7 +63,7 @@ class Session(ABC):
         self.no_gradient: set[str] = set()
         self.gradients: dict[str, Callable[[Stop], Answers]] = {}
         self._thread = threading.local()
-        self.departures = Departures(new_uid)
+        self.departures = Departures()
         self.numbers = self.departures.numbers
         self.trails: deque[Trail] = deque(maxlen=_TRAILS)
 

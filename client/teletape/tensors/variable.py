@@ -19,8 +19,8 @@ from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.tensors.variable_scatter import Updates
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording import tape
-from teletape_engine.recording.updates import check_broadcast, check_scatter, cut_of
+from teletape_engine.ops.assign import check_broadcast, check_scatter, cut_of
+from teletape_engine.recording.values import Variable as Slot
 from teletape_engine.spec import shape_text
 
 
@@ -52,7 +52,7 @@ class Variable(Updates):
 
     __slots__ = ("__weakref__", "_name", "_session", "_slot")
 
-    _slot: tape.Variable
+    _slot: Slot
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
         return object.__new__(ResourceVariable if cls is Variable else cls)
@@ -99,7 +99,7 @@ class Variable(Updates):
         self._slot.owner = weakref.ref(self)
 
     @staticmethod
-    def of(slot: tape.Variable) -> Variable:
+    def of(slot: Slot) -> Variable:
         """The Variable of a slot: the program's own object while it lives, else a new one with the same value."""
         found: Variable | None = slot.owner() if slot.owner is not None else None
         if found is None:
@@ -115,7 +115,7 @@ class Variable(Updates):
         made._name, made._session, made._slot = self._name, self._session, self._slot
         return made
 
-    def standing_for(self, slot: tape.Variable) -> Variable:
+    def standing_for(self, slot: Slot) -> Variable:
         """An object like this one for another slot: what a traced function gets in its place."""
         made = object.__new__(type(self))
         made._name, made._session, made._slot = self._name, self._session, slot

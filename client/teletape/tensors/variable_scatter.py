@@ -16,7 +16,7 @@ class Updates(TensorLike):
     __slots__ = ()
 
     def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
-        """The variable's next version, a part of it changed; see `teletape_engine.recording.updates`."""
+        """The variable's next version, a part of it changed; see `teletape_engine.ops.assign`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:

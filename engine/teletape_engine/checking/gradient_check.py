@@ -8,15 +8,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.op import Slices
-from teletape_engine.derivatives.backward import densify
 from teletape_engine.derivatives.finite_differences import Report, Settings, check, weights, widened
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
 from teletape_engine.programs.program import Program
+from teletape_engine.recording.cotangents import densify
 from teletape_engine.recording.custom import Custom, Output
-from teletape_engine.recording.executor import Executor, Value
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Literal, Tape, Uid, Variable
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, Uid, Value, Variable
 from teletape_engine.spec import DIFFERENTIABLE
 
 Host: TypeAlias = np.ndarray[Any, Any]

@@ -10,12 +10,14 @@ import numpy as np
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.op import Bound, Kind, Op, Sample, Slices
-from teletape_engine.derivatives.backward import Presence, densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
-from teletape_engine.recording.executor import Executor, Memory
-from teletape_engine.recording.recorder import Recorder, Share, SlicesValue
-from teletape_engine.recording.tape import Literal, Tape, new_uid
+from teletape_engine.recording.cotangents import Presence, densify
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.recorder import Recorder, Share
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, new_uid
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Spec
 
 

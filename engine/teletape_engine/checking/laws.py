@@ -28,8 +28,8 @@ from teletape_engine.checking.harness import Case, Context, LawError, Shapes, de
 from teletape_engine.derivatives.finite_differences import slope
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
-from teletape_engine.recording.recorder import SlicesValue
 from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import SlicesValue
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Number, Spec
 
 _STEP: Final = 1e-5  # of central differences: truncation and rounding errors are about 1e-10 each

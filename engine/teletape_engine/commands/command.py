@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 
 Id: TypeAlias = int | str
 ProgramId: TypeAlias = Id  #: A program of the session, also among the steps of another program.

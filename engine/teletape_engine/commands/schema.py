@@ -10,7 +10,7 @@ import numpy as np
 
 from teletape_engine.commands import COMMANDS, Command, Id, Input, Tensor
 from teletape_engine.errors import BadCommandError
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 
 MAX_ITEMS: Final = 16_384  #: Members of one list inside a command: inputs, sources, steps, an attribute.
 

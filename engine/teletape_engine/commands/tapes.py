@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from teletape_engine.commands.command import Command, Id, Input, Tensor
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from teletape_engine.commands.command import Command, Id, Input, Tensor
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Assign(Command):
     """Gives a variable its next version; shape and dtype stay. `mode` is set, add or sub.
 
     With `indices` a part of it is changed, and only that travels: scatter_update, _add, _sub, _mul, _div, _min, _max
-    (rows), scatter_nd_update, _add, _sub, _min, _max (places), slice. See `teletape_engine.recording.updates`.
+    (rows), scatter_nd_update, _add, _sub, _min, _max (places), slice. See `teletape_engine.ops.assign`.
     """
 
     verb = "assign"

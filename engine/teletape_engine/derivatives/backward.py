@@ -1,8 +1,4 @@
-"""The backward pass: one driver over three kinds of cotangent.
-
-    Arrays      bare arrays, when nobody records: computes
-    Operands    recorded values, when an outer tape is active: computes, or follows specs only, and is itself recorded
-    Presence    dense, or slices of specs: predicts
+"""The backward pass: one driver over every kind of cotangent (`recording/cotangents.py`).
 
 An explicit loop over the nodes from the last to the first; never recursion, and time linear in the tape's length. It is
 a generator: at a node whose gradient is the caller's own function it stops, and goes on with what that function gave.
@@ -12,15 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from teletape_engine.catalogue.op import Bound, Kind, Op, Operand, Plan, Runtime, Slices
+from teletape_engine.catalogue.op import Bound, Kind, Op, Plan, Slices
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError, UnimplementedError
+from teletape_engine.recording.cotangents import Algebra, Ct
 from teletape_engine.recording.custom import Custom, Output, ProgramGradient
-from teletape_engine.recording.tape import Literal, Node, Tape, Uid
-from teletape_engine.spec import DTYPES, Spec
-
-Ct: TypeAlias = Any  # an array, an Operand, Slices of either, or a Kind
+from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.values import Uid
+from teletape_engine.spec import Spec
 
 NO_DECLARATIONS: Final[frozenset[str]] = frozenset()
 
@@ -52,107 +48,6 @@ class Stop(NamedTuple):
 
 #: What a caller's function gives at a stop: a cotangent for each input of the call, or None.
 Shares: TypeAlias = Sequence[Ct | None]
-
-
-class Algebra(Protocol):
-    """What the driver needs to know of one kind of cotangent."""
-
-    shadowed: bool  #: Whether the plans' shadow rules are its own: they know structure alone.
-
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What a node kept, as the rules take it."""
-
-    def add(self, a: Ct, b: Ct) -> Ct:
-        """The sum of two cotangents of one value; slices are concatenated, dense and slices give dense."""
-
-    def dense(self, ct: Ct) -> Ct:
-        """The cotangent with slices summed into an array."""
-
-
-def _add(a: Ct, b: Ct) -> Ct:
-    from teletape_engine.ops.shapes.cast import cast
-    from teletape_engine.ops.shapes.shape import concat
-
-    if isinstance(a, Slices) and isinstance(b, Slices):
-        indices = [a.indices, b.indices]
-        if a.indices.dtype != b.indices.dtype:
-            indices = [cast(one, dtype="int64") for one in indices]
-        return Slices(concat(a.values, b.values, axis=0), concat(*indices, axis=0), a.dense)
-    return densify(a) + densify(b)
-
-
-def densify(ct: Ct) -> Ct:
-    """Slices as one array: rows of equal index add up."""
-    from teletape_engine.ops.shapes.index import unsorted_segment_sum
-
-    if isinstance(ct, Slices):
-        return unsorted_segment_sum(ct.values, ct.indices, num_segments=ct.dense.shape[0])
-    return ct
-
-
-class Arrays:
-    """Bare arrays: nothing is recorded."""
-
-    shadowed = False
-
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arrays (numbers of literals)."""
-        if len(kept) == 1:
-            return (kept[0].array,)
-        return tuple([value.array for value in kept])
-
-    def add(self, a: Ct, b: Ct) -> Ct:
-        """Sums."""
-        return _add(a, b) if isinstance(a, Slices) or isinstance(b, Slices) else a + b
-
-    def dense(self, ct: Ct) -> Ct:
-        """Sums slices."""
-        return densify(ct)
-
-
-class Operands:
-    """Values of a recorder: every step of the pass is recorded on the tapes active there."""
-
-    shadowed = False
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands; a literal is its number."""
-        runtime = self.runtime
-        return tuple([v.array if isinstance(v, Literal) else Operand(runtime, v) for v in kept])
-
-    def add(self, a: Ct, b: Ct) -> Ct:
-        """Sums, recorded."""
-        return _add(a, b)
-
-    def dense(self, ct: Ct) -> Ct:
-        """Sums slices, recorded."""
-        return densify(ct)
-
-
-class Presence:
-    """Kinds alone: which gradients there will be."""
-
-    shadowed = True
-
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Nothing is needed."""
-        return ()
-
-    def add(self, a: Ct, b: Ct) -> Ct:
-        """Dense as soon as one is; the rows of two slices count together."""
-        if not (isinstance(a, Slices) and isinstance(b, Slices)):
-            return Kind.DENSE
-        rows = a.values.shape[0] + b.values.shape[0]
-        index = a.indices.dtype if a.indices.dtype is b.indices.dtype else DTYPES["int64"]
-        values: Spec = a.values
-        return Slices(values.with_shape((rows, *values.shape[1:])), Spec.of((rows,), index), a.dense)
-
-    def dense(self, ct: Ct) -> Ct:
-        """Dense."""
-        return Kind.DENSE
 
 
 def backward(

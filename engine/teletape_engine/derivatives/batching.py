@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from teletape_engine.arrays import namespace
 from teletape_engine.catalogue.op import CATALOGUE, Op, Operand, Runtime
-from teletape_engine.derivatives.backward import Ct, densify
 from teletape_engine.errors import InternalError
+from teletape_engine.recording.cotangents import Ct, densify
 from teletape_engine.recording.recorder import Recorder
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
 
 

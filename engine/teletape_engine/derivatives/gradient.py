@@ -8,11 +8,13 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from teletape_engine.catalogue.op import CATALOGUE, Bound, Operand, Slices
-from teletape_engine.derivatives.backward import Operands, Stop, stops
+from teletape_engine.derivatives.backward import Stop, stops
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError, UnimplementedError
+from teletape_engine.recording.cotangents import Operands
 from teletape_engine.recording.custom import Custom, ProgramGradient
-from teletape_engine.recording.recorder import Recorded, Recorder, SlicesValue
-from teletape_engine.recording.tape import Tape, Uid
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Recorded, SlicesValue, Uid
 from teletape_engine.spec import Shape, Spec, broadcast, shape_text
 
 #: What a caller's function gives at a stop: a recorded value, a SlicesValue or None for each input of the call.

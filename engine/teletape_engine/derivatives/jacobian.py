@@ -14,12 +14,14 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from teletape_engine.catalogue.op import CATALOGUE, Kind, Operand
-from teletape_engine.derivatives.backward import Ct, Presence, Shares, Stop, backward, densify, reaching
+from teletape_engine.derivatives.backward import Shares, Stop, backward, reaching
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.derivatives.gradient import Answers, answering
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
-from teletape_engine.recording.recorder import Recorded, Recorder
-from teletape_engine.recording.tape import Tape, Uid, Variable
+from teletape_engine.recording.cotangents import Ct, Presence, densify
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Recorded, Uid, Variable
 from teletape_engine.spec import DTYPES, Shape, Spec
 
 BOUND: Final = 64 << 20  #: Bytes of cotangents that a chunk may take, if nobody says otherwise.

@@ -15,8 +15,9 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.derivatives.gradient import answering, gradient
 from teletape_engine.derivatives.jacobian import DEFAULT, Options, jacobian
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.recorder import Recorded, Recorder, SlicesValue
+from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Recorded, SlicesValue
 
 
 def hessian(

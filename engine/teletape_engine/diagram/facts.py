@@ -14,7 +14,8 @@ from teletape_engine.diagram.folding import Segment, fold
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.custom import Custom, Output
-from teletape_engine.recording.tape import Literal, Node, Tape, Uid
+from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.values import Literal, Uid
 from teletape_engine.spec import Spec
 
 MOST: Final = 2000  #: Nodes of a diagram, unless another number is asked for.

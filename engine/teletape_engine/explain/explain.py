@@ -17,7 +17,8 @@ from teletape_engine.explain.provenance_graph import SHAPE_ONLY, STEPS, Hop, Way
 from teletape_engine.explain.reasons import MEANINGS, Outcome, Reason
 from teletape_engine.recording.provenance import Departures, Event, Return, Trail
 from teletape_engine.recording.recorder import Recorder
-from teletape_engine.recording.tape import Tape, Uid, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Uid, Variable
 
 
 def explain(

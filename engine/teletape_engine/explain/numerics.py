@@ -13,11 +13,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.catalogue.op import Plan, Slices
-from teletape_engine.derivatives.backward import Arrays, reaching
+from teletape_engine.derivatives.backward import reaching
 from teletape_engine.explain.provenance_graph import flat, zero_text
 from teletape_engine.explain.reasons import Reason
+from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.custom import Custom, Output
-from teletape_engine.recording.tape import Literal, Node, Tape, Uid
+from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.values import Literal, Uid
 from teletape_engine.spec import COMPLEX, DTYPES
 
 _ALGEBRA: Final = Arrays()

@@ -14,7 +14,8 @@ from teletape_engine.explain.explanation import Step
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.custom import Custom, Output
 from teletape_engine.recording.provenance import Event, Return, Trail
-from teletape_engine.recording.tape import Tape, Uid
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Uid
 
 _SHOWN: Final = 40  #: Steps of a path that an explanation holds: of a longer one the two ends.
 

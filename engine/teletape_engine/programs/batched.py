@@ -7,13 +7,14 @@ from typing import Any, TypeAlias
 
 from teletape_engine import commands
 from teletape_engine.catalogue.op import Kind, Operand
-from teletape_engine.derivatives.backward import Shares, Stop, densify
+from teletape_engine.derivatives.backward import Shares, Stop
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.derivatives.gradient import Answers, densely, label
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.programs.program import Program
+from teletape_engine.recording.cotangents import densify
 from teletape_engine.recording.custom import Custom, ProgramGradient
-from teletape_engine.recording.tape import Literal, Variable
+from teletape_engine.recording.values import Literal, Variable
 
 #: From a stop to the program that stands in for the caller's function there, and what else it takes; None: none does.
 StandIn: TypeAlias = Callable[[Stop], tuple[ProgramGradient, Sequence[Any]] | None]

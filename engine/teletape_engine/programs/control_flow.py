@@ -15,7 +15,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.batched import mapped
 from teletape_engine.programs.program import Program, flow
 from teletape_engine.recording.provenance import Event
-from teletape_engine.recording.tape import Literal, Variable
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import BOOL, DTYPES, INTEGER, Spec, Weak, weak_dtype
 
 Found: TypeAlias = Any  # a recorded value

@@ -12,7 +12,8 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program, flow
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import ProgramGradient, record_custom
-from teletape_engine.recording.tape import Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Variable
 
 
 @flow(commands.CustomCall)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.recording.spec_recorder import Outline, Sketch
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec
 
 #: From a recorder and arguments to results.

@@ -20,7 +20,7 @@ from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
 from teletape_engine.programs.function_edges import Connections, all_taken, connections, outlines
 from teletape_engine.recording.spec_recorder import Sketch
-from teletape_engine.recording.tape import Literal, Variable
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec
 
 MOST_STEPS: Final = 1_000_000  #: Steps of a program, those of the programs that it calls counted at each call.

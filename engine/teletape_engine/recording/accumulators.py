@@ -12,7 +12,7 @@ from typing import Any
 
 from teletape_engine.catalogue.op import NOT_REGISTERED, Bound
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
-from teletape_engine.recording.tape import Uid, Variable
+from teletape_engine.recording.values import Uid, Variable
 from teletape_engine.spec import Spec
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Schema
 from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, Bound, Op, Plan
-from teletape_engine.recording.tape import Literal, Node, Tape, Uid, Variable, new_uid
+from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.values import Literal, Uid, Variable, new_uid
 from teletape_engine.spec import Spec, weak_dtype
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,86 +11,15 @@ import numpy as np
 from teletape_engine.arrays import Backend
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import Bound, Op, Slices
-from teletape_engine.derivatives.backward import Arrays
 from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
+from teletape_engine.ops.assign import change_of
 from teletape_engine.recording.accumulators import push
+from teletape_engine.recording.cotangents import Arrays
+from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
-from teletape_engine.recording.recorder import Recorded, Recorder, Share, SlicesValue
-from teletape_engine.recording.tape import Literal, Uid, Variable, new_uid
-from teletape_engine.recording.updates import change_of
+from teletape_engine.recording.recorder import Recorder, Share
+from teletape_engine.recording.values import Literal, Recorded, SlicesValue, Value, Variable, new_uid
 from teletape_engine.spec import DTYPES, DType, Shape, Spec
-
-
-class Value:
-    """An array under a uid. The array is never written into: residuals and other values may share it."""
-
-    __slots__ = ("__weakref__", "array", "spec", "uid")
-
-    def __init__(self, array: Any, spec: Spec, uid: Uid) -> None:
-        self.array, self.spec, self.uid = array, spec, uid
-
-    def alias(self, uid: Uid) -> Value:
-        """The same array as another value."""
-        return Value(self.array, self.spec, uid)
-
-    def __repr__(self) -> str:
-        return f"<value {self.uid}: {self.spec!r}>"
-
-
-class Memory:
-    """Bytes that arrays may take. Counted by an upper bound, which is made exact only when it would pass the limit.
-
-    Attributes:
-        limit: Bytes, or None for no limit.
-        spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
-        ceiling: The limit as a number.
-    """
-
-    def __init__(self, limit: int | None, count: Callable[[], int]) -> None:
-        self.limit = limit
-        self.ceiling = float("inf") if limit is None else limit
-        self.spent = 0
-        self._exact = 0
-        self._count = count
-
-    def spend(self, nbytes: int, what: str) -> None:
-        """Admits an allocation, before it is made.
-
-        Raises:
-            ResourceExhaustedError: It would pass the limit.
-        """
-        self.spent += nbytes
-        if self.spent > self.ceiling:
-            self.recount(nbytes, what)
-
-    def recount(self, nbytes: int, what: Op | str) -> None:
-        """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the limit.
-
-        Raises:
-            ResourceExhaustedError: With the numbers.
-        """
-        used = self._count()
-        self.spent = self._exact = used
-        if used + nbytes > self.ceiling:
-            name = what if isinstance(what, str) else f"op {what.name!r}"
-            raise ResourceExhaustedError(
-                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values "
-                "or tapes, or ask for less",
-                needed=nbytes,
-                used=used,
-                limit=self.limit,
-            )
-        self.spent += nbytes
-
-    def room(self) -> float:
-        """Bytes left below the limit, exactly."""
-        return self.ceiling - self._count() if self.limit is not None else self.ceiling
-
-    def estimate(self) -> int:
-        """Bytes in use, at most about twice too high: an exact count walks everything, so it is made seldom."""
-        if self.spent > 2 * self._exact + (1 << 20):
-            self.spent = self._exact = self._count()
-        return self.spent
 
 
 class Executor(Recorder):

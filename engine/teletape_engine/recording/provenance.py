@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.op import Bound
-
-Uid: TypeAlias = int
+from teletape_engine.recording.values import Uid, new_uid
 
 LENGTH: Final = 8192  #: Records that a context keeps: 2 MB at the most.
 _READS: Final = 1024  #: Reads that a session remembers.
@@ -89,16 +88,12 @@ class Departures:
 
     All threads of a session share it. It holds no arrays: keys are hashes of small ones, and of samples of large ones.
 
-    Args:
-        clock: Gives the next uid.
-
     Attributes:
         numbers: Reads of one element each, by the Python number. Empty until there is one: hot paths look here alone.
         log: All reads, the latest last.
     """
 
-    def __init__(self, clock: Callable[[], Uid]) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self.numbers: dict[Any, Departure] = {}
         self._arrays: dict[Any, Departure] = {}
         self.log: deque[Departure] = deque(maxlen=_READS)
@@ -107,7 +102,7 @@ class Departures:
         """The value `uid` has been read as `array`."""
         if array.dtype == object or array.size == 0:
             return
-        read = Departure(uid, where, self._clock())
+        read = Departure(uid, where, new_uid())
         self.log.append(read)
         table, key = (self.numbers, array.item()) if array.size == 1 else (self._arrays, fingerprint(array))
         table.pop(key, None)

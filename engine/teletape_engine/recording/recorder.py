@@ -11,41 +11,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import CATALOGUE, Bound, Kind, Op, Operand, Rule, Runtime
-from teletape_engine.derivatives.backward import Algebra
+from teletape_engine.catalogue.op import CATALOGUE, Bound, Op, Operand, Rule, Runtime
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.assign import WHOLE, check_scatter
 from teletape_engine.recording.accumulators import Accumulator, push
-from teletape_engine.recording.tape import Context, Literal, Variable, new_uid, record
-from teletape_engine.recording.updates import WHOLE, check_scatter
+from teletape_engine.recording.context import Context
+from teletape_engine.recording.cotangents import Algebra
+from teletape_engine.recording.tape import record
+from teletape_engine.recording.values import Literal, Recorded, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
 
-Recorded: TypeAlias = Any  # a Value here, a handle in an SDK
 Share: TypeAlias = tuple[Rule, Recorded]  #: A jvp rule of `Bound.pushes`, and the tangent of its input.
-
-
-class SlicesValue:
-    """A sparse gradient: two recorded values and the spec of the array they stand for.
-
-    Attributes:
-        name: What a remote session knows it by, where there is one.
-    """
-
-    __slots__ = ("dense", "indices", "name", "spec", "values")
-
-    def __init__(self, values: Recorded, indices: Recorded, dense: Spec) -> None:
-        self.values, self.indices, self.dense = values, indices, dense
-        self.spec = dense
-        self.name: Any = None
-
-    def __repr__(self) -> str:
-        return f"<slices of {self.dense!r}>"
-
-
-def kind_of(answer: Any) -> Kind:
-    """The structure of one source's gradient."""
-    if answer is None:
-        return Kind.NONE
-    return Kind.SLICES if isinstance(answer, SlicesValue) else Kind.DENSE
 
 
 class Recorder(Context, Runtime):
@@ -147,8 +123,8 @@ class Recorder(Context, Runtime):
 
         Args:
             variable: Of this recorder.
-            value: Of the variable's spec, or as `recording.updates` says; a Python number for a scalar.
-            mode: set, add or sub; with `indices` those of `recording.updates`.
+            value: Of the variable's spec, or as `ops.assign` says; a Python number for a scalar.
+            mode: set, add or sub; with `indices` those of `ops.assign`.
             indices: Which part of the variable.
 
         Raises:

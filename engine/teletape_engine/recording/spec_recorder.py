@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.op import Bound, Kind, Slices
-from teletape_engine.derivatives.backward import Presence
-from teletape_engine.recording.recorder import Recorder, Share, SlicesValue
-from teletape_engine.recording.tape import Literal, Uid, new_uid
+from teletape_engine.recording.cotangents import Presence
+from teletape_engine.recording.recorder import Recorder, Share
+from teletape_engine.recording.values import Literal, SlicesValue, Uid, new_uid
 from teletape_engine.spec import DType, Spec
 
 

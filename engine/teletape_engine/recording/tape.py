@@ -1,4 +1,4 @@
-"""Structure alone: which ops were recorded, who is watched, where tapes are active. No arrays.
+"""Tapes: which ops were recorded, on what, and what is watched. Structure alone, no arrays.
 
 The engine, which has arrays, and an SDK that has only specs run this same code, so that "is this watched?", "will this
 gradient be None?" and "why?" have one answer. What passes through here has `uid` (which value it is) and `spec`.
@@ -7,21 +7,17 @@ gradient be None?" and "why?" have one answer. What passes through here has `uid
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from teletape_engine.catalogue.op import CATALOGUE, Bound, Plan
-from teletape_engine.errors import TapeStateError
-from teletape_engine.recording.provenance import Departures, Event, Trail, Witness
-from teletape_engine.spec import WEAK, Number, Spec, Weak
+from teletape_engine.catalogue.op import Bound, Plan
+from teletape_engine.recording.provenance import Trail
+from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 
 if TYPE_CHECKING:
-    from teletape_engine.recording.accumulators import Accumulator
-
-Uid: TypeAlias = int
-new_uid: Callable[[], Uid] = itertools.count(1).__next__
+    pass
 
 #: One recorded call: plan, uids of the inputs (None: a number), uid of the result, what is kept, the caller's line.
 #: A plain tuple: it is made for every op of every tape, and a class costs four times as much.
@@ -32,72 +28,7 @@ Node: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
 _STRUCTURE: Final = tuple(itemgetter(column) for column in (0, 1, 2, 4))
 
 
-class Recorded(Protocol):
-    """Anything that a tape can follow: a value with arrays in the engine, a handle with none in the SDK."""
-
-    @property
-    def uid(self) -> Uid:
-        """Which value it is, unique in this process."""
-
-    @property
-    def spec(self) -> Spec:
-        """Shape and dtype."""
-
-    def alias(self, uid: Uid) -> Self:
-        """The same contents as another value: what a variable's read gives."""
-
-
-class Literal:
-    """A Python number among an op's inputs. `array` is the number: forward functions take it as it is."""
-
-    __slots__ = ("array", "spec")
-    uid: Final = None
-
-    def __init__(self, number: Number) -> None:
-        self.array = number
-        self.spec: Weak = WEAK[number.__class__]
-
-    def __repr__(self) -> str:
-        return repr(self.array)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and (self.spec, self.array) == (other.spec, other.array)
-
-    def __hash__(self) -> int:
-        return hash((self.spec, self.array))
-
-
-class Variable:
-    """A mutable slot: its uid stands for the variable as a source, its value changes with each version.
-
-    Attributes:
-        uid: Which variable.
-        value: What it holds now.
-        version: Raised by each assignment.
-        trainable: Whether tapes watch it when it is read.
-        name: A label for people.
-        owner: A weak reference to the object that stands for the variable in a program, if any.
-    """
-
-    __slots__ = ("name", "owner", "trainable", "uid", "value", "version")
-
-    def __init__(self, value: Any, *, trainable: bool, name: str | None = None, uid: Uid | None = None) -> None:
-        self.value = value
-        self.name = name
-        self.owner: Callable[[], Any] | None = None
-        self.trainable = trainable
-        self.version = 0
-        self.uid = new_uid() if uid is None else uid
-
-    @property
-    def spec(self) -> Spec:
-        """Shape and dtype, fixed for life."""
-        return self.value.spec  # type: ignore[no-any-return]  # a Recorded
-
-    def assign(self, value: Any) -> None:
-        """Replaces the value and raises the version."""
-        self.value = value
-        self.version += 1
+_TURNS: Final = 4096
 
 
 class Tape:
@@ -206,7 +137,7 @@ class Tape:
             del self.nodes[length:]
             self.unregistered, self.sparse = unregistered, sparse
 
-    def watch(self, value: Recorded | Variable) -> None:
+    def watch(self, value: Trackable | Variable) -> None:
         """Follows `value` from now on; without effect for dtypes that have no gradient."""
         if isinstance(value, Variable):
             self.variables.setdefault(value.uid, value)
@@ -222,153 +153,6 @@ class Tape:
             self.watch(variable)
             return True
         return False
-
-
-_IDENTITY: Final = "identity"
-_TURNS: Final = 4096
-
-
-class Context(Witness):
-    """Where tapes and accumulators are active: one per thread or async task of an SDK, one per REST request.
-
-    Attributes:
-        tapes: The active ones, in the order they became so. They may leave in any order.
-        accumulators: The active ones, likewise.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(Departures(new_uid))
-        self.tapes: list[Tape] = []
-        self.accumulators: list[Accumulator] = []
-        self._opened: list[Tape | Accumulator] = []  # both, in one order
-        self._outside: dict[Accumulator, tuple[list[Tape], list[Accumulator]]] = {}  # `outside` of each
-        self._reads: dict[Uid, tuple[int, Any]] = {}
-
-    @property
-    def recorded(self) -> bool:
-        """Whether anything here follows what runs."""
-        return bool(self.tapes or self.accumulators)
-
-    def open(self, tape: Tape) -> None:
-        """Makes `tape` active, the first time or again.
-
-        Raises:
-            TapeStateError: It is active here already.
-        """
-        if tape in self.tapes:
-            raise TapeStateError(
-                "Tape is still recording, This can happen if you try to re-enter an already-active tape."
-            )
-        self.tapes.append(tape)
-        self._opened.append(tape)
-        tape.turned("open")
-        if all(one is not self.trail for one in tape.trails):
-            tape.trails.append(self.trail)
-        self.turn()
-
-    def pause(self, tape: Tape) -> None:
-        """Ends the recording; what was recorded stays.
-
-        Raises:
-            TapeStateError: It is not active here.
-        """
-        if tape not in self.tapes:
-            raise TapeStateError("Tape is not recording.")
-        self.tapes.remove(tape)
-        self._opened.remove(tape)
-        tape.turned("pause")
-        self.turn()
-
-    def accumulate(self, accumulator: Accumulator) -> None:
-        """Makes an accumulator active, the first time or again.
-
-        Raises:
-            TapeStateError: It is active here already.
-        """
-        if accumulator in self.accumulators:
-            raise TapeStateError("Accumulator is already recording.")
-        self.accumulators.append(accumulator)
-        self._opened.append(accumulator)
-        self.turn()
-
-    def leave(self, accumulator: Accumulator) -> None:
-        """Ends its following; the tangents stay.
-
-        Raises:
-            TapeStateError: It is not active here.
-        """
-        if accumulator not in self.accumulators:
-            raise TapeStateError("Accumulator is not recording.")
-        self.accumulators.remove(accumulator)
-        self._opened.remove(accumulator)
-        self.turn()
-
-    def opened(self) -> list[Tape | Accumulator]:
-        """What is active, in the order in which it became so."""
-        return list(self._opened)
-
-    def outside(self, accumulator: Accumulator) -> tuple[list[Tape], list[Accumulator]]:
-        """Those that became active before an active accumulator: they see how its tangents are computed."""
-        found = self._outside.get(accumulator)
-        if found is None:
-            outer = self._opened[: self._opened.index(accumulator)]
-            tapes = [one for one in outer if isinstance(one, Tape)]
-            found = self._outside[accumulator] = tapes, [one for one in outer if not isinstance(one, Tape)]
-        return found
-
-    def reset(self, tape: Tape) -> None:
-        """Forgets all that the active tape recorded and watched, and goes on.
-
-        Raises:
-            TapeStateError: It is not active here.
-        """
-        self.pause(tape)
-        tape.turned("reset")
-        for plan, inputs, output, _, where in tape.nodes:
-            read = None if inputs[0] is None else tape.variables.get(inputs[0])
-            self.trail.append(
-                (plan.bound, inputs, output, where) if read is None else (Event.READ, inputs, output, read.name)
-            )
-        tape.clear()
-        self.open(tape)
-
-    def watch(self, tape: Tape, values: Sequence[Recorded | Variable]) -> None:
-        """Has `tape` follow `values`; reads of a variable from now on are recorded anew."""
-        for value in values:
-            tape.watch(value)
-        self.turn()
-
-    def turn(self) -> None:
-        """Begins a new epoch: the next read of each variable is a node of its own."""
-        self._reads.clear()
-        self._outside.clear()
-
-    def reads(self) -> list[Any]:
-        """The variables' values read in this epoch: what a tape records of them next would be these."""
-        return [value for _, value in self._reads.values()]
-
-    def read(self, variable: Variable) -> Any:
-        """The variable's value as an op's input: inside tapes a node of its own, one per epoch and version."""
-        if not self.tapes and not self.accumulators:
-            self.trail.append((Event.READ, (variable.uid,), variable.value.uid, variable.name))
-            return variable.value
-        known = self._reads.get(variable.uid)
-        if known is not None and known[0] == variable.version:
-            return known[1]
-        value = variable.value.alias(new_uid())
-        plan = None
-        for tape in self.tapes:
-            if tape.watches(variable) and value.spec.differentiable:
-                plan = plan or CATALOGUE[_IDENTITY].call((value.spec,)).plan(1)
-                kept = (value,) if tape.replayable else ()
-                tape.nodes.append((plan, (variable.uid,), value.uid, kept, self.here()))
-                tape.tracked[value.uid] = None
-        if plan is None:
-            self.trail.append((Event.READ, (variable.uid,), value.uid, variable.name))
-        for accumulator in self.accumulators:
-            accumulator.read(variable, value)
-        self._reads[variable.uid] = (variable.version, value)
-        return value
 
 
 def record(

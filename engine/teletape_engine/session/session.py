@@ -21,10 +21,8 @@ from teletape_engine.errors import (
     UnknownIdError,
 )
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.executor import Value
 from teletape_engine.recording.progress import Progress, no_progress
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Variable
+from teletape_engine.recording.values import SlicesValue, Value, Variable
 from teletape_engine.session.handlers import VERBS
 from teletape_engine.session.state import CLIENT_BITS, MAIN, Held, Poison, State
 from teletape_engine.spec import Spec

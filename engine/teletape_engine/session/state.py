@@ -23,11 +23,12 @@ from teletape_engine.errors import (
     UnknownIdError,
 )
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.executor import Executor, Memory, Value
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
 from teletape_engine.recording.provenance import Departures, Trail
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Literal, Tape, Variable, new_uid
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, SlicesValue, Value, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
@@ -123,7 +124,7 @@ class State:
         self.watch = Watch(most_trips)
         self.no_gradient: set[str] = set()
         self.registered: set[str] = set()
-        self.departures = Departures(new_uid)
+        self.departures = Departures()
         self.numbers = self.departures.numbers
         self.results: list[Result] = []
         self.index = 0

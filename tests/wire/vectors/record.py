@@ -10,7 +10,7 @@ import teletape_wire as wire
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Call
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays, Told
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
 HERE = Path(__file__).parent

@@ -10,9 +10,8 @@ from teletape_engine import commands
 from teletape_engine.commands.results import Kinds
 from teletape_engine.errors import InvalidArgumentError, PoisonedError, StructureMismatchError, TapeStateError
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.executor import Executor, Value
-from teletape_engine.recording.recorder import kind_of
-from teletape_engine.recording.tape import Variable
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import Held, Poison, State
 

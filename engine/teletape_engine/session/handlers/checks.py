@@ -9,8 +9,8 @@ from teletape_engine.checking.gradient_check import check_program, check_tape, s
 from teletape_engine.commands.results import Told
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.executor import Executor, Value
-from teletape_engine.recording.tape import Variable
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import HeldTape, State
 

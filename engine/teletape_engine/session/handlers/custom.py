@@ -15,9 +15,8 @@ from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.programs.batched import check_vectorizes
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.custom import Custom, ProgramGradient, record_custom
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.recorder import Recorded, SlicesValue, kind_of
-from teletape_engine.recording.tape import Literal, Tape
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Recorded, SlicesValue, Value, kind_of
 from teletape_engine.session.handlers.questions import HeldGradient, answer, question
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import Held, State

@@ -5,9 +5,7 @@ from __future__ import annotations
 from teletape_engine import commands
 from teletape_engine.commands.results import Told
 from teletape_engine.explain import explain
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Variable
+from teletape_engine.recording.values import SlicesValue, Value, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import HeldTape, State
 

@@ -12,10 +12,8 @@ from teletape_engine.commands.results import Told
 from teletape_engine.diagram.facts import MOST, diagram
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.explain.explain import explain
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.footprint import footprint
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Uid, Variable
+from teletape_engine.recording.memory import footprint
+from teletape_engine.recording.values import SlicesValue, Uid, Value, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import HeldTape, State
 

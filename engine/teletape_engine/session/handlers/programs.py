@@ -12,7 +12,7 @@ from teletape_engine.programs import (
     custom_call,  # noqa: F401  # likewise
 )
 from teletape_engine.programs.program import FLOWS, Program
-from teletape_engine.recording.tape import Literal, Variable
+from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import State
 

@@ -16,9 +16,8 @@ from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.programs.batched import StandIn, over_rows, over_values
 from teletape_engine.recording.custom import Custom, ProgramGradient
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.recorder import kind_of
-from teletape_engine.recording.tape import Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import Held, HeldTape, State
 

@@ -6,8 +6,8 @@ from teletape_engine import commands
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.derivatives.backward import declare as declaration
 from teletape_engine.errors import InvalidArgumentError, TapeStateError
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.tape import Tape, Variable
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import HeldTape, Poison, State
 

@@ -12,10 +12,8 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Fetched, Made, SlicesArrays
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.recorder import SlicesValue
-from teletape_engine.recording.tape import Literal, Variable, new_uid
-from teletape_engine.recording.updates import ROWS
+from teletape_engine.ops.assign import ROWS
+from teletape_engine.recording.values import Literal, SlicesValue, Value, Variable, new_uid
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import State, read_only
 

@@ -10,7 +10,7 @@ import numpy as np
 from teletape_engine import commands
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Kinds
-from teletape_engine.recording.tape import Literal
+from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.worker.bodies import (

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from teletape_engine.recording.updates import MODES
+from teletape_engine.ops.assign import MODES
 
 #: How ids begin that the server makes; a caller's own cannot.
 GENERATED = "_"

@@ -1,4 +1,4 @@
-"""How many bytes a tape keeps, and how many of them are its alone: what its end would free.
+"""Bytes: how many a session's arrays may take, how many a tape keeps, and how many of those its end would free.
 
 Whether somebody else holds an array is read off reference counts, which know every holder: a name, a variable, another
 tape, a kept answer, a tensor in the caller's own program.
@@ -11,8 +11,66 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from teletape_engine.recording.executor import Value
-from teletape_engine.recording.tape import Literal, Tape, Variable
+from teletape_engine.catalogue.op import Op
+from teletape_engine.errors import ResourceExhaustedError
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Literal, Value, Variable
+
+
+class Memory:
+    """Bytes that arrays may take. Counted by an upper bound, which is made exact only when it would pass the limit.
+
+    Attributes:
+        limit: Bytes, or None for no limit.
+        spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
+        ceiling: The limit as a number.
+    """
+
+    def __init__(self, limit: int | None, count: Callable[[], int]) -> None:
+        self.limit = limit
+        self.ceiling = float("inf") if limit is None else limit
+        self.spent = 0
+        self._exact = 0
+        self._count = count
+
+    def spend(self, nbytes: int, what: str) -> None:
+        """Admits an allocation, before it is made.
+
+        Raises:
+            ResourceExhaustedError: It would pass the limit.
+        """
+        self.spent += nbytes
+        if self.spent > self.ceiling:
+            self.recount(nbytes, what)
+
+    def recount(self, nbytes: int, what: Op | str) -> None:
+        """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the limit.
+
+        Raises:
+            ResourceExhaustedError: With the numbers.
+        """
+        used = self._count()
+        self.spent = self._exact = used
+        if used + nbytes > self.ceiling:
+            name = what if isinstance(what, str) else f"op {what.name!r}"
+            raise ResourceExhaustedError(
+                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values "
+                "or tapes, or ask for less",
+                needed=nbytes,
+                used=used,
+                limit=self.limit,
+            )
+        self.spent += nbytes
+
+    def room(self) -> float:
+        """Bytes left below the limit, exactly."""
+        return self.ceiling - self._count() if self.limit is not None else self.ceiling
+
+    def estimate(self) -> int:
+        """Bytes in use, at most about twice too high: an exact count walks everything, so it is made seldom."""
+        if self.spent > 2 * self._exact + (1 << 20):
+            self.spent = self._exact = self._count()
+        return self.spent
 
 
 class Footprint(NamedTuple):

@@ -1,0 +1,124 @@
+"""What ops are applied to, each under an id: arrays, Python numbers, sparse gradients, variables."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Final, Protocol, Self, TypeAlias
+
+from teletape_engine.catalogue.op import Kind
+from teletape_engine.spec import WEAK, Number, Spec, Weak
+
+Uid: TypeAlias = int
+new_uid: Callable[[], Uid] = itertools.count(1).__next__
+
+Recorded: TypeAlias = Any  # a Value in the engine, a SpecValue in an SDK without arrays
+
+
+class Trackable(Protocol):
+    """Anything that a tape can follow: a value with arrays in the engine, a handle with none in the SDK."""
+
+    @property
+    def uid(self) -> Uid:
+        """Which value it is, unique in this process."""
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and dtype."""
+
+    def alias(self, uid: Uid) -> Self:
+        """The same contents as another value: what a variable's read gives."""
+
+
+class Literal:
+    """A Python number among an op's inputs. `array` is the number: forward functions take it as it is."""
+
+    __slots__ = ("array", "spec")
+    uid: Final = None
+
+    def __init__(self, number: Number) -> None:
+        self.array = number
+        self.spec: Weak = WEAK[number.__class__]
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and (self.spec, self.array) == (other.spec, other.array)
+
+    def __hash__(self) -> int:
+        return hash((self.spec, self.array))
+
+
+class Value:
+    """An array under a uid. The array is never written into: residuals and other values may share it."""
+
+    __slots__ = ("__weakref__", "array", "spec", "uid")
+
+    def __init__(self, array: Any, spec: Spec, uid: Uid) -> None:
+        self.array, self.spec, self.uid = array, spec, uid
+
+    def alias(self, uid: Uid) -> Value:
+        """The same array as another value."""
+        return Value(self.array, self.spec, uid)
+
+    def __repr__(self) -> str:
+        return f"<value {self.uid}: {self.spec!r}>"
+
+
+class SlicesValue:
+    """A sparse gradient: two recorded values and the spec of the array they stand for.
+
+    Attributes:
+        name: What a remote session knows it by, where there is one.
+    """
+
+    __slots__ = ("dense", "indices", "name", "spec", "values")
+
+    def __init__(self, values: Recorded, indices: Recorded, dense: Spec) -> None:
+        self.values, self.indices, self.dense = values, indices, dense
+        self.spec = dense
+        self.name: Any = None
+
+    def __repr__(self) -> str:
+        return f"<slices of {self.dense!r}>"
+
+
+def kind_of(answer: Any) -> Kind:
+    """The structure of one source's gradient."""
+    if answer is None:
+        return Kind.NONE
+    return Kind.SLICES if isinstance(answer, SlicesValue) else Kind.DENSE
+
+
+class Variable:
+    """A mutable slot: its uid stands for the variable as a source, its value changes with each version.
+
+    Attributes:
+        uid: Which variable.
+        value: What it holds now.
+        version: Raised by each assignment.
+        trainable: Whether tapes watch it when it is read.
+        name: A label for people.
+        owner: A weak reference to the object that stands for the variable in a program, if any.
+    """
+
+    __slots__ = ("name", "owner", "trainable", "uid", "value", "version")
+
+    def __init__(self, value: Any, *, trainable: bool, name: str | None = None, uid: Uid | None = None) -> None:
+        self.value = value
+        self.name = name
+        self.owner: Callable[[], Any] | None = None
+        self.trainable = trainable
+        self.version = 0
+        self.uid = new_uid() if uid is None else uid
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and dtype, fixed for life."""
+        return self.value.spec  # type: ignore[no-any-return]  # a Recorded
+
+    def assign(self, value: Any) -> None:
+        """Replaces the value and raises the version."""
+        self.value = value
+        self.version += 1
