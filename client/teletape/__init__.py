@@ -21,7 +21,6 @@ from teletape.derivatives.custom_gradient import (
 from teletape.derivatives.tape import GradientTape
 from teletape.functions.function import function, init_scope
 from teletape.logs import get_logger
-from teletape.module import Module
 from teletape.namespace import surface as _surface
 from teletape.ops import random
 from teletape.ops.dispatch import constant, convert_to_tensor
@@ -51,10 +50,11 @@ from teletape.tensors.dtypes import (
     uint64,
 )
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.name_scope import name_scope
 from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape
-from teletape.tensors.variable import Variable
+from teletape.variables.module import Module
+from teletape.variables.name_scope import name_scope
+from teletape.variables.variable import Variable
 
 __all__ = [
     "DType",

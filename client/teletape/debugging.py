@@ -13,9 +13,9 @@ from teletape.ops.arrays import identity
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions import session
 from teletape.tensors import dtypes
-from teletape.tensors.convert import HostArray
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import FLOATING, KERNEL_NAMES

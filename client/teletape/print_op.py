@@ -21,9 +21,9 @@ from teletape.logs import get_logger
 from teletape.ops import dispatch
 from teletape.sessions import session
 from teletape.tensors import nest
-from teletape.tensors.convert import HostArray
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import TensorLike
+from teletape_engine.arrays import HostArray
 
 _LEVELS: Final = {
     logging.info: logging.INFO,
@@ -113,7 +113,7 @@ def _text(inputs: Sequence[Any], sep: str, summarize: Any) -> str:
 def values(tensors: Iterable[Any]) -> list[HostArray]:
     """The numbers of tensors, variables and slices, in one round trip."""
     dense = [dispatch.as_tensor(one) if isinstance(one, IndexedSlices) else one for one in tensors]
-    return session.current().fetch_all([one._operand() for one in dense])
+    return session.current().fetch_all([one.operand() for one in dense])
 
 
 def _is_tensor(one: Any) -> bool:

@@ -25,7 +25,7 @@ from teletape.print_op import values
 from teletape.sessions import session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.recording.custom import Watcher
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import Tape
@@ -65,12 +65,12 @@ def numpy_function(
     recorder = session.current().recorder()
     for one in results:
         if one is not None:
-            recorder.note(Event.LEFT, [_followed(tensor) for tensor in tensors], one._v.uid)
+            recorder.note(Event.LEFT, [_followed(tensor) for tensor in tensors], one.recorded.uid)
     return results[0] if len(results) == 1 else results
 
 
 def _followed(one: Any) -> int:
-    return one._slot.uid if isinstance(one, Variable) else one._v.uid
+    return one.recorded.uid  # type: ignore[no-any-return]  # a recorded value's
 
 
 def py_function(

@@ -22,7 +22,7 @@ from teletape.sessions import session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.recording.provenance import Event
 from teletape_engine.spec import INTEGER
@@ -140,7 +140,7 @@ def _stays_in_kind(leaf: Any) -> bool:
 
 def _is_unknown(found: Any) -> bool:
     """Whether telling its truth asks the server."""
-    return isinstance(found, EagerTensor) and not found.ndim and found._v.host is None
+    return isinstance(found, EagerTensor) and not found.ndim and found.recorded.host is None
 
 
 def _looped(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:

@@ -65,7 +65,7 @@ def chosen(selector: EagerTensor, branches: Sequence[Callable[[], Leaves]]) -> l
                 "branches that agree in them",
             )
     programs, captured = joined(traces)
-    return _run(commands.Cond, programs, [selector._operand(), *captured])
+    return _run(commands.Cond, programs, [selector.operand(), *captured])
 
 
 def scanned(
@@ -97,7 +97,7 @@ def scanned(
         kept, others = body(given[:count], given[count:])
         return [*kept, *others]
 
-    rows = [Spec.of(one._v.spec.shape[1:], one._v.spec.dtype) for one in elements]
+    rows = [Spec.of(one.recorded.spec.shape[1:], one.recorded.spec.dtype) for one in elements]
     traced = trace(step, [*_specs(carry), *rows])
     (program,), captured = joined([traced])
     if not choices and program.decides:
@@ -126,7 +126,7 @@ def joined(traces: Sequence[Traced]) -> tuple[list[Program], list[Any]]:
         for kind, thing, _ in one.captures:
             if kind == "number":
                 raise NotTraceable("draws random numbers in a loop or a branch", "numbers drawn before, as its input")
-            found.setdefault(_key(kind, thing), thing._operand() if kind == "tensor" else thing)
+            found.setdefault(_key(kind, thing), thing.operand() if kind == "tensor" else thing)
     programs = []
     for one in traces:
         program = one.program
@@ -141,15 +141,15 @@ def joined(traces: Sequence[Traced]) -> tuple[list[Program], list[Any]]:
 
 
 def _key(kind: str, thing: Any) -> Any:
-    return kind, (thing._v if kind == "tensor" else thing).uid
+    return kind, (thing.recorded if kind == "tensor" else thing).uid
 
 
 def _specs(values: Leaves) -> list[Spec]:
-    return [one._v.spec for one in values]
+    return [one.recorded.spec for one in values]
 
 
 def _operands(values: Leaves) -> list[Any]:
-    return [one._operand() for one in values]
+    return [one.operand() for one in values]
 
 
 def _run(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from teletape.sessions import session
 from teletape.tensors import nest
 from teletape.tensors.tensor import EagerTensor
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.recording.provenance import Event
 
 T = TypeVar("T")
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 def unused(event: Event, function: Callable[..., Any], made: T) -> T:
     """Notes that `made` (tensors, nested) was made without `function` being called, and gives it back."""
-    held = tuple([one._slot.uid if isinstance(one, Variable) else one._v.uid for one in _held(function)])
+    held = tuple([one.recorded.uid for one in _held(function)])
     if held:
         recorder = session.current().recorder()
         for one in nest.flatten(made):
             if isinstance(one, EagerTensor):
-                recorder.note(event, held, one._v.uid)
+                recorder.note(event, held, one.recorded.uid)
     return made
 
 

@@ -12,7 +12,7 @@ from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import InvalidArgumentError
 
@@ -66,15 +66,15 @@ def followed(one: TensorLike | IndexedSlices, owner: session.Session | None = No
     """
     tensor: Any = one.values if isinstance(one, IndexedSlices) else one
     tracing = session.current().tracing
-    if owner is not None and not tracing and tensor._session is not owner:
+    if owner is not None and not tracing and tensor.session is not owner:
         what = f"variable {one.name!r}" if isinstance(one, Variable) else f"a tensor of shape {one.shape}"
         raise InvalidArgumentError(
             f"{what} belongs to another session than the tape (tf.connect was called between them): a tape follows "
             "what is made in its own session; make both in one"
         )
     if isinstance(one, Variable):
-        return one._slot
-    return tensor._operand() if tracing else tensor._v  # a trace has symbols of its own
+        return one.recorded
+    return tensor.operand() if tracing else tensor.recorded  # a trace has symbols of its own
 
 
 def seeds_for(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
@@ -94,7 +94,7 @@ def seed_for(given: Any, target: TensorLike) -> Any:
     extra = seed.ndim - len(target.shape)
     if extra > 0 and seed.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away
         seed = arrays.reshape(seed, seed.shape[extra:])
-    return seed._operand()
+    return seed.operand()
 
 
 def stacking(

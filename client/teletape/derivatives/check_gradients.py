@@ -13,8 +13,8 @@ from teletape.ops.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions import session
 from teletape.tensors import dtypes, nest
-from teletape.tensors.convert import HostArray
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings, check, weights, widened
 from teletape_engine.errors import TeletapeError
@@ -155,5 +155,5 @@ class _Function:
 
 def _numbers(tensors: Sequence[Any]) -> list[HostArray]:
     """The numbers of tensors, variables and slices, in one round trip."""
-    given = [convert_to_tensor(one)._operand() for one in tensors]
+    given = [convert_to_tensor(one).operand() for one in tensors]
     return [np.array(one) for one in session.current().fetch_all(given)]

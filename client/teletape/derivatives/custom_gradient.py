@@ -18,7 +18,7 @@ from teletape.sessions import session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.derivatives.backward import Stop
 from teletape_engine.errors import InternalError, InvalidArgumentError, TeletapeError
@@ -80,11 +80,11 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     _check(grad_fn, variables)
     made = [_own(one) for one in nest.flatten(result)]
     inputs = [dispatch.convert_to_tensor(one) for one in (*flat, *variables)]
-    followed = [i for i, one in enumerate(inputs) if one._v.spec.differentiable]
-    function = _gradient_function(grad_fn, len(flat), variables, [inputs[i]._v.spec for i in followed], followed)
+    followed = [i for i, one in enumerate(inputs) if one.recorded.spec.differentiable]
+    function = _gradient_function(grad_fn, len(flat), variables, [inputs[i].recorded.spec for i in followed], followed)
     label = getattr(f, "__name__", type(f).__name__)
-    sources = [inputs[i]._operand() for i in followed]
-    found = owner.custom(sources, [one._operand() for one in made], label, function)
+    sources = [inputs[i].operand() for i in followed]
+    found = owner.custom(sources, [one.operand() for one in made], label, function)
     if recorder.accumulators and not owner.tracing:  # in a trace it is a step, which follows by itself
         push(owner, sources, found, function)
     return nest.pack_sequence_as(result, [EagerTensor(one, owner) for one in found])
@@ -157,12 +157,12 @@ def _cotangent(given: Any, spec: Spec) -> Any:
             return held
         rows, indices = dispatch.convert_to_tensor(given.values), dispatch.convert_to_tensor(given.indices)
         dense = spec if given.dense_shape is None else spec.with_shape(tuple(given.shape.as_list()))
-        return SlicesValue(rows._operand(), indices._operand(), dense)
+        return SlicesValue(rows.operand(), indices.operand(), dense)
     if isinstance(given, TensorLike):
-        return given._operand()
+        return given.operand()
     wanted = dtypes.as_dtype(spec.dtype)
     try:
-        return dispatch.convert_to_tensor(given, wanted)._operand()
+        return dispatch.convert_to_tensor(given, wanted).operand()
     except (TypeError, ValueError) as error:
         kind = {"float32": "float", "float64": "double"}.get(wanted.name, wanted.name)
         raise TypeError(f"Cannot convert {given!r} to EagerTensor of dtype {kind}") from error
@@ -210,7 +210,7 @@ def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
     if not accumulators:
         return
     for one in nest.flatten(list(args)):
-        value = one._slot if isinstance(one, Variable) else getattr(one, "_v", None)
+        value = one.recorded if isinstance(one, TensorLike) else None
         if value is not None and any(held.tangent(value) is not None for held in accumulators):
             name = getattr(f, "__name__", type(f).__name__)
             raise NotImplementedError(

@@ -40,8 +40,8 @@ def push(
         with _beneath(owner, accumulator) as pairs:
             ones = [dispatch.call(CATALOGUE["ones_like"], (EagerTensor(one, owner),)) for one in outputs]
             with GradientTape() as tape:
-                tape.watch([one for one in ones if one._v.spec.differentiable])
-                grads = [wrap(one, owner) for one in function([one._operand() for one in ones])]
+                tape.watch([one for one in ones if one.recorded.spec.differentiable])
+                grads = [wrap(one, owner) for one in function([one.operand() for one in ones])]
             given = [
                 (dispatch.as_tensor(g), t, x) for g, t, x in zip(grads, tangents, inputs, strict=True) if g is not None
             ]
@@ -52,7 +52,7 @@ def push(
             found = tape.gradient([g for g, _, _ in given], ones, output_gradients=seeds)
             for value, tangent in zip(outputs, found, strict=True):
                 if tangent is not None and accumulator.tangent(value) is None:
-                    pairs.append((value, dispatch.as_tensor(tangent)._operand()))
+                    pairs.append((value, dispatch.as_tensor(tangent).operand()))
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from teletape.sessions import session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.spec import shape_text
@@ -60,7 +60,7 @@ class ForwardAccumulator:
             )
         if not isinstance(primal, EagerTensor | Variable):
             raise TypeError(f"a primal must be a Tensor or a Variable, found {type(primal).__name__}")
-        given = dispatch.convert_to_tensor(tangent, primal.dtype)._operand()
+        given = dispatch.convert_to_tensor(tangent, primal.dtype).operand()
         followed = _followed(primal)
         if given.spec.shape != followed.spec.shape:
             raise ValueError(
@@ -69,7 +69,7 @@ class ForwardAccumulator:
             )
         if followed.uid in self._pairs:  # the same variable by two objects
             before = EagerTensor(self._pairs[followed.uid][1], self._session)
-            given = (before + EagerTensor(given, self._session))._operand()
+            given = (before + EagerTensor(given, self._session)).operand()
         self._pairs[followed.uid] = (followed, given)
         self._accumulator.watch(followed, given)
 
@@ -132,5 +132,5 @@ def _followed(one: EagerTensor | Variable) -> Any:
     """What an accumulator knows a tensor or variable by."""
     if isinstance(one, Variable):
         one._check_session()
-        return one._slot
-    return one._operand()
+        return one.recorded
+    return one.operand()

@@ -407,7 +407,7 @@ def _paired(given: Any, beside: Sequence[Any], structure: Any, name: str) -> lis
 
 
 def _vector(given: Any, like: Any) -> Any:
-    return None if given is None else dispatch.convert_to_tensor(given, dtype_hint=like.dtype)._operand()
+    return None if given is None else dispatch.convert_to_tensor(given, dtype_hint=like.dtype).operand()
 
 
 # --------------------------------------------------------------------------------------------------- onto the wire

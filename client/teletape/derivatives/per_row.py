@@ -47,7 +47,7 @@ def by_example(owner: session.Session, tape: Tape, target: Any, source: Any, zer
     [found] = _row_by_row(owner, tape, [target], [source], unit, rows, why)
     if found is not None:
         behind = range(2, found.spec.ndim)
-        found = dispatch.call(CATALOGUE["transpose"], (EagerTensor(found, owner),), perm=(1, 0, *behind))._operand()
+        found = dispatch.call(CATALOGUE["transpose"], (EagerTensor(found, owner),), perm=(1, 0, *behind)).operand()
     shape = (*target.spec.shape, *source.spec.shape[1:])
     return _shaped(owner, found, shape, source.spec if zeros else target.spec)
 
@@ -77,8 +77,8 @@ def by_seed(
 def _shaped(owner: session.Session, found: Any, shape: tuple[int, ...], zeros: Any) -> Any:
     """A stack in its final shape; zeros of that spec's dtype where there is none."""
     if found is None:
-        return None if zeros is None else dispatch.constant(0, zeros.dtype.name, shape)._operand()
-    return dispatch.call(CATALOGUE["reshape"], (EagerTensor(found, owner),), shape=shape)._operand()
+        return None if zeros is None else dispatch.constant(0, zeros.dtype.name, shape).operand()
+    return dispatch.call(CATALOGUE["reshape"], (EagerTensor(found, owner),), shape=shape).operand()
 
 
 def _row_by_row(
@@ -94,18 +94,18 @@ def _row_by_row(
     if not rows:  # which there are, one pass tells
         answers = owner.gradient(tape, targets, sources, None, zeros=False)
         return [
-            None if one is None else dispatch.constant(np.zeros((0, *source.spec.shape), source.spec.dtype))._operand()
+            None if one is None else dispatch.constant(np.zeros((0, *source.spec.shape), source.spec.dtype)).operand()
             for one, source in zip(answers, sources, strict=True)
         ]
     if why.args:
         logs.log_first_n(logging.WARNING, f"One backward pass for each of {rows} rows: {why}", 1, f"rows: {why}")
     found: list[list[Any]] = []
     for i in range(rows):
-        given = [None if one is None else one._operand() for one in seeds(i)]
+        given = [None if one is None else one.operand() for one in seeds(i)]
         answers = owner.gradient(tape, targets, sources, given, zeros=False, more=i < rows - 1)
         found.append([None if one is None else dispatch.as_tensor(wrap(one, owner)) for one in answers])
     return [
-        None if any(one is None for one in column) else dispatch.call(CATALOGUE["stack"], column, axis=0)._operand()
+        None if any(one is None for one in column) else dispatch.call(CATALOGUE["stack"], column, axis=0).operand()
         for column in zip(*found, strict=True)
     ]
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from teletape import logs
+from teletape.call_site import caller, place
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
     differentiated,
@@ -22,10 +23,9 @@ from teletape.derivatives.jacobians import Questions
 from teletape.functions.tracing_session import NotTraceable
 from teletape.sessions import session
 from teletape.tensors import dtypes, nest
-from teletape.tensors.call_site import caller, place
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.tape import Tape
 

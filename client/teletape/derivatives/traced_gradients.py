@@ -10,12 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from teletape.derivatives.per_row import RowByRow
-from teletape.functions.trace import NotTraceable, Traced, trace
+from teletape.functions.trace import NotTraceable, gradient_program
 from teletape.ops import dispatch
 from teletape.sessions import session
-from teletape.tensors.indexed_slices import wrap
-from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE, Kind
+from teletape_engine.catalogue.op import Kind
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.backward import Shares, Stop, backward
 from teletape_engine.derivatives.gradient import Answers, label
@@ -27,7 +25,6 @@ from teletape_engine.recording.custom import Custom, ProgramGradient
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal
-from teletape_engine.spec import Spec
 
 
 class StandIns:
@@ -91,7 +88,7 @@ class StandIns:
     def _program(self, stop: Stop, bound: Custom) -> tuple[ProgramGradient, list[Any]]:
         name = label(bound)
         try:
-            traced, gives = program_of(stop.kept[0].array, bound.outputs, bound.specs)
+            traced, gives = gradient_program(stop.kept[0].array, bound.outputs, bound.specs)
             check_vectorizes(traced.program)
         except NotTraceable as stopped:
             raise RowByRow(
@@ -106,34 +103,9 @@ class StandIns:
         return gradient, others
 
 
-def program_of(
-    function: Callable[[Sequence[Any]], Sequence[Any]], results: Sequence[Spec], inputs: Sequence[Spec]
-) -> tuple[Traced, list[bool]]:
-    """A gradient function as a program, and for which inputs it gives a cotangent (of the input's shape, dense).
-
-    Raises:
-        NotTraceable: It needs a value to go on.
-    """
-    gives: list[bool] = []
-
-    def body(*cts: EagerTensor) -> list[EagerTensor]:
-        found = function([one._operand() for one in cts])
-        gives[:] = [one is not None for one in found]
-        return [_dense(one, spec) for one, spec in zip(found, inputs, strict=True) if one is not None]
-
-    return trace(body, list(results)), gives
-
-
 def _value(bound: Any) -> Any:
     """A capture of a program; a variable stays one, to be read when the program runs."""
-    return dispatch.constant(bound.array)._operand() if isinstance(bound, Literal) else bound
-
-
-def _dense(value: Any, spec: Spec) -> EagerTensor:
-    tensor = dispatch.as_tensor(wrap(value, session.current()))
-    if tensor._v.spec is spec:
-        return tensor
-    return dispatch.call(CATALOGUE["broadcast_to"], (tensor,), shape=spec.shape)
+    return dispatch.constant(bound.array).operand() if isinstance(bound, Literal) else bound
 
 
 def _stops(tape: Tape, registered: Collection[str]) -> bool:

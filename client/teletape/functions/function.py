@@ -31,7 +31,7 @@ from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES
 
@@ -128,9 +128,9 @@ class Function:
         if not kwargs and self._home is owner and self.input_signature is None:
             inputs = []
             for one in args:
-                if one.__class__ is not EagerTensor or one._session is not owner:
+                if one.__class__ is not EagerTensor or one.session is not owner:
                     break
-                inputs.append(one._v)
+                inputs.append(one.recorded)
             else:
                 quick = self._quick.get(tuple([one.spec for one in inputs]))
                 if quick is not None:
@@ -207,7 +207,7 @@ class Function:
             made = self._trace(given, owner)
         self._count += 1
         self._retracing.traced(self.python_function)
-        if made is not None and any(one.kind == "tensor" and one.thing._session.tracing for one in made.captures):
+        if made is not None and any(one.kind == "tensor" and one.thing.session.tracing for one in made.captures):
             inner[self, key] = made  # it holds tensors of the trace around it
         elif made is not None or self._told:
             self._traced[key] = made

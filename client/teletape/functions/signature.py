@@ -13,21 +13,21 @@ from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine.spec import Spec
 
 
 def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
     """What tells one signature from another, as something hashable; tensors and variables are gathered in `leaves`."""
     if isinstance(value, EagerTensor):
-        if value._v.spec.dtype == object:
-            return ("text", value._v.spec.shape, tuple(np.asarray(value.numpy()).reshape(-1).tolist()))
+        if value.recorded.spec.dtype == object:
+            return ("text", value.recorded.spec.shape, tuple(np.asarray(value.numpy()).reshape(-1).tolist()))
         leaves.append(value)
-        return value._v.spec
+        return value.recorded.spec
     if isinstance(value, Variable):
         leaves.append(value)
-        alias = variables.setdefault(value._slot.uid, len(variables))
-        return ("variable", value._slot.spec, value.trainable, alias)
+        alias = variables.setdefault(value.recorded.uid, len(variables))
+        return ("variable", value.recorded.spec, value.trainable, alias)
     if isinstance(value, TensorSpec):
         leaves.append(value)
         return spec_of_leaf(value)
@@ -50,16 +50,16 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
 def specs_of(leaf: Any) -> list[Spec]:
     """The specs of a tensor, a variable or slices."""
     if isinstance(leaf, IndexedSlices):
-        return [leaf.values._v.spec, leaf.indices._v.spec]
+        return [leaf.values.recorded.spec, leaf.indices.recorded.spec]
     if isinstance(leaf, TensorSpec):
         return [spec_of_leaf(leaf)]
-    return [leaf._slot.spec if isinstance(leaf, Variable) else leaf._v.spec]
+    return [leaf.recorded.spec]
 
 
 def spec_of_leaf(leaf: Any) -> Any:
     """What `trace` takes for a leaf: the spec of a tensor; everything else as it is."""
     if isinstance(leaf, EagerTensor):
-        return leaf if leaf._v.spec.dtype == object else leaf._v.spec
+        return leaf if leaf.recorded.spec.dtype == object else leaf.recorded.spec
     if isinstance(leaf, IndexedSlices):
         values, indices = specs_of(leaf)
         return IndexedSlices(values, indices, leaf.dense_shape)

@@ -19,18 +19,19 @@ import numpy as np
 
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.tracing_session import Capture, NotTraceable, Symbol, TracingSession, bound
-from teletape.ops.dispatch import as_tensor, constant
+from teletape.ops.dispatch import as_tensor, call, constant
 from teletape.sessions import session
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.variable import Variable
+from teletape.variables.variable import Variable
 from teletape_engine import commands
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.programs.program import Program
 from teletape_engine.spec import Spec
 
-__all__ = ["NotTraceable", "Traced", "control", "running_through", "trace", "values_of"]
+__all__ = ["NotTraceable", "Traced", "control", "gradient_program", "running_through", "trace", "values_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -129,7 +130,7 @@ def trace(
         NotTraceable: It needs a value to go on. It is no Exception.
         TypeError: It gives what is no tensor.
     """
-    tracing = TracingSession(session.current())
+    tracing = TracingSession(session.current(), gradient_program)
     tracing.deferred = [] if defers else None
     arguments: list[Symbol] = []
 
@@ -138,7 +139,7 @@ def trace(
             arguments.append(tracing.recorder().symbol(leaf, f"{name}:0"))
             return EagerTensor(arguments[-1], tracing)
         if isinstance(leaf, Variable):
-            slot, symbol = tracing.recorder().stand_in(leaf._slot)
+            slot, symbol = tracing.recorder().stand_in(leaf.recorded)
             arguments.append(symbol)
             return leaf.standing_for(slot)
         if isinstance(leaf, IndexedSlices) and isinstance(leaf.values, Spec):
@@ -164,6 +165,41 @@ def trace(
         )
         program = tracing.program(arguments, results)
     return Traced(program, tuple(tracing.captures), structure, specs_found, tracing.variables_made, deferred)
+
+
+def gradient_program(
+    function: Callable[[Sequence[Any]], Sequence[Any]], results: Sequence[Spec], inputs: Sequence[Spec]
+) -> tuple[Traced, list[bool]]:
+    """The gradient function of a custom gradient as a program.
+
+    Args:
+        function: From recorded cotangents to a recorded cotangent, or None, for each input.
+        results: Specs of the cotangents.
+        inputs: Specs of the inputs.
+
+    Returns:
+        The program, whose results are dense and of their inputs' shapes, and for each input whether there is one.
+
+    Raises:
+        NotTraceable: It needs a value to go on.
+    """
+    has_gradient: list[bool] = []
+
+    def body(*cts: EagerTensor) -> list[EagerTensor]:
+        gradients = function([ct.operand() for ct in cts])
+        has_gradient[:] = [gradient is not None for gradient in gradients]
+        return [
+            _dense(gradient, spec) for gradient, spec in zip(gradients, inputs, strict=True) if gradient is not None
+        ]
+
+    return trace(body, list(results)), has_gradient
+
+
+def _dense(gradient: Any, spec: Spec) -> EagerTensor:
+    tensor = as_tensor(wrap(gradient, session.current()))
+    if tensor.recorded.spec is spec:
+        return tensor
+    return call(CATALOGUE["broadcast_to"], (tensor,), shape=spec.shape)
 
 
 _through = threading.local()
@@ -202,7 +238,7 @@ def _leaf(leaf: Any, tracing: TracingSession, results: list[Symbol], function: A
     if leaf is None:
         return _Leaf()
     if isinstance(leaf, IndexedSlices):
-        results += [leaf.values._operand(), leaf.indices._operand()]
+        results += [leaf.values.operand(), leaf.indices.operand()]
         shape = tuple(leaf.shape.as_list())
         return _Leaf((len(results) - 2, len(results) - 1), results[-2].spec.with_shape(shape))
     if isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic):
@@ -213,7 +249,7 @@ def _leaf(leaf: Any, tracing: TracingSession, results: list[Symbol], function: A
             f"None values; in compilation of {function}, found return value of type {type(leaf).__name__}, which is "
             "not a Tensor or ExtensionType."
         )
-    symbol = as_tensor(leaf)._operand()
+    symbol = as_tensor(leaf).operand()
     if symbol.spec.dtype == object:
         return _Leaf(host=symbol.host)
     results.append(symbol)
@@ -231,9 +267,9 @@ def values_of(leaves: Sequence[Any]) -> list[Any]:
     for leaf in leaves:
         if isinstance(leaf, Variable):
             leaf._check_session()
-            found.append(leaf._slot)
+            found.append(leaf.recorded)
         elif isinstance(leaf, IndexedSlices):
-            found += [leaf.values._operand(), leaf.indices._operand()]
+            found += [leaf.values.operand(), leaf.indices.operand()]
         elif isinstance(leaf, TensorLike):
-            found.append(leaf._operand())
+            found.append(leaf.operand())
     return found

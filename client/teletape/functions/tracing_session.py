@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape import call_site
 from teletape.functions.program_builder import TracedStep, ordered, written_down
 from teletape.sessions.session import Session, inside, taking
-from teletape.tensors import call_site
-from teletape.tensors.convert import HostArray
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.op import CATALOGUE, Bound, Op, Operand, Slices
 from teletape_engine.commands import Command
@@ -101,13 +101,13 @@ def bound(captures: Sequence[Capture]) -> list[Any]:
     found: list[Any] = []
     for kind, thing, _ in captures:
         if kind == "tensor":
-            found.append(thing._operand())
+            found.append(thing.operand())
         elif kind == "variable":
             found.append(thing)
         else:
             draw, which = thing
             drawn = draws.get(id(draw)) or draws.setdefault(id(draw), draw())
-            found.append(Literal(drawn[which]) if isinstance(drawn[which], int) else drawn[which]._operand())
+            found.append(Literal(drawn[which]) if isinstance(drawn[which], int) else drawn[which].operand())
     return found
 
 
@@ -300,6 +300,7 @@ class TracingSession(Session):
 
     Args:
         outer: The session that the program is for: the program's own, or that of another trace around this one.
+        gradient_program: Traces the gradient function of a custom gradient; see `trace.gradient_program`.
 
     Attributes:
         captures: What was taken from outside, in order.
@@ -316,9 +317,10 @@ class TracingSession(Session):
     local = False
     tracing = True
 
-    def __init__(self, outer: Session) -> None:
+    def __init__(self, outer: Session, gradient_program: Callable[..., tuple[Any, list[bool]]]) -> None:
         super().__init__()
         self.outer = outer
+        self._gradient_program = gradient_program
         self.no_gradient, self.gradients = outer.no_gradient, outer.gradients
         self.captures: list[Capture] = []
         self.variables_made = 0
@@ -384,11 +386,9 @@ class TracingSession(Session):
     def custom(
         self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., Any]
     ) -> Sequence[Any]:
-        from teletape.derivatives.traced_gradients import program_of  # it traces, so it imports this module
-
         if not inputs or not outputs:
             return outputs
-        traced, gives = program_of(function, [one.spec for one in outputs], [one.spec for one in inputs])
+        traced, gives = self._gradient_program(function, [one.spec for one in outputs], [one.spec for one in inputs])
         others, tracer = traced.bound(), self.recorder()
         fields = {"gives": tuple(gives), "results": len(outputs), "label": label}
         self._thread.recorder = self._new_recorder()  # a step of the program, whatever tapes of the trace are active
@@ -430,7 +430,7 @@ class TracingSession(Session):
         used = [one for one in self.captures if one.symbol.at in needed]
         known = {one.symbol.at for one in used}.union(*[step.outputs for step in kept])
         written_to = {place for step in self.steps for place in step.writes}
-        outer = any(one.kind == "tensor" and one.thing._session.tracing for one in used)
+        outer = any(one.kind == "tensor" and one.thing.session.tracing for one in used)
         if needed - known or needed & written_to or outer:
             raise NotTraceable(
                 "makes a variable of what is computed from an argument",

@@ -17,7 +17,7 @@ from teletape.tensors import nest
 from teletape.tensors.dtypes import as_dtype
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
-from teletape.tensors.variable import Variable as Watched
+from teletape.variables.variable import Variable as Watched
 
 __all__ = ["Dense", "Layer"]
 

@@ -11,8 +11,8 @@ from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors.dtypes import DType, as_dtype
 from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import as_shape
-from teletape.tensors.variable import ResourceVariable
-from teletape.tensors.variable import Variable as Watched
+from teletape.variables.variable import ResourceVariable
+from teletape.variables.variable import Variable as Watched
 
 
 class Variable(Watched):
@@ -45,7 +45,7 @@ class Variable(Watched):
             initializer = self._made(initializer, shape, dtype)
         super().__init__(initializer, trainable=trainable, dtype=dtype, name=self._path)
         self._inner = self._same(ResourceVariable)
-        self._slot.owner = weakref.ref(self._inner)
+        self.recorded.owner = weakref.ref(self._inner)
 
     def _made(self, initializer: Any, shape: Any, dtype: DType) -> Any:
         if shape is None:
@@ -115,7 +115,7 @@ class Variable(Watched):
         return self.assign(self - value)
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        memo[id(self)] = copied = Variable(self.read_value(), trainable=self._slot.trainable, name=self._short_name)
+        memo[id(self)] = copied = Variable(self.read_value(), trainable=self.recorded.trainable, name=self._short_name)
         copied._path, copied._listed = self._path, self._listed
         return copied
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape.call_site import Where, line_of
 from teletape.sessions import session
 from teletape.tensors import dtypes
-from teletape.tensors.call_site import Where, line_of
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import EagerTensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import CATALOGUE, Op
@@ -57,8 +57,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
                 f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from {value}) has "
                 f"{array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
             )
-    owner = session.current()
-    return EagerTensor(owner.constant(array), owner)
+    return from_host(array)
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> EagerTensor:
@@ -148,7 +147,7 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> EagerTensor:
     where = (code, frame.f_lasti) if code is _latest else _line(frame)
     owner = session.current()
     canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
-    inputs = [arg._v if arg.__class__ is EagerTensor and arg._session is owner else None for arg in args]
+    inputs = [arg.recorded if arg.__class__ is EagerTensor and arg.session is owner else None for arg in args]
     if None in inputs:
         inputs = operands(op, args)
         if owner.numbers:
@@ -184,7 +183,7 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
         if isinstance(arg, IndexedSlices):
             arg = as_tensor(arg)
         if isinstance(arg, TensorLike):
-            found[i] = arg._operand()
+            found[i] = arg.operand()
     for i, arg in enumerate(args):
         if found[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
@@ -210,17 +209,17 @@ def operand(op: Op, arg: Any, beside: Any, *, alone: bool = False) -> Any:
         TypeError: It does not fit.
     """
     if isinstance(arg, list | tuple) and holds_tensors(arg):
-        return _stacked(arg, None)._operand()
+        return _stacked(arg, None).operand()
     if beside is None:
-        return constant(arg)._operand()
+        return constant(arg).operand()
     if arg.__class__ is int and beside in INTEGER and not fits(arg, beside):
         arg = wrapped(arg, beside)
     kind = arg.__class__
     if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
         return Literal(arg)
     try:
-        return constant(arg, dtypes.as_dtype(beside))._operand()
+        return constant(arg, dtypes.as_dtype(beside)).operand()
     except TypeError:
         if not alone:
             raise
-        return constant(arg)._operand()
+        return constant(arg).operand()

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape.call_site import Where, line_of
 from teletape.ops.arrays import boolean_mask
 from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, operand, took
 from teletape.sessions import session
-from teletape.tensors.call_site import Where, line_of
 from teletape.tensors.convert import fits
 from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexing import index_spec
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
@@ -39,7 +40,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
         code = frame.f_code
         where = (code, frame.f_lasti) if code is _latest else _line(frame)
         owner = session.current()
-        mine = self._v if self.__class__ is EagerTensor and self._session is owner else self._operand()
+        mine = self.recorded if self.__class__ is EagerTensor and self.session is owner else self.operand()
         kind = other.__class__
         if kind is float or kind is int:
             dtype = mine.spec.dtype
@@ -49,8 +50,8 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
                 if owner.numbers:
                     return took(op, pair, attrs, where)
                 return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
-        elif kind is EagerTensor and other._session is owner:
-            theirs = other._v
+        elif kind is EagerTensor and other.session is owner:
+            theirs = other.recorded
             if not division or (mine.spec.dtype is theirs.spec.dtype and mine.spec.dtype in NUMERIC):
                 return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs, where), owner)
         if isinstance(other, IndexedSlices):
@@ -166,40 +167,6 @@ def give_operators(cls: type) -> None:
     }
     for python, method in others.items():
         setattr(cls, python, method)
-
-
-def index_spec(key: Any) -> tuple[Any, ...]:
-    """A Python index as the attribute `index` of strided_slice.
-
-    Raises:
-        TypeError: Something that is no integer, slice, ellipsis, newaxis or integer scalar.
-    """
-    parts = list(key) if isinstance(key, tuple | list) else [key]
-    if sum(part is Ellipsis for part in parts) > 1:
-        raise InvalidArgumentError("Multiple ellipses in slice spec not allowed")
-    return tuple(_index_part(part) for part in parts)
-
-
-def _index_part(part: Any) -> Any:
-    if part is Ellipsis:
-        return "..."
-    if part is None:
-        return None
-    if isinstance(part, slice):
-        return tuple(None if one is None else _whole(one) for one in (part.start, part.stop, part.step))
-    return _whole(part)
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool | np.bool_):
-        raise ValueError("mask cannot be scalar.")
-    try:
-        return int(value.__index__())
-    except (AttributeError, TypeError):
-        raise TypeError(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors "
-            f"are valid indices, got {value!r}"
-        ) from None
 
 
 def _getitem(self: Any, key: Any) -> Any:

@@ -7,7 +7,6 @@ import threading
 from functools import partial
 from typing import Any, Final
 
-from teletape.functions.tracing_session import TracingSession
 from teletape.ops.arguments import lengths
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions import session
@@ -54,7 +53,7 @@ def next_draw(seed: int | None = None) -> tuple[Any, Any]:
         which each of its calls gives its own numbers.
     """
     owner = session.current()
-    return owner.draw(partial(next_draw, seed)) if isinstance(owner, TracingSession) else _state.next(seed)
+    return owner.draw(partial(next_draw, seed)) if owner.tracing else _state.next(seed)
 
 
 def set_seed(seed: int) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from teletape.tensors.convert import HostArray
 from teletape_engine import commands
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import Bound, Kind, Op, Slices
 from teletape_engine.commands.results import Made

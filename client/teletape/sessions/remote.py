@@ -23,15 +23,15 @@ import numpy as np
 
 import teletape_wire as wire
 from teletape import logs
+from teletape.call_site import Where, caller, place, told
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
 from teletape.sessions import custom_backward, progress
 from teletape.sessions.http import Connection
 from teletape.sessions.programs import Programs
 from teletape.sessions.recorder import Follower, Handle, Name, id_of
 from teletape.sessions.session import Session
-from teletape.tensors.call_site import Where, caller, place, told
-from teletape.tensors.convert import HostArray
 from teletape_engine import commands
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue import describe
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Batch, Command, Id

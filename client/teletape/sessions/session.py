@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self, TypeAlias
 
-from teletape.tensors import call_site
-from teletape.tensors.call_site import placed
-from teletape.tensors.convert import HostArray
+from teletape import call_site
+from teletape.call_site import placed
 from teletape_engine import commands
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import Command
@@ -270,6 +270,10 @@ class Session(ABC):
             (function,) = stop.kept
             return function.array(stop.cts)  # type: ignore[no-any-return]  # the program's
         return self.gradients[stop.bound.op.op_type](stop)
+
+    def draw(self, next_draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+        """The key and counter of a random op inside a traced function: two tensors, other ones at each call."""
+        raise NotImplementedError  # pragma: no cover - a trace's alone
 
     @contextmanager
     def outside(self) -> Iterator[None]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
+from teletape_engine.arrays import HostArray
 from teletape_engine.spec import INTEGER
-
-HostArray: TypeAlias = np.ndarray[Any, Any]
 
 _TEXT: Final = (str, bytes, np.str_, np.bytes_)
 _INT32: Final = np.iinfo(np.int32)

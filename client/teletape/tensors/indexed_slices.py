@@ -9,7 +9,7 @@ import numpy as np
 from teletape.sessions import session
 from teletape.tensors import printing
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.recording.values import SlicesValue
 
@@ -90,9 +90,7 @@ class _Answered(IndexedSlices):
     @property
     def dense_shape(self) -> Any:
         if self._dense_shape is None:
-            from teletape.ops import dispatch  # it converts IndexedSlices, so it imports this module
-
-            self._dense_shape = dispatch.constant(np.array(self._slices.dense.shape, np.int32))
+            self._dense_shape = from_host(np.array(self._slices.dense.shape, np.int32))
         return self._dense_shape
 
     @property

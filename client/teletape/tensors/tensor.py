@@ -9,9 +9,9 @@ import numpy as np
 
 from teletape.sessions import session
 from teletape.tensors import dtypes, printing
-from teletape.tensors.convert import HostArray
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor_shape import TensorShape, shape_of
+from teletape_engine.arrays import HostArray
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INTEGER
 
@@ -22,6 +22,8 @@ class TensorLike:
     __slots__ = ()
     __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
     __hash__: Any
+    recorded: Any  #: What the session's recorder knows it by: a value, or the engine's variable. Both have a `spec`.
+    session: session.Session  #: The session that it belongs to.
 
     if TYPE_CHECKING:  # operators.py gives them
 
@@ -55,8 +57,8 @@ class TensorLike:
     def __int__(self) -> int:
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _operand(self) -> Any:
-        """The recorded value behind, as an op's input."""
+    def operand(self) -> Any:
+        """The recorded value as an input of an op of the current session; a variable is read."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     @property
@@ -82,33 +84,33 @@ class Tensor(TensorLike):
 class EagerTensor(Tensor):
     """An immutable array in a session."""
 
-    __slots__ = ("__weakref__", "_session", "_v")
+    __slots__ = ("__weakref__", "recorded", "session")
 
     def __init__(self, value: Any, owner: session.Session) -> None:
-        self._v = value
-        self._session = owner
+        self.recorded = value
+        self.session = owner
 
-    def _operand(self) -> Any:
+    def operand(self) -> Any:
         owner = session.current()
-        if self._session is owner:
-            return self._v
-        adopted = owner.adopt(self._v, self._session)
+        if self.session is owner:
+            return self.recorded
+        adopted = owner.adopt(self.recorded, self.session)
         return _foreign(self) if adopted is None else adopted
 
     @property
     def shape(self) -> TensorShape:
         """Static shape."""
-        return shape_of(self._v.spec.shape)
+        return shape_of(self.recorded.spec.shape)
 
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return dtypes.as_dtype(self._v.spec.dtype)
+        return dtypes.as_dtype(self.recorded.spec.dtype)
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self._v.spec.shape)
+        return len(self.recorded.spec.shape)
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`; ValueError if not."""
@@ -117,19 +119,19 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
-        array = self._session.fetch(self._v)
+        array = self.session.fetch(self.recorded)
         if array.ndim == 0:
             return array[()]
         return array.copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        array = np.array(self._session.fetch(self._v))
+        array = np.array(self.session.fetch(self.recorded))
         return array if dtype is None else array.astype(dtype)
 
     def _scalar(self) -> Any:
-        if self._v.spec.shape:
+        if self.recorded.spec.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return self._session.fetch(self._v)[()]
+        return self.session.fetch(self.recorded)[()]
 
     def __float__(self) -> float:
         return float(self._scalar())
@@ -141,28 +143,28 @@ class EagerTensor(Tensor):
         return complex(self._scalar())
 
     def __index__(self) -> int:
-        if self._v.spec.dtype not in INTEGER or self._v.spec.shape:
+        if self.recorded.spec.dtype not in INTEGER or self.recorded.spec.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self._session.fetch(self._v))
+        return int(self.session.fetch(self.recorded))
 
     def __bool__(self) -> bool:
-        if self._v.spec.size == 0:
+        if self.recorded.spec.size == 0:
             return False
-        if self._v.spec.size != 1:
+        if self.recorded.spec.size != 1:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        return bool(self._session.fetch(self._v).reshape(-1)[0])
+        return bool(self.session.fetch(self.recorded).reshape(-1)[0])
 
     def __len__(self) -> int:
-        if not self._v.spec.shape:
+        if not self.recorded.spec.shape:
             raise TypeError("Scalar tensor has no `len()`")
-        return int(self._v.spec.shape[0])
+        return int(self.recorded.spec.shape[0])
 
     def __iter__(self) -> Iterator[EagerTensor]:
-        if not self._v.spec.shape:
+        if not self.recorded.spec.shape:
             raise TypeError("Cannot iterate over a scalar tensor.")
-        return (self[i] for i in range(self._v.spec.shape[0]))
+        return (self[i] for i in range(self.recorded.spec.shape[0]))
 
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
@@ -174,26 +176,24 @@ class EagerTensor(Tensor):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from teletape.ops.dispatch import constant  # it makes tensors, so it imports this module
-
-        return constant, (np.asarray(self.numpy()),)
+        return from_host, (np.asarray(self.numpy()),)
 
     def __format__(self, spec: str) -> str:
         return format(self.numpy(), spec)
 
     def __repr__(self) -> str:
-        if self._session.tracing:
+        if self.session.tracing:
             return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
         return printing.tensor_repr(self.numpy(), self.shape, self.dtype)
 
     def __str__(self) -> str:
-        if self._session.tracing:
+        if self.session.tracing:
             return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
         return printing.tensor_str(self.numpy(), self.shape, self.dtype)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "name" and self._session.tracing:
-            return self._v.name
+        if name == "name" and self.session.tracing:
+            return self.recorded.name
         if name in ("astype", "ravel", "transpose", "reshape", "clip", "size", "tolist", "data", "T"):
             raise AttributeError(
                 f"EagerTensor object has no attribute '{name}'. \n        If you are looking for numpy-related "
@@ -203,6 +203,12 @@ class EagerTensor(Tensor):
         if name in ("name", "op", "graph"):
             raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
         raise AttributeError(f"'EagerTensor' object has no attribute '{name}'")
+
+
+def from_host(array: HostArray) -> EagerTensor:
+    """A tensor of the current session with the values of a host array, which the caller gives up."""
+    owner = session.current()
+    return EagerTensor(owner.constant(array), owner)
 
 
 class Reference:
@@ -228,7 +234,7 @@ class Reference:
 
 
 def _foreign(tensor: EagerTensor) -> NoReturn:
-    if tensor._session.tracing:
+    if tensor.session.tracing:
         raise TypeError(
             f"{tensor!r} is out of scope and cannot be used here. Use return values, explicit Python locals or "
             "TensorFlow collections to access it.\nPlease see "

@@ -15,6 +15,7 @@ import numpy as np
 from teletape_engine.errors import UnimplementedError
 
 Array: TypeAlias = Any  # numpy.ndarray, numpy.generic or cupy.ndarray
+HostArray: TypeAlias = np.ndarray[Any, Any]
 
 
 @runtime_checkable
@@ -25,10 +26,10 @@ class Backend(Protocol):
     device: str
     xp: Any
 
-    def put(self, array: np.ndarray[Any, Any]) -> Array:
+    def put(self, array: HostArray) -> Array:
         """A device array with the same values; shares memory with `array` where it can."""
 
-    def get(self, array: Array) -> np.ndarray[Any, Any]:
+    def get(self, array: Array) -> HostArray:
         """The values as a NumPy array that the engine still owns: read only."""
 
     def quiet(self) -> AbstractContextManager[Any]:

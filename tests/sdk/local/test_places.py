@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import teletape as tf
+from teletape import call_site
 from teletape.sessions.session import LocalSession, use
-from teletape.tensors import call_site
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def with_global():
     "branch", [with_default, partial(with_argument, W), partial(with_argument, value=W), with_global]
 )
 def test_a_branch_that_was_not_taken_is_known_by_what_it_holds(branch):
-    use(W._session)
+    use(W.session)
     z = tf.Variable(1.0)
     with tf.GradientTape() as tape:
         y = tf.cond(tf.constant(True), lambda: z * 1.0, branch)

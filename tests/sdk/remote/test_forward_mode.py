@@ -51,7 +51,7 @@ def test_only_tangents_that_are_asked_for_get_names(remote, loopback):
     tf.sync()
     assert not loopback.commands(Jvp)
     first, second = acc.jvp([y, y])
-    assert acc.jvp(y)._v is first._v is second._v
+    assert acc.jvp(y).recorded is first.recorded is second.recorded
     tf.sync()
     (asked,) = loopback.commands(Jvp)
     assert len(asked.targets) == 1
@@ -205,6 +205,6 @@ def test_reading_a_sparse_gradient_moves_its_rows_alone(remote, loopback):
     g = tape.gradient(loss, table)
     assert g.values.numpy().shape == (2, 8)
     assert g.indices.numpy().tolist() == [1, 2]
-    table_id = table._slot.value.name.id
+    table_id = table.recorded.value.name.id
     assert table_id not in [one.id for one in loopback.commands(Fetch)]
     assert not [one for one in loopback.commands(Call) if one.op == "unsorted_segment_sum"]

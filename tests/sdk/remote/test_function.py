@@ -322,7 +322,7 @@ def test_trace_gives_data(here: Any) -> None:
     traced = trace(lambda x: {"y": x * w, "n": None}, [Spec.of((2,), np.dtype(np.float32))])
     assert [one.op for one in traced.program.calls] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
     assert traced.specs == (Spec.of((2,), np.dtype(np.float32)),)
-    result = traced.call([tf.constant([1.0, 2.0])._v])
+    result = traced.call([tf.constant([1.0, 2.0]).recorded])
     assert (result["y"].numpy().tolist(), result["n"]) == ([2.0, 4.0], None)
 
 

@@ -9,14 +9,15 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from teletape.ops import dispatch
-from teletape.ops.operators import index_spec
 from teletape.sessions import session
-from teletape.tensors import dtypes, name_scope, printing
-from teletape.tensors.convert import HostArray
+from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
+from teletape.tensors.indexing import index_spec
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape, shape_of
-from teletape.tensors.variable_scatter import Updates
+from teletape.variables import name_scope
+from teletape.variables.scatter import ScatterMethods
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import check_broadcast, check_scatter, cut_of
@@ -36,7 +37,7 @@ def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any],
     return refuse
 
 
-class Variable(Updates):
+class Variable(ScatterMethods):
     """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
 
     Args:
@@ -50,9 +51,9 @@ class Variable(Updates):
         ValueError: No initial value; a shape or dtype that does not fit.
     """
 
-    __slots__ = ("__weakref__", "_name", "_session", "_slot")
+    __slots__ = ("__weakref__", "_name", "recorded", "session")
 
-    _slot: Slot
+    recorded: Slot
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
         return object.__new__(ResourceVariable if cls is Variable else cls)
@@ -94,9 +95,9 @@ class Variable(Updates):
                 f"explicitly supplied `shape` argument ({shape})."
             )
         owner = session.current()
-        self._session = owner.home
-        self._slot = owner.variable(value._operand(), trainable=trainable is not False, name=self._name + ":0")
-        self._slot.owner = weakref.ref(self)
+        self.session = owner.home
+        self.recorded = owner.variable(value.operand(), trainable=trainable is not False, name=self._name + ":0")
+        self.recorded.owner = weakref.ref(self)
 
     @staticmethod
     def of(slot: Slot) -> Variable:
@@ -105,33 +106,33 @@ class Variable(Updates):
         if found is None:
             found = object.__new__(ResourceVariable)
             found._name = (slot.name or "Variable:0").removesuffix(":0")
-            found._session, found._slot = session.current().home, slot
+            found.session, found.recorded = session.current().home, slot
             slot.owner = weakref.ref(found)
         return found
 
     def _same(self, kind: type[V]) -> V:
         """Another object for this variable."""
         made = object.__new__(kind)
-        made._name, made._session, made._slot = self._name, self._session, self._slot
+        made._name, made.session, made.recorded = self._name, self.session, self.recorded
         return made
 
     def standing_for(self, slot: Slot) -> Variable:
         """An object like this one for another slot: what a traced function gets in its place."""
         made = object.__new__(type(self))
-        made._name, made._session, made._slot = self._name, self._session, slot
+        made._name, made.session, made.recorded = self._name, self.session, slot
         slot.owner = weakref.ref(made)
         return made
 
     def _check_session(self) -> None:
-        if self._session is not session.current().home:
+        if self.session is not session.current().home:
             raise InvalidArgumentError(
                 f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
                 "it was made): make it again from .numpy()"
             )
 
-    def _operand(self) -> Any:
+    def operand(self) -> Any:
         self._check_session()
-        return session.current().recorder().read(self._slot)
+        return session.current().recorder().read(self.recorded)
 
     @property
     def name(self) -> str:
@@ -141,17 +142,17 @@ class Variable(Updates):
     @property
     def shape(self) -> TensorShape:
         """Static shape."""
-        return shape_of(self._slot.spec.shape)
+        return shape_of(self.recorded.spec.shape)
 
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return dtypes.as_dtype(self._slot.spec.dtype)
+        return dtypes.as_dtype(self.recorded.spec.dtype)
 
     @property
     def trainable(self) -> bool:
         """Whether tapes watch it when it is read."""
-        return self._slot.trainable
+        return self.recorded.trainable
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`; ValueError if not."""
@@ -166,7 +167,7 @@ class Variable(Updates):
 
     def _fetched(self) -> HostArray:
         owner = session.current()
-        return (owner if owner.tracing else self._session).fetch(self._slot.value)
+        return (owner if owner.tracing else self.session).fetch(self.recorded.value)
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
@@ -193,7 +194,7 @@ class Variable(Updates):
             ValueError: Another shape, or a tensor of another dtype.
         """
         given = self._given(value)
-        if given.spec.shape != self._slot.spec.shape:
+        if given.spec.shape != self.recorded.spec.shape:
             raise ValueError(
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
                 f"the assigned value shape {TensorShape(given.spec.shape)} are incompatible."
@@ -214,25 +215,25 @@ class Variable(Updates):
 
     def _given(self, value: Any) -> Any:
         self._check_session()
-        return dispatch.convert_to_tensor(value, self.dtype)._operand()
+        return dispatch.convert_to_tensor(value, self.dtype).operand()
 
     def _same_shape(self, delta: Any) -> Any:
         given = self._given(delta)
-        if given.spec.shape != self._slot.spec.shape:
+        if given.spec.shape != self.recorded.spec.shape:
             raise InvalidArgumentError(
-                f"Cannot update variable with shape {shape_text(self._slot.spec.shape)} using a Tensor with shape "
+                f"Cannot update variable with shape {shape_text(self.recorded.spec.shape)} using a Tensor with shape "
                 f"{shape_text(given.spec.shape)}, shapes must be equal."
             )
         return given
 
     def _assign(self, given: Any, mode: str, read_value: bool) -> Any:
-        session.current().assign(self._slot, given, mode)
+        session.current().assign(self.recorded, given, mode)
         return self._same(_UnreadVariable) if read_value else None
 
     def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
-        value, at = self._given(updates), dispatch.convert_to_tensor(indices)._operand()
-        check_scatter(self._slot.spec, value.spec, at.spec, mode)
-        session.current().assign(self._slot, value, mode, at)
+        value, at = self._given(updates), dispatch.convert_to_tensor(indices).operand()
+        check_scatter(self.recorded.spec, value.spec, at.spec, mode)
+        session.current().assign(self.recorded, value, mode, at)
         return self._same(_UnreadVariable)
 
     def __getitem__(self, key: Any) -> EagerTensor:
@@ -293,17 +294,17 @@ class _Sliced(EagerTensor):
     __slots__ = ("_index", "_variable")
 
     def __init__(self, read: EagerTensor, variable: Variable, index: tuple[Any, ...]) -> None:
-        self._v, self._session = read._v, read._session
+        self.recorded, self.session = read.recorded, read.session
         self._variable, self._index = variable, index
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Replaces this part of the variable by `value`, which broadcasts; the rest stays. See `Variable.assign`."""
-        variable, part = self._variable, self._v.spec.shape
+        variable, part = self._variable, self.recorded.spec.shape
         given = dispatch.convert_to_tensor(value, self.dtype)
-        check_broadcast(given._v.spec.shape, part)
-        if given._v.spec.shape != part:
+        check_broadcast(given.recorded.spec.shape, part)
+        if given.recorded.spec.shape != part:
             given = dispatch.call(CATALOGUE["broadcast_to"], (given,), shape=part)
-        cut = cut_of(variable._slot.spec.shape, self._index)
+        cut = cut_of(variable.recorded.spec.shape, self._index)
         counts = tuple(count for _, _, count in cut)
         if part != counts:
             given = dispatch.call(CATALOGUE["reshape"], (given,), shape=counts)

@@ -10,7 +10,7 @@ from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine.catalogue.op import CATALOGUE
 
 
-class Updates(TensorLike):
+class ScatterMethods(TensorLike):
     """What a variable can do with some of its rows. Only they travel and are worked on."""
 
     __slots__ = ()

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from teletape.tensors import name_scope, nest
+from teletape.tensors import nest
+from teletape.variables import name_scope
+from teletape.variables.variable import Variable
 
 R = TypeVar("R")
 
@@ -53,7 +55,7 @@ class Module:
     @property
     def variables(self) -> tuple[Any, ...]:
         """Every variable of this module and its submodules."""
-        return tuple(leaf for leaf in _walk(self) if _is_variable(leaf))
+        return tuple(leaf for leaf in _walk(self) if isinstance(leaf, Variable))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
@@ -99,9 +101,3 @@ def _walk(module: Module, seen: set[int] | None = None) -> Iterator[Any]:
                     submodules.append(leaf)
     for submodule in submodules:
         yield from _walk(submodule, seen)
-
-
-def _is_variable(leaf: object) -> bool:
-    from teletape.tensors.variable import Variable  # late: variables take their names from scopes, as modules do
-
-    return isinstance(leaf, Variable)

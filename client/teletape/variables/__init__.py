@@ -1,0 +1,1 @@
+"""`tf.Variable`, its scatter methods, `tf.Module` and `tf.name_scope`."""
