@@ -1,4 +1,7 @@
-"""Where in the program something was recorded: noted as cheaply as can be, turned into a line only when it is told."""
+"""Call sites: where the user's program called an op. Recorded cheaply, turned into a file and a line only for messages.
+
+`TELETAPE_WHERE=0` records none.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +11,31 @@ from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
 import teletape_engine
+from teletape import environment
 
-#: A code object of the program and the instruction in it; None: nobody may know (TELETAPE_WHERE=0).
+#: A code object of the user's program and the offset of the instruction in it; None: not recorded.
 Where: TypeAlias = tuple[CodeType, int] | None
 
 _PACKAGES: Final = tuple(
-    os.path.dirname(os.path.abspath(file)) + os.sep for file in (os.path.dirname(__file__), teletape_engine.__file__)
+    os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, teletape_engine.__file__)
 )
 
 
 class _Files(dict[str, bool]):
-    """Whether a source file is Teletape's own, found out once a file."""
+    """Whether a source file belongs to Teletape, computed once a file."""
 
     def __missing__(self, name: str) -> bool:
-        found = self[name] = name.startswith(_PACKAGES)
-        return found
+        own = self[name] = name.startswith(_PACKAGES)
+        return own
 
 
-_ours: Final = _Files()
-
-
-def told() -> bool:
-    """Whether lines of the program are noted at all: TELETAPE_WHERE=0 says no."""
-    return os.environ.get("TELETAPE_WHERE", "1") != "0"
+_own_files: Final = _Files()
 
 
 def line_of(frame: FrameType) -> tuple[CodeType, int]:
-    """The program's own code at or around a frame: the nearest outside Teletape."""
+    """Returns the user's code at or around a frame: the nearest frame outside Teletape."""
     code = frame.f_code
-    while _ours[code.co_filename]:
+    while _own_files[code.co_filename]:
         outer = frame.f_back
         if outer is None:
             break
@@ -46,12 +45,12 @@ def line_of(frame: FrameType) -> tuple[CodeType, int]:
 
 
 def caller() -> tuple[CodeType, int]:
-    """The program's own code that is running."""
+    """Returns the user's code that is running."""
     return line_of(sys._getframe(2))
 
 
 def place(where: Where) -> str:
-    """The file and line; relative where the file lies below the working directory."""
+    """Returns the file, line and function; the path is relative if the file is below the working directory."""
     if where is None:
         return "an unknown line (TELETAPE_WHERE=0)"
     code, offset = where
@@ -64,5 +63,5 @@ def place(where: Where) -> str:
 
 
 def placed(where: Any) -> str | None:
-    """A noted place as text; texts, as a server gives them, stay. None: not known, or not to be told."""
-    return where if where is None or isinstance(where, str) else place(where) if told() else None
+    """Returns a call site as text; text, as a server sends it, stays. None: not recorded, or not to be shown."""
+    return where if where is None or isinstance(where, str) else place(where) if environment.call_sites() else None

@@ -215,7 +215,7 @@ def _unseen(owner: session.Session) -> Iterator[None]:
         if isinstance(tape, Watcher):  # the session's own, which a server knows nothing of
             recorder.pause(tape)
         else:
-            owner.tape_event("pause", tape)
+            owner.pause_tape(tape)
     try:
         yield
     finally:
@@ -223,7 +223,7 @@ def _unseen(owner: session.Session) -> Iterator[None]:
             if isinstance(one, Watcher):
                 recorder.open(one)
             elif isinstance(one, Tape):
-                owner.tape_event("resume", one)
+                owner.resume_tape(one)
             else:
-                owner.accumulator_event("close", one)
-                owner.accumulator_event("resume", one)
+                owner.close_accumulator(one)
+                owner.resume_accumulator(one)

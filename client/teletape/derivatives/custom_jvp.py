@@ -65,9 +65,9 @@ def _beneath(owner: session.Session, accumulator: Accumulator) -> Iterator[list[
         if isinstance(one, Watcher):  # the session's own, which a server knows nothing of
             recorder.pause(one)
         elif isinstance(one, Tape):
-            owner.tape_event("pause", one)
+            owner.pause_tape(one)
         else:
-            owner.accumulator_event("close", one)
+            owner.close_accumulator(one)
     pairs: list[tuple[Any, Any]] = []
     try:
         yield pairs
@@ -78,6 +78,6 @@ def _beneath(owner: session.Session, accumulator: Accumulator) -> Iterator[list[
             if isinstance(one, Watcher):
                 recorder.open(one)
             elif isinstance(one, Tape):
-                owner.tape_event("resume", one)
+                owner.resume_tape(one)
             else:
-                owner.accumulator_event("resume", one, pairs if one is accumulator else ())
+                owner.resume_accumulator(one, pairs if one is accumulator else ())

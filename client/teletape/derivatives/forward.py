@@ -77,7 +77,7 @@ class ForwardAccumulator:
         if self._recording:
             raise ValueError("Accumulator is already recording.")
         if self._opened:
-            self._session.accumulator_event("resume", self._accumulator)
+            self._session.resume_accumulator(self._accumulator)
         else:
             self._session.open_accumulator(self._accumulator, list(self._pairs.values()))
             self._opened = True
@@ -90,7 +90,7 @@ class ForwardAccumulator:
     ) -> None:
         if self._recording:
             self._recording = False
-            self._session.accumulator_event("close", self._accumulator)
+            self._session.close_accumulator(self._accumulator)
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The tangents of what was computed inside; they are looked up, not computed.

@@ -81,7 +81,7 @@ class GradientTape(Questions, Looks):
             )
             self._session.open_tape(self._tape)
         else:
-            self._of_session().tape_event("resume", self._tape)
+            self._of_session().resume_tape(self._tape)
         self._recording = True
 
     def _pop(self) -> None:
@@ -89,7 +89,7 @@ class GradientTape(Questions, Looks):
             raise ValueError("Tape is not recording.")
         assert self._tape is not None
         self._recording = False
-        self._of_session().tape_event("pause", self._tape)
+        self._of_session().pause_tape(self._tape)
 
     def _of_session(self) -> session.Session:
         assert self._session is not None
@@ -123,7 +123,7 @@ class GradientTape(Questions, Looks):
             raise AttributeError("'NoneType' object has no attribute '_tape'")
         owner = self._of_session()
         if owner is session.current() or not session.current().tracing:  # a symbol means nothing to a tape outside
-            owner.tape_event("watch", self._tape, (followed(one, owner),))
+            owner.watch(self._tape, (followed(one, owner),))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class GradientTape(Questions, Looks):
         if not self._recording:
             raise ValueError("Tape is not recording.")
         assert self._tape is not None
-        self._of_session().tape_event("reset", self._tape)
+        self._of_session().reset_tape(self._tape)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, those made first first."""

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape import call_site
+from teletape import call_site, environment
 from teletape.functions.program_builder import TracedStep, ordered, written_down
+from teletape.sessions import session
 from teletape.sessions.session import Session, inside, taking
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
@@ -23,13 +24,11 @@ from teletape_engine.catalogue.op import CATALOGUE, Bound, Op, Operand, Slices
 from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import FLOWS, Program, written
-from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.cotangents import Algebra, Operands
 from teletape_engine.recording.custom import ProgramGradient, record_custom
 from teletape_engine.recording.executor import translated
 from teletape_engine.recording.recorder import Share
 from teletape_engine.recording.spec_recorder import Sketch
-from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, SlicesValue, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
 
@@ -55,7 +54,7 @@ class NotTraceable(BaseException):
     def __init__(self, why: str, advice: str, *, once: bool = False) -> None:
         super().__init__(why, advice)
         self.why, self.advice, self.once = why, advice, once
-        self.where = call_site.place(call_site.caller() if call_site.told() else None)
+        self.where = call_site.place(call_site.caller() if environment.call_sites() else None)
 
 
 class Symbol:
@@ -106,7 +105,7 @@ def bound(captures: Sequence[Capture]) -> list[Any]:
             found.append(thing)
         else:
             draw, which = thing
-            drawn = draws.get(id(draw)) or draws.setdefault(id(draw), draw())
+            drawn = draws.get(id(draw)) or draws.setdefault(id(draw), session.current().draw(draw))
             found.append(Literal(drawn[which]) if isinstance(drawn[which], int) else drawn[which].operand())
     return found
 
@@ -120,7 +119,7 @@ class Tracer(Sketch):
     def __init__(self, session: TracingSession) -> None:
         super().__init__()
         self.session = session
-        self.locate = call_site.caller if call_site.told() else None
+        self.locate = call_site.caller if environment.call_sites() else None
 
     @property
     def bare(self) -> Algebra:  # type: ignore[override]  # here nothing is computed, recorded or not
@@ -338,11 +337,7 @@ class TracingSession(Session):
         return self.outer.home
 
     def recorder(self) -> Tracer:
-        try:
-            return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
-        except AttributeError:
-            self._thread.recorder = made = self._new_recorder()
-            return made
+        return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
     def _new_recorder(self) -> Tracer:
         return Tracer(self)
@@ -453,23 +448,6 @@ class TracingSession(Session):
             "tf.cond or tf.where for `if`, tf.while_loop for `while`, tf.print for print; or return the tensor and "
             "read it outside",
         )
-
-    def open_tape(self, tape: Tape) -> None:
-        self.recorder().open(tape)
-
-    def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
-        tracer = self.recorder()
-        if event == "watch":
-            tracer.watch(tape, values)
-        else:
-            {"pause": tracer.pause, "resume": tracer.open, "reset": tracer.reset}[event](tape)
-
-    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
-        self.recorder().accumulate(accumulator)
-
-    def accumulator_event(self, event: str, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        tracer = self.recorder()
-        {"close": tracer.leave, "resume": tracer.accumulate}[event](accumulator)
 
     def flow(
         self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any

@@ -52,8 +52,11 @@ def next_draw(seed: int | None = None) -> tuple[Any, Any]:
         Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced two tensors,
         which each of its calls gives its own numbers.
     """
-    owner = session.current()
-    return owner.draw(partial(next_draw, seed)) if owner.tracing else _state.next(seed)
+    return session.current().draw(partial(_next, seed))
+
+
+def _next(seed: int | None) -> tuple[int, int]:
+    return _state.next(seed)
 
 
 def set_seed(seed: int) -> None:

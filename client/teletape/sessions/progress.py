@@ -6,14 +6,13 @@ TELETAPE_PROGRESS: 1 shows the line always, 0 never; by default where stderr is 
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TextIO, TypeVar
 
-from teletape import logs
+from teletape import environment, logs
 
 T = TypeVar("T")
 
@@ -46,8 +45,8 @@ def wait(future: Future[T], look: Callable[[], Mapping[str, Any] | None]) -> T:
 
 def shown(stream: TextIO) -> bool:
     """Whether the line is shown."""
-    said = os.environ.get("TELETAPE_PROGRESS", "")
-    return said not in ("0", "false", "no") if said else stream.isatty()
+    wanted = environment.progress()
+    return stream.isatty() if wanted is None else wanted
 
 
 def _watch(future: Future[Any], look: Callable[[], Mapping[str, Any] | None], stream: TextIO) -> None:

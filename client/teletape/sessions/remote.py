@@ -22,8 +22,8 @@ from typing import Any, Final
 import numpy as np
 
 import teletape_wire as wire
-from teletape import logs
-from teletape.call_site import Where, caller, place, told
+from teletape import environment, logs
+from teletape.call_site import Where, caller, place
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
 from teletape.sessions import custom_backward, progress
 from teletape.sessions.http import Connection
@@ -144,7 +144,7 @@ class RemoteSession(Session):
         self._sender = _Sender()
         self._poisoned: dict[Id, TeletapeError] = {}
         self._failure: TeletapeError | None = None
-        self._where = told()
+        self._where = environment.call_sites()
         self._reads: Counter[str] = Counter()
         self.batches = 0
         atexit.register(self._at_exit)
@@ -167,11 +167,7 @@ class RemoteSession(Session):
         return Name(self.next_id(), self._released)
 
     def recorder(self) -> Follower:
-        try:
-            return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
-        except AttributeError:
-            self._thread.recorder = made = self._new_recorder()
-            return made
+        return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
     def _new_recorder(self) -> Follower:
         made = Follower(self)
@@ -280,20 +276,22 @@ class RemoteSession(Session):
         tape.name = self.new_name()
         self.emit(recorder, commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed, tape.replayable))
 
-    def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
-        recorder = self.recorder()
-        if event == "watch":
-            recorder.watch(tape, values)
-            names = tuple(id_of(one) for one in values if one.spec.dtype != object)
-            self.emit(recorder, commands.TapeWatch(tape.name.id, names))
-            return
-        act, command = {
-            "pause": (recorder.pause, commands.TapePause),
-            "resume": (recorder.open, commands.TapeResume),
-            "reset": (recorder.reset, commands.TapeReset),
-        }[event]
-        act(tape)
-        self.emit(recorder, command(tape.name.id))
+    def watch(self, tape: Tape, values: Sequence[Any]) -> None:
+        super().watch(tape, values)
+        ids = tuple([id_of(value) for value in values if value.spec.dtype != object])
+        self.emit(self.recorder(), commands.TapeWatch(tape.name.id, ids))
+
+    def pause_tape(self, tape: Tape) -> None:
+        super().pause_tape(tape)
+        self.emit(self.recorder(), commands.TapePause(tape.name.id))
+
+    def resume_tape(self, tape: Tape) -> None:
+        super().resume_tape(tape)
+        self.emit(self.recorder(), commands.TapeResume(tape.name.id))
+
+    def reset_tape(self, tape: Tape) -> None:
+        super().reset_tape(tape)
+        self.emit(self.recorder(), commands.TapeReset(tape.name.id))
 
     def _step_ends(self) -> None:
         """Where an outermost tape opens a step begins: a well-filled buffer leaves, if nothing is under way."""
@@ -382,14 +380,13 @@ class RemoteSession(Session):
         accumulator.name = self.new_name()
         self.emit(recorder, commands.AccumulatorOpen(accumulator.name.id, *_ids(pairs)))
 
-    def accumulator_event(self, event: str, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        recorder = self.recorder()
-        if event == "close":
-            recorder.leave(accumulator)
-            self.emit(recorder, commands.AccumulatorClose(accumulator.name.id))
-        else:
-            recorder.accumulate(accumulator)
-            self.emit(recorder, commands.AccumulatorResume(accumulator.name.id, *_ids(pairs)))
+    def close_accumulator(self, accumulator: Accumulator) -> None:
+        super().close_accumulator(accumulator)
+        self.emit(self.recorder(), commands.AccumulatorClose(accumulator.name.id))
+
+    def resume_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
+        super().resume_accumulator(accumulator, pairs)
+        self.emit(self.recorder(), commands.AccumulatorResume(accumulator.name.id, *_ids(pairs)))
 
     def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
         found = super().jvp(accumulator, targets)

@@ -1,58 +1,79 @@
-"""Where the SDK's values live: the seam between the TensorFlow-shaped surface and the engine, and its in-process side.
+"""The abstract session: where the SDK's values, variables and tapes live. Also which session is the program's now.
 
-A session gives each thread a recorder: the engine's own (`Executor`) when it is in this process, one without arrays
-(`teletape.sessions.remote.Follower`) when it is on a server. Everything above is the same for both.
+`LocalSession` (local.py) computes in this process, `RemoteSession` (remote.py) on a server, and `TracingSession`
+(functions/tracing_session.py) records a function's steps. Each gives every thread a recorder; the code above a session
+is the same for all three.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self, TypeAlias
 
-from teletape import call_site
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.call_site import placed
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.backward import Stop, declare
 from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.derivatives.gradient import Answers, gradient
 from teletape_engine.diagram.facts import Size, diagram
 from teletape_engine.errors import UnimplementedError
-from teletape_engine.explain.explain import explain, numbers
+from teletape_engine.explain.explain import explain
 from teletape_engine.explain.explanation import Explanation
-from teletape_engine.programs.program import FLOWS, Program
+from teletape_engine.programs.program import Program
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import Custom, ProgramGradient, Watcher, record_custom
-from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.memory import Footprint, footprint
+from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.provenance import Departures, Trail
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, Value, Variable, new_uid
-from teletape_engine.session.session import Session as EngineSession
-from teletape_engine.spec import Spec, weak_dtype
+from teletape_engine.recording.values import Literal, SlicesValue, Variable
 
-_TRAILS: Final = 32  #: Threads, the latest, of which it is remembered what no tape followed.
+_TRAILS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
 
-Recorded: TypeAlias = Any  # engine Value, remote Handle
+Recorded: TypeAlias = Any  # a Value of the engine, a Handle of a remote session, a Symbol of a trace
+
+
+class PerThread(threading.local):
+    """What a session keeps for each thread; a thread's recorder is made when it is first used.
+
+    Attributes:
+        recorder: The thread's current recorder.
+        spare: Recorders of finished `outside` blocks, for reuse.
+    """
+
+    recorder: Any
+    spare: list[Any]
+
+    def __init__(self, new_recorder: Callable[[], Any]) -> None:
+        self._new_recorder = new_recorder
+        self.spare = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "recorder":
+            raise AttributeError(name)
+        self.recorder = recorder = self._new_recorder()
+        return recorder
 
 
 class Session(ABC):
     """Values, variables and tapes of one program.
 
     Attributes:
-        local: Whether it is in this process, where every op runs at once.
-        tracing: Whether ops are only written down here, as steps of a program.
+        local: Whether it computes in this process, each op at once.
+        tracing: Whether ops only become steps of a function.
         closed: Why it can no longer be used, or None.
+        no_gradient: Op types declared to have no gradient.
+        gradients: The user's gradient function of each op type that has one.
+        departures: Reads of values, for explanations.
+        trails: The provenance logs of the latest threads.
     """
 
     local: bool
@@ -62,68 +83,93 @@ class Session(ABC):
     def __init__(self) -> None:
         self.no_gradient: set[str] = set()
         self.gradients: dict[str, Callable[[Stop], Answers]] = {}
-        self._thread = threading.local()
+        self._thread = PerThread(self._new_recorder)
         self.departures = Departures()
         self.numbers = self.departures.numbers
         self.trails: deque[Trail] = deque(maxlen=_TRAILS)
 
     @property
     def home(self) -> Session:
-        """The session that the program is connected to: this one, or behind a trace the one that it is made for."""
+        """The session that the program is connected to: this one, or for a trace the one that it is made for."""
         return self
 
+    def recorder(self) -> Recorder:
+        """Returns the calling thread's recorder: each thread has a context of its own."""
+        return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
+
+    @abstractmethod
+    def _new_recorder(self) -> Any:
+        """Returns a recorder, and with it a context, in which nothing is active."""
+
+    # --------------------------------------------------------------------------------------------------------- values
     def adopt(self, value: Recorded, owner: Session) -> Recorded | None:
-        """Another session's value as one of this session's; None: it cannot be one."""
+        """Returns another session's value as one of this session, or None if that is not possible."""
         return None
+
+    @abstractmethod
+    def constant(self, array: HostArray) -> Recorded:
+        """Returns a host array as a value. The caller gives the array up and must not write into it."""
+
+    @abstractmethod
+    def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
+        """Returns a new variable that holds `value`."""
+
+    @abstractmethod
+    def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
+        """Makes the variable's next version; `mode` and `indices` as in the command.
+
+        The caller checks shapes and dtypes.
+        """
+
+    @abstractmethod
+    def fetch(self, value: Recorded) -> HostArray:
+        """Returns the value's elements on the host, read only."""
+
+    def fetch_all(self, values: Sequence[Recorded]) -> list[HostArray]:
+        """Returns the elements of several values, in one round trip."""
+        return [self.fetch(value) for value in values]
+
+    def part(self, slices: SlicesValue, which: str) -> Recorded:
+        """Returns the `values` or `indices` of slices that a tape returned."""
+        return slices.values if which == "values" else slices.indices
+
+    def draw(self, next_draw: Callable[[], tuple[Recorded, Recorded]]) -> tuple[Recorded, Recorded]:
+        """Returns the key and counter of a random op; a trace draws new ones at each call of its function."""
+        return next_draw()
 
     @abstractmethod
     def flow(
         self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
     ) -> list[Recorded]:
-        """Runs a command that takes programs, and gives its results.
+        """Runs a command that takes functions, and returns its results.
 
         Args:
-            command: Its class, as `commands.CallProgram`.
-            programs: Those that it takes, in the order of its fields; a last field of several takes what is left.
+            command: The command's class, as `commands.CallProgram`.
+            programs: The functions, in the order of the command's fields; a field of several takes the rest.
             inputs: Recorded values, Literals and variables.
-            **fields: Its other fields, `outputs` apart.
+            **fields: The command's other fields, except `outputs`.
         """
 
-    @abstractmethod
-    def recorder(self) -> Recorder:
-        """The calling thread's recorder: each thread is a context of its own."""
-
-    @abstractmethod
-    def constant(self, array: HostArray) -> Recorded:
-        """A host array, given up by the caller, as a value."""
-
-    @abstractmethod
-    def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
-        """A variable that holds `value`."""
-
-    @abstractmethod
-    def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
-        """Its next version; `mode` and `indices` as in the command. Shapes and dtypes are checked by the caller."""
-
-    @abstractmethod
-    def fetch(self, value: Recorded) -> HostArray:
-        """The numbers, not to be written into."""
-
-    def fetch_all(self, values: Sequence[Recorded]) -> list[HostArray]:
-        """The numbers of several values, in one round trip."""
-        return [self.fetch(value) for value in values]
-
-    def part(self, slices: SlicesValue, which: str) -> Recorded:
-        """The `values` or `indices` of slices that a tape answered with."""
-        return slices.values if which == "values" else slices.indices
-
-    @abstractmethod
+    # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
         """Makes a new tape active in this thread."""
+        self.recorder().open(tape)
 
-    @abstractmethod
-    def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
-        """`watch`, `pause`, `resume` or `reset`."""
+    def watch(self, tape: Tape, values: Sequence[Any]) -> None:
+        """Makes the tape track recorded values and variables."""
+        self.recorder().watch(tape, values)
+
+    def pause_tape(self, tape: Tape) -> None:
+        """Stops the tape's recording; what it has recorded stays."""
+        self.recorder().pause(tape)
+
+    def resume_tape(self, tape: Tape) -> None:
+        """Makes a paused tape active in this thread again."""
+        self.recorder().open(tape)
+
+    def reset_tape(self, tape: Tape) -> None:
+        """Removes everything that the tape has recorded and tracks."""
+        self.recorder().reset(tape)
 
     def gradient(
         self,
@@ -153,33 +199,39 @@ class Session(ABC):
         compute: Callable[[Recorder], list[Any]],
         command: Callable[[Sequence[Any], Sequence[str]], Command],
     ) -> list[Any]:
-        """What a tape answers: computed here, or foreseen here and asked of a server.
+        """Returns what a tape answers: computed here, or predicted here and computed by a server.
 
         Args:
-            compute: Asks the tape on a recorder, with arrays or without.
-            command: The command that asks a server, for these ids and kinds of the answers.
+            compute: Computes the answers on a recorder; on a remote session's recorder only their specs.
+            command: Returns the command that computes the answers on a server, from their ids and kinds.
         """
         return compute(self.recorder())
 
-    @abstractmethod
+    # --------------------------------------------------------------------------------------------------- accumulators
     def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Makes a new accumulator active in this thread; it has been given these (primal, tangent)."""
+        """Makes a new accumulator active in this thread; it already has these (primal, tangent)."""
+        self.recorder().accumulate(accumulator)
 
-    @abstractmethod
-    def accumulator_event(self, event: str, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        """`close` or `resume`, where it has been given these (primal, tangent) too."""
+    def close_accumulator(self, accumulator: Accumulator) -> None:
+        """Stops the accumulator's recording."""
+        self.recorder().leave(accumulator)
+
+    def resume_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
+        """Makes the accumulator active in this thread again; it already has these (primal, tangent) as well."""
+        self.recorder().accumulate(accumulator)
 
     def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
-        """The tangents of recorded values and variables, None where there is none."""
+        """Returns the tangents of recorded values and variables, None for a target without one."""
         return [accumulator.tangent(target) for target in targets]
 
+    # --------------------------------------------------------------------------------------------------- explanations
     def explain(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
-        """See `teletape_engine.explain.explain`. The tape may have answered already."""
-        found = self._structural(tape, targets, sources)
-        return [one.placed(placed) for one in self._with_numbers(tape, targets, sources, found)]
+        """See `teletape_engine.explain.explain`. The tape may already have answered."""
+        explanations = self._structural(tape, targets, sources)
+        return [each.placed(placed) for each in self._with_numbers(tape, targets, sources, explanations)]
 
     def _structural(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
-        """What structure alone tells."""
+        """Returns what the tape's structure alone explains."""
         return explain(
             tape,
             targets,
@@ -192,127 +244,120 @@ class Session(ABC):
         )
 
     def _with_numbers(
-        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], found: list[Explanation]
+        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]
     ) -> list[Explanation]:
-        """What structure tells, and the reasons that only numbers tell, where there are numbers."""
-        return found
+        """Returns the explanations completed by reasons that only elements show; a trace has no elements."""
+        return explanations
 
     def diagram(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> dict[str, Any]:
         """See `teletape_engine.diagram.facts`."""
-        found = self._structural(tape, targets, sources) if targets else []
-        reasons = {source.uid: one for source, one in zip(sources, found, strict=False)}
+        explanations = self._structural(tape, targets, sources) if targets else []
         return diagram(
             tape,
             targets=targets,
             sources=sources,
-            explanations=reasons,
+            explanations={source.uid: each for source, each in zip(sources, explanations, strict=False)},
             size=self._size(),
             place=placed,
             most=most,
         )
 
     def _size(self) -> Size | None:
-        """Tells the buffer that a kept value keeps alive; None: there are no arrays here."""
+        """Returns the function from a kept value to its buffer; None: this session has no arrays."""
         return None
 
     def drawer(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> Callable[[], str] | None:
-        """Has somebody else draw the diagram, where Graphviz is not installed here; None: there is nobody."""
+        """Returns a function that draws the diagram where Graphviz is installed elsewhere; None: nowhere."""
         return None
 
     def footprint(self, tape: Tape) -> Footprint:
-        """The bytes that the tape keeps, and those that its end would free."""
+        """Returns the bytes that the tape keeps, and those that its end would free."""
         return Footprint(0, 0)
 
     def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
         """See `teletape_engine.checking.gradient_check`."""
         raise UnimplementedError("check_gradients: a tape inside a traced function has no values to compare")
 
+    # ----------------------------------------------------------------------------------------------- custom gradients
     def declare_no_gradient(self, op_type: str) -> None:
-        """Ops of that type have no gradient from now on, for every tape asked from now on."""
+        """Declares that ops of that type have no gradient, for every later question to a tape."""
         declare(self.no_gradient, op_type, self.gradients, CATALOGUE)
 
     def register_gradient(self, op_type: str, function: Callable[[Stop], Answers]) -> None:
-        """Ops of that type, which have no gradient of their own, have this one, for every tape asked from now on."""
+        """Registers the gradient of an op type that has none of its own, for every later question to a tape."""
         declare(registered := set(self.gradients), op_type, self.no_gradient, CATALOGUE)
         self.gradients |= dict.fromkeys(registered - self.gradients.keys(), function)
 
     def custom(
         self, inputs: Sequence[Recorded], outputs: Sequence[Recorded], label: str, function: Callable[..., Answers]
     ) -> Sequence[Recorded]:
-        """`outputs`, each just made by an identity, come from `inputs` by a call whose gradient is `function`.
+        """Records a call whose gradient is `function`, from `inputs` to `outputs`, which an identity has just made.
 
         Args:
             inputs: Recorded values of differentiable dtypes.
             outputs: Recorded values.
-            label: The call's name, for people.
+            label: The call's name in messages.
             function: From the cotangent of each output to one, or None, for each input.
 
         Returns:
-            What is to be known as the results from now on.
+            The values that are the call's results from now on.
         """
         recorder = self.recorder()
         record_custom(recorder.tapes, inputs, outputs, tag=None, label=label, function=function, where=recorder.here())
         return outputs
 
     def stand_in(self, tag: Any, gradient: ProgramGradient, others: Sequence[Recorded]) -> Any:
-        """Until what it gives is dropped, passes over rows do with a program what a custom call's function does.
+        """Makes a function replace a custom call's gradient in vectorized passes, until the result is dropped.
 
         Args:
             tag: The call's.
-            gradient: The program.
-            others: What it takes behind the cotangents.
+            gradient: The function.
+            others: Its inputs after the cotangents.
         """
         return None
 
     def answers(self, stop: Stop) -> Answers:
-        """What the program's own function makes of the cotangents where a backward pass stops."""
+        """Returns what the user's gradient function computes from the cotangents at which a backward pass stops."""
         if isinstance(stop.bound, Custom):
             (function,) = stop.kept
-            return function.array(stop.cts)  # type: ignore[no-any-return]  # the program's
+            return function.array(stop.cts)  # type: ignore[no-any-return]  # the user's
         return self.gradients[stop.bound.op.op_type](stop)
-
-    def draw(self, next_draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
-        """The key and counter of a random op inside a traced function: two tensors, other ones at each call."""
-        raise NotImplementedError  # pragma: no cover - a trace's alone
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """A block of this thread in which what has been recording so far sees nothing, but for `Watcher`s."""
+        """Runs a block in a fresh context: tapes and accumulators of this thread see nothing of it, `Watcher`s do."""
+        thread = self._thread
         outer = self.recorder()
-        spare: list[Any] = self._thread.__dict__.setdefault("spare", [])
-        self._thread.recorder = inner = spare.pop() if spare else self._new_recorder()
-        watchers = [one for one in outer.tapes if isinstance(one, Watcher)]
-        for one in watchers:
-            inner.open(one)
+        thread.recorder = inner = thread.spare.pop() if thread.spare else self._new_recorder()
+        watchers = [tape for tape in outer.tapes if isinstance(tape, Watcher)]
+        for watcher in watchers:
+            inner.open(watcher)
         try:
             yield
         finally:
-            for one in watchers:
-                inner.pause(one)
-            self._thread.recorder = outer
+            for watcher in watchers:
+                inner.pause(watcher)
+            thread.recorder = outer
             if not inner.recorded:
-                spare.append(inner)
+                thread.spare.append(inner)
 
-    def _new_recorder(self) -> Any:
-        """A recorder, and with it a context, where nothing is active."""
-        raise NotImplementedError  # pragma: no cover - abstract
-
+    # ------------------------------------------------------------------------------------------------------- lifetime
     @property
     def requests(self) -> int:
-        """Answers had from a server so far."""
+        """The number of answers received from a server so far."""
         return 0
 
     def summary(self) -> str:
-        """What this session has asked of a server, and which lines read values."""
+        """Returns the number of requests to a server, and which lines of the program read values."""
         return "a session inside this process: no requests"
 
-    def sync(self) -> None:  # noqa: B027  # inside this process there is nothing to wait for
-        """Returns when everything recorded so far has happened; raises what failed meanwhile."""
+    def sync(self) -> None:  # noqa: B027  # in this process there is nothing to wait for
+        """Waits until everything recorded so far has been executed; raises what failed."""
 
-    def cancel(self) -> None:  # noqa: B027  # inside this process an interrupt does it
+    def cancel(self) -> None:  # noqa: B027  # in this process an interrupt does it
         """Stops what a server computes for this session."""
 
-    def close(self) -> None:  # noqa: B027  # nor anything to end
+    def close(self) -> None:  # noqa: B027  # nothing to release in this process
         """Ends the session."""
 
     def __enter__(self) -> Self:
@@ -322,116 +367,25 @@ class Session(ABC):
         self.close()
 
 
-class LocalSession(Session):
-    """A session inside this process: the engine's own recorders and arrays."""
-
-    local = True
-
-    def __init__(self, device: str | None = None) -> None:
-        super().__init__()
-        self._engine = EngineSession(device or "cpu")
-        # TensorFlow says nothing of 1 / 0. Asking NumPy for silence at each op (errstate) costs 1.7 µs an op; a filter
-        # costs nothing where nothing overflows.
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"teletape_engine\.")
-
-    def recorder(self) -> Recorder:
-        try:
-            return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
-        except AttributeError:
-            self._thread.recorder = made = self._new_recorder()
-            return made
-
-    def _new_recorder(self) -> Executor:
-        recorder = Executor(self._engine.backend, self._engine.memory)
-        recorder.locate, recorder.departures = call_site.caller if call_site.told() else None, self.departures
-        self.trails.append(recorder.trail)
-        return recorder
-
-    def _size(self) -> Size:
-        base = self._engine.backend.base
-        return lambda value: base(value.array)
-
-    def footprint(self, tape: Tape) -> Footprint:
-        return footprint(tape, self._engine.backend.base)
-
-    def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
-        aside = Executor(self._engine.backend, self._engine.memory)
-        declared = {"no_gradient": self.no_gradient, "registered": self.gradients}
-        return check_tape(aside, tape, targets, sources, settings, **declared)
-
-    def constant(self, array: HostArray) -> Value:
-        if array.dtype == object:  # strings are no arrays of the engine; they only pass through
-            return Value(array, Spec.of(array.shape, array.dtype), new_uid())
-        value = self._engine.context(0).constant(array)
-        self.recorder().arrived(value, array)
-        return value
-
-    def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
-        made = Variable(value.alias(new_uid()), trainable=trainable, name=name)
-        self.recorder().assigned(made, value.uid, "set")
-        return made
-
-    def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
-        self.recorder().assign(variable, value, mode, indices)
-
-    def flow(
-        self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
-    ) -> list[Recorded]:
-        recorder = self.recorder()
-        made = FLOWS[command](recorder, taking(command, programs, **fields), programs, inputs)
-        return [_own(recorder, one) for one in made]
-
-    def fetch(self, value: Recorded) -> HostArray:
-        if value.spec.dtype == object:
-            return value.array  # type: ignore[no-any-return]  # strings stay on the host
-        array = self._engine.backend.get(value.array)
-        self.departures.note(value.uid, array, self.recorder().here())
-        return array
-
-    def _with_numbers(
-        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], found: list[Explanation]
-    ) -> list[Explanation]:
-        return numbers(self.recorder(), tape, targets, sources, found, registered=self.gradients)
-
-    def open_tape(self, tape: Tape) -> None:
-        self.recorder().open(tape)
-
-    def tape_event(self, event: str, tape: Tape, values: Sequence[Any] = ()) -> None:
-        recorder = self.recorder()
-        if event == "watch":
-            recorder.watch(tape, values)
-        else:
-            {"pause": recorder.pause, "resume": recorder.open, "reset": recorder.reset}[event](tape)
-
-    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
-        self.recorder().accumulate(accumulator)
-
-    def accumulator_event(self, event: str, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        recorder = self.recorder()
-        {"close": recorder.leave, "resume": recorder.accumulate}[event](accumulator)
-
-
 def taking(command: type[Command], programs: Sequence[Any], **fields: Any) -> Command:
-    """The command with these programs (or their ids) in its fields for them, and no inputs and outputs yet."""
-    given, rest = {"inputs": (), "outputs": ()} | fields, list(programs)
+    """Returns the command with these functions (or their ids) in its fields for them; inputs and outputs are empty."""
+    values, rest = {"inputs": (), "outputs": ()} | fields, list(programs)
     for name in commands.TAKES[command.verb]:
-        many = str(command.__dataclass_fields__[name].type).startswith("tuple")  # type: ignore[attr-defined]
-        given[name] = tuple(rest) if many else rest.pop(0)
-    return command(**given)
+        several = str(command.__dataclass_fields__[name].type).startswith("tuple")  # type: ignore[attr-defined]
+        values[name] = tuple(rest) if several else rest.pop(0)
+    return command(**values)
 
 
-def _own(recorder: Recorder, one: Any) -> Recorded:
-    return recorder.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one
-
-
+# --------------------------------------------------------------------------------------------- the program's session
 _current: Session | None = None
-_lock = threading.Lock()
-_traces = 0  # threads that are tracing: where none is, nobody looks for them
+_open_default: Callable[[], Session] | None = None
+_lock = threading.RLock()
+_traces = 0  # threads that are tracing: while there is none, `current` does not look at thread locals
 _thread = threading.local()
 
 
 def current() -> Session:
-    """The program's session; the first use makes it from the environment: TELETAPE_URL, or this process."""
+    """Returns the program's session, or this thread's trace; the first use opens the default session."""
     if _traces:
         tracing: Session | None = getattr(_thread, "session", None)
         if tracing is not None:
@@ -440,9 +394,31 @@ def current() -> Session:
     return session if session is not None else _first()
 
 
+def _first() -> Session:
+    with _lock:
+        if _current is None:
+            assert _open_default is not None, "teletape.sessions.connect has not been imported"
+            use(_open_default())
+        assert _current is not None
+        return _current
+
+
+def open_default_with(open_default: Callable[[], Session]) -> None:
+    """Sets how `current` opens a session if the program has chosen none; connect.py calls this."""
+    global _open_default
+    _open_default = open_default
+
+
+def use(session: Session) -> Session:
+    """Makes `session` the program's."""
+    global _current
+    _current = session
+    return session
+
+
 @contextmanager
 def inside(session: Session | None) -> Iterator[None]:
-    """A block in which `session` is this thread's current one; None: the program's again."""
+    """Makes `session` this thread's current one for a block; None: the program's session again."""
     global _traces
     before, depth = getattr(_thread, "session", None), within()
     with _lock:
@@ -457,58 +433,5 @@ def inside(session: Session | None) -> Iterator[None]:
 
 
 def within() -> int:
-    """How many traces this thread is in, those that a block of `inside(None)` has left counted too."""
+    """Returns how many traces this thread is in; those that a block of `inside(None)` has left count too."""
     return getattr(_thread, "depth", 0)
-
-
-def _first() -> Session:
-    with _lock:
-        if _current is None:
-            url = os.environ.get("TELETAPE_URL")
-            if url:
-                connect(url)
-            else:
-                use(LocalSession(os.environ.get("TELETAPE_DEVICE")))
-    assert _current is not None
-    return _current
-
-
-def use(session: Session) -> Session:
-    """Makes `session` the program's."""
-    global _current
-    _current = session
-    return session
-
-
-def connect(
-    url: str | None = None,
-    api_key: str | None = None,
-    device: str | None = None,
-    lazy: bool | None = None,
-    local: bool = False,
-) -> Session:
-    """Chooses where the program's tensors live from now on. Tensors made before stay with their session.
-
-    Args:
-        url: A server's address, as `https://gpu-box:8470`. None: TELETAPE_URL, and without it this process.
-        api_key: The server's key for you. None: TELETAPE_API_KEY.
-        device: cpu, gpu or gpu:N; None: the server's default. Within this process: cpu or gpu.
-        lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. Within this process
-            every op runs at once.
-        local: Within this process, whatever TELETAPE_URL says.
-
-    Returns:
-        The session, which `with` closes.
-
-    Raises:
-        teletape.errors.ConnectionFailed: No server answers there.
-        teletape.errors.AuthenticationError: The key is missing or wrong.
-    """
-    url = None if local else url or os.environ.get("TELETAPE_URL")
-    if not url:
-        return use(LocalSession(device))
-    from teletape.sessions.remote import RemoteSession
-
-    if lazy is None:
-        lazy = os.environ.get("TELETAPE_LAZY", "1") not in ("0", "false", "no")
-    return use(RemoteSession(url, api_key or os.environ.get("TELETAPE_API_KEY"), device=device, lazy=lazy))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.session import LocalSession, use
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import use
 
 LONG = 100_000
 

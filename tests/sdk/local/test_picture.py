@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.session import LocalSession, use
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import use
 from teletape_engine.diagram import graphviz
 from teletape_engine.errors import ReleasedIdError
 

@@ -12,7 +12,8 @@ import teletape as tf
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
 from teletape.sessions import http
 from teletape.sessions import remote as module
-from teletape.sessions.session import LocalSession, use
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import use
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
 
 

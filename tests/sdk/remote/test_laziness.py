@@ -9,7 +9,8 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.sessions import remote as module
-from teletape.sessions.session import LocalSession, use
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import use
 from teletape_engine.commands import Call, Fetch, Gradient, Put, TapeOpen
 
 

@@ -11,7 +11,8 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.errors import SessionEndedError
-from teletape.sessions.session import LocalSession, use
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import use
 from teletape_engine.commands import Assign, Call, ContextSwitch, Gradient, Part, Put, TapeOpen, TapeWatch
 
 

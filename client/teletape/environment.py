@@ -1,0 +1,42 @@
+"""The environment variables that the SDK reads, each in one function: nothing else reads TELETAPE_* ones.
+
+They are read at each call, so that a program may set them until the value is first needed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+_FALSE: Final = frozenset(("0", "false", "no"))
+
+
+def url() -> str | None:
+    """Returns the server's address (TELETAPE_URL), or None: tensors live in this process."""
+    return os.environ.get("TELETAPE_URL") or None
+
+
+def api_key() -> str | None:
+    """Returns the key for the server (TELETAPE_API_KEY), or None."""
+    return os.environ.get("TELETAPE_API_KEY")
+
+
+def device() -> str | None:
+    """Returns the device of a session in this process (TELETAPE_DEVICE: cpu, gpu or gpu:N), or None: the CPU."""
+    return os.environ.get("TELETAPE_DEVICE")
+
+
+def lazy() -> bool:
+    """Whether commands wait until a value is read (TELETAPE_LAZY); True by default."""
+    return os.environ.get("TELETAPE_LAZY", "1") not in _FALSE
+
+
+def call_sites() -> bool:
+    """Whether the program's lines are recorded with its ops (TELETAPE_WHERE); True by default."""
+    return os.environ.get("TELETAPE_WHERE", "1") != "0"
+
+
+def progress() -> bool | None:
+    """Whether to show the progress of a batch (TELETAPE_PROGRESS); None: if stderr is a terminal."""
+    value = os.environ.get("TELETAPE_PROGRESS", "")
+    return value not in _FALSE if value else None
