@@ -115,7 +115,7 @@ def test_only_the_latest_are_remembered(session, monkeypatch):
     found = explained(small)
     assert len(small.current.trail) == 8
     assert (found["code"], found["certain"]) == ("unconnected", False)
-    assert "only the latest are remembered" in " ".join(found["notes"])
+    assert "only the latest ops outside tapes are remembered" in " ".join(found["notes"])
 
 
 def test_an_op_that_a_tape_follows_leaves_nothing_beside_it(session):

@@ -13,7 +13,7 @@ from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.diagram.facts import Size
-from teletape_engine.explain.explain import numbers
+from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.programs.program import FLOWS, Program
 from teletape_engine.recording.executor import Executor
@@ -82,7 +82,7 @@ class LocalSession(Session):
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]
     ) -> list[Explanation]:
-        return numbers(self.recorder(), tape, targets, sources, explanations, registered=self.gradients)
+        return explain_numbers(self.recorder(), tape, targets, sources, explanations, registered=self.gradients)
 
     def _size(self) -> Size:
         base = self._engine.backend.base

@@ -16,7 +16,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +40,6 @@ from teletape_engine.derivatives.backward import Stop
 from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.derivatives.gradient import Answers, asking
 from teletape_engine.errors import TapeStateError
-from teletape_engine.explain.explain import without_numbers
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
 from teletape_engine.ops.assign import change_of, check_places
@@ -406,7 +405,7 @@ class RemoteSession(Session):
     ) -> list[Explanation]:
         open_ = [i for i, one in enumerate(found) if one.outcome is Outcome.GRADIENT]
         if tape.consumed:
-            return [without_numbers(one) if i in open_ else one for i, one in enumerate(found)]
+            return [one.without_numbers() for one in found]
         if open_:
             targets = [one for one in targets if one.spec.dtype != object]
             names = tuple([id_of(one) for one in targets]), tuple([id_of(sources[i]) for i in open_])
@@ -414,12 +413,10 @@ class RemoteSession(Session):
             assert isinstance(told, Told)
             nodes = tape.nodes
             for i, facts in zip(open_, told.facts["explanations"], strict=True):
-                seen, mine = Explanation.from_facts(facts), found[i]  # lines and names are known on this side alone
-                if seen.outcome is Outcome.GRADIENT:
-                    found[i] = replace(mine, notes=tuple(dict.fromkeys((*mine.notes, *seen.notes))))
-                else:
-                    where = None if seen.node is None or seen.node >= len(nodes) else nodes[seen.node][4]
-                    found[i] = replace(seen, where=where, path=mine.path, length=mine.length)
+                numeric = Explanation.from_facts(facts)  # the server knows no call sites and no names
+                node = numeric.node
+                where = None if node is None or node >= len(nodes) else nodes[node][4]
+                found[i] = found[i].with_numbers(numeric, where)
         return found
 
     def diagram(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> dict[str, Any]:

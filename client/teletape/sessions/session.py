@@ -228,7 +228,7 @@ class Session(ABC):
     def explain(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
         """See `teletape_engine.explain.explain`. The tape may already have answered."""
         explanations = self._structural(tape, targets, sources)
-        return [each.placed(placed) for each in self._with_numbers(tape, targets, sources, explanations)]
+        return [each.with_call_sites(placed) for each in self._with_numbers(tape, targets, sources, explanations)]
 
     def _structural(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
         """Returns what the tape's structure alone explains."""
@@ -236,11 +236,11 @@ class Session(ABC):
             tape,
             targets,
             sources,
-            trails=list(self.trails),
+            logs=list(self.trails),
             departures=self.departures,
             no_gradient=self.no_gradient,
             registered=self.gradients,
-            place=placed,
+            format_where=placed,
         )
 
     def _with_numbers(
@@ -258,7 +258,7 @@ class Session(ABC):
             sources=sources,
             explanations={source.uid: each for source, each in zip(sources, explanations, strict=False)},
             size=self._size(),
-            place=placed,
+            format_where=placed,
             most=most,
         )
 

@@ -41,7 +41,7 @@ def diagram(
     explanations: Mapping[Uid, Explanation] | None = None,
     size: Size | None = None,
     name: Callable[[Uid], str | None] = _nameless,
-    place: Callable[[Any], str | None] = _nowhere,
+    format_where: Callable[[Any], str | None] = _nowhere,
     most: int = MOST,
 ) -> dict[str, Any]:
     """The tape as JSON-able facts.
@@ -53,7 +53,7 @@ def diagram(
         explanations: Why the targets' gradient is what it is, by the uid of the source: what they blame is marked.
         size: Tells the buffers that kept values keep alive; without, bytes are unknown (null).
         name: What people call the value of that uid.
-        place: A node's `where` as text.
+        format_where: Turns a node's call site into text.
         most: Nodes, at least 4; more are folded.
 
     Returns:
@@ -69,7 +69,7 @@ def diagram(
         edges: Each with `from`, `to`, `uses` (how many inputs), `carries` (whether a gradient passes), `path`.
         explanations: Of each source, with `source` and `drawn`: its node, and that which is to blame (null: none is).
     """
-    return _Drawing(tape, targets, sources, explanations or {}, size, name, place, max(most, 4)).facts()
+    return _Drawing(tape, targets, sources, explanations or {}, size, name, format_where, max(most, 4)).facts()
 
 
 class _Drawing:
@@ -246,13 +246,13 @@ class _Drawing:
         """The explanations. What they blame and no tape has recorded is added, between the source and the targets."""
         told: list[dict[str, Any]] = []
         for uid, one in self.explanations.items():
-            placed = one.placed(self.place)
+            placed = one.with_call_sites(self.place)
             node = None if one.node is None else of[self.nodes[one.node][2]]
             if node is None and one.op is not None:
                 node = f"x{len(told)}"
                 text = {"label": one.op, "where": placed.where, "why": one.message, "marks": ["cut"]}
                 drawn.append(_node(node, "cut", None, **text))
-                edges.append(_edge(of.get(one.into, of[uid]), node))
+                edges.append(_edge(of.get(one.cut_value, of[uid]), node))
                 edges += [_edge(node, of[target]) for target in sorted(self.targets) if of[target] != of[uid]]
             told.append(placed.facts() | {"source": of[uid], "drawn": node})
         return told

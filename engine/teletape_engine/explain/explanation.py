@@ -1,4 +1,4 @@
-"""An explanation: the record that every question of why answers with, as text, as JSON, and in a notebook."""
+"""The record that `explain` returns for each source, with its forms as text, as JSON and as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HEADS: Final = {
 
 
 class Step(NamedTuple):
-    """One step of a path, the target's side first.
+    """One step of a path from the target back to the source.
 
     Attributes:
-        op: The op, or what happened instead of one.
-        where: The caller's line, if it is known.
+        op: The op, or what happened instead of an op.
+        where: The call site, if it is known.
         cut: Whether no gradient passes.
     """
 
@@ -39,16 +39,16 @@ class Explanation:
     Attributes:
         code: The reason.
         outcome: What the tape gives: gradient, none, zero, not_finite, error.
-        message: What was found, in a sentence.
-        advice: What to do; empty where there is nothing to do.
-        op: The op to blame, if one is.
-        where: The caller's line of it, if it is known.
-        path: The way from the target to the source; of a long one the two ends.
-        length: Steps of the way in all.
-        node: The position on the tape of the node to blame.
-        certain: False where it is the likeliest reason, and not proven.
+        message: The reason in one sentence.
+        advice: What to do; empty if there is nothing to do.
+        op: The op to blame, if there is one.
+        where: The call site of that op, if it is known.
+        path: The steps from the target back to the source; of a long path its two ends.
+        length: The number of steps of the whole path.
+        node: The position of that op on the tape.
+        certain: False for the likeliest reason, which is not proven.
         notes: Further facts.
-        into: The uid of the value at which the gradient ends, where an op cuts it; it stays in the process.
+        cut_value: Uid of the value at which an op cuts the gradient. It is not part of `facts`.
     """
 
     code: Reason
@@ -60,7 +60,7 @@ class Explanation:
     node: int | None = None
     certain: bool = True
     notes: tuple[str, ...] = ()
-    into: int | None = None
+    cut_value: int | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -72,14 +72,44 @@ class Explanation:
         """What to do."""
         return MEANINGS[self.code].advice
 
+    # --------------------------------------------------------------------------------------------------------- merging
+    def with_numbers(self, numeric: Explanation, where: Any) -> Explanation:
+        """This explanation, from structure, completed by one that was made from the tape's numbers elsewhere.
+
+        Args:
+            numeric: The explanation of the same gradient by the process that has the arrays.
+            where: The call site of the op that `numeric` blames, if it is known here.
+        """
+        if numeric.outcome is Outcome.GRADIENT:
+            return replace(self, notes=tuple(dict.fromkeys((*self.notes, *numeric.notes))))
+        return replace(numeric, where=where, path=self.path, length=self.length)
+
+    def without_numbers(self) -> Explanation:
+        """This explanation for a tape whose numbers are freed; unchanged unless the gradient exists."""
+        if self.outcome is not Outcome.GRADIENT:
+            return self
+        freed = MEANINGS[Reason.NUMBERS_GONE].says
+        if self.code is not Reason.CONNECTED:
+            return replace(self, notes=(*self.notes, freed))
+        return replace(self, code=Reason.NUMBERS_GONE, message=freed) if self.path else self
+
+    def with_note(self, note: str) -> Explanation:
+        """This explanation with one more note."""
+        return replace(self, notes=(*self.notes, note))
+
+    def with_call_sites(self, format_where: Callable[[Any], str | None]) -> Explanation:
+        """This explanation with its call sites as text."""
+        path = tuple([step._replace(where=format_where(step.where)) for step in self.path])
+        return replace(self, where=format_where(self.where), path=path)
+
+    # ----------------------------------------------------------------------------------------------------------- forms
     def __str__(self) -> str:
-        head = f"{_HEADS[self.outcome]}: {self.message} [{self.code.value}]"
-        lines = [head]
+        lines = [f"{_HEADS[self.outcome]}: {self.message} [{self.code.value}]"]
         if self.where:
             lines.append(f"  at {self.where}")
         if self.path:
-            lines.append("  from the target back: " + self._way())
-        lines += [f"  note: {one}" for one in self.notes]
+            lines.append("  from the target back: " + self._path_text())
+        lines += [f"  note: {note}" for note in self.notes]
         if not self.certain:
             lines.append("  (the likeliest reason; it is not proven)")
         if self.advice:
@@ -92,20 +122,14 @@ class Explanation:
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def _way(self) -> str:
-        told = [f"{'✂ ' if one.cut else ''}{one.op}{f' ({one.where})' if one.where else ''}" for one in self.path]
-        if self.length > len(told):
-            half = len(told) // 2
-            told.insert(half, f"… {self.length - len(told)} more …")
-        return " ← ".join(told)
-
-    def placed(self, place: Callable[[Any], str | None]) -> Explanation:
-        """The same, its lines as text."""
-        path = tuple([one._replace(where=place(one.where)) for one in self.path])
-        return replace(self, where=place(self.where), path=path)
+    def _path_text(self) -> str:
+        steps = [f"{'✂ ' if step.cut else ''}{step.op}{f' ({step.where})' if step.where else ''}" for step in self.path]
+        if self.length > len(steps):
+            steps.insert(len(steps) // 2, f"… {self.length - len(steps)} more …")
+        return " ← ".join(steps)
 
     def facts(self) -> dict[str, Any]:
-        """The explanation as JSON-able facts; its lines must be texts."""
+        """The explanation as JSON-able facts; its call sites must be texts."""
         return {
             "code": self.code.value,
             "outcome": self.outcome.value,
@@ -113,7 +137,7 @@ class Explanation:
             "advice": self.advice,
             "op": self.op,
             "where": self.where,
-            "path": [{"op": one.op, "where": one.where, "cut": one.cut} for one in self.path],
+            "path": [{"op": step.op, "where": step.where, "cut": step.cut} for step in self.path],
             "length": self.length,
             "node": self.node,
             "certain": self.certain,
@@ -122,7 +146,7 @@ class Explanation:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Explanation:
-        """The explanation that gave these facts."""
-        given = {name: facts[name] for name in ("message", "op", "where", "length", "node", "certain")}
-        path = tuple([Step(one["op"], one["where"], one["cut"]) for one in facts["path"]])
-        return cls(Reason(facts["code"]), path=path, notes=tuple(facts["notes"]), **given)
+        """The explanation whose `facts` these are."""
+        fields = {name: facts[name] for name in ("message", "op", "where", "length", "node", "certain")}
+        path = tuple([Step(step["op"], step["where"], step["cut"]) for step in facts["path"]])
+        return cls(Reason(facts["code"]), path=path, notes=tuple(facts["notes"]), **fields)

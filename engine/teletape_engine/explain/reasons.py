@@ -1,6 +1,7 @@
-"""The closed vocabulary of explanations: why a gradient is None, zero or not finite, and what to do about each.
+"""The closed vocabulary of explanations: why a gradient is None, zero or not finite, and what to do about each reason.
 
-docs/explain.md shows a program for every code; a test holds the two together.
+docs/explain.md shows a program for every code, and a test compares the two. The texts serve Python and REST: they name
+ops and fields, and Python's functions only in addition.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Final, NamedTuple
 class Outcome(enum.StrEnum):
     """What the tape gives for the source."""
 
-    GRADIENT = "gradient"  #: numbers, all finite and not all zero, as far as that is known
+    GRADIENT = "gradient"  #: numbers: as far as is known all finite, and not all zero
     NONE = "none"
     ZERO = "zero"  #: every element is exactly zero
     NOT_FINITE = "not_finite"  #: an element is NaN or infinite
-    ERROR = "error"  #: asking raises
+    ERROR = "error"  #: `gradient` raises
 
 
 class Reason(enum.StrEnum):
-    """Why."""
+    """Why a gradient is what it is."""
 
     CONNECTED = "connected"
     PARTLY_CUT = "partly_cut"
@@ -66,12 +67,12 @@ class Reason(enum.StrEnum):
 
 
 class Meaning(NamedTuple):
-    """One code of the vocabulary.
+    """The texts of one reason.
 
     Attributes:
         outcome: What the tape gives.
-        says: What it means, as a clause.
-        advice: What to do.
+        says: What the reason means, as a clause.
+        advice: What to do; empty if there is nothing to do.
     """
 
     outcome: Outcome
@@ -79,185 +80,170 @@ class Meaning(NamedTuple):
     advice: str
 
 
-_N, _Z, _F = Outcome.NONE, Outcome.ZERO, Outcome.NOT_FINITE
+def _gradient(says: str, advice: str) -> Meaning:
+    return Meaning(Outcome.GRADIENT, says, advice)
+
+
+def _none(says: str, advice: str) -> Meaning:
+    return Meaning(Outcome.NONE, says, advice)
+
+
+def _zero(says: str, advice: str) -> Meaning:
+    return Meaning(Outcome.ZERO, says, advice)
+
+
+def _not_finite(says: str, advice: str) -> Meaning:
+    return Meaning(Outcome.NOT_FINITE, says, advice)
+
 
 MEANINGS: Final[dict[Reason, Meaning]] = {
-    Reason.CONNECTED: Meaning(
-        Outcome.GRADIENT, "the target depends on the source through ops that all pass gradients", ""
+    Reason.CONNECTED: _gradient("the target depends on the source through ops that all pass gradients", ""),
+    Reason.PARTLY_CUT: _gradient(
+        "there is a gradient, but another path from the target to the source is cut and contributes nothing",
+        "if that path should contribute, replace the op that cuts it; if it should not, make that explicit with "
+        "stop_gradient",
     ),
-    Reason.PARTLY_CUT: Meaning(
-        Outcome.GRADIENT,
-        "there is a gradient, but another way from the target to the source is cut, and adds nothing to it",
-        "if that share should count, replace the op that cuts it; if it should not, say so with tf.stop_gradient",
-    ),
-    Reason.NUMBERS_GONE: Meaning(
-        Outcome.GRADIENT,
-        "the target is connected to the source, but a tape that is not persistent has let go of the numbers with its "
+    Reason.NUMBERS_GONE: _gradient(
+        "the target is connected to the source, but the tape is not persistent and has freed its numbers with its "
         "answer",
-        "for an exact zero or a NaN open the tape with persistent=True, or ask explain before gradient",
+        "to learn of an exact zero or a NaN, open the tape with persistent=True, or call explain before gradient",
     ),
-    Reason.NON_DIFFERENTIABLE_OP: Meaning(
-        _N,
-        "an op that is declared non-differentiable lies on every way to the source",
-        "leave it out of the differentiated path, or pass the gradient through it: tf.grad_pass_through(f)(x), or "
-        "x + tf.stop_gradient(f(x) - x)",
+    Reason.NON_DIFFERENTIABLE_OP: _none(
+        "an op that is declared non-differentiable lies on every path to the source",
+        "keep it off the differentiated path, or let the gradient pass it: x + stop_gradient(f(x) - x), in Python also "
+        "tf.grad_pass_through(f)(x)",
     ),
-    Reason.INTEGER_OR_BOOL: Meaning(
-        _N,
-        "an op gives integers or booleans, which have no gradient; casting them back does not bring it back",
-        "stay in a floating dtype; use a smooth stand-in (softmax for argmax, sigmoid for a comparison) or choose "
-        "between differentiable values with tf.where",
+    Reason.INTEGER_OR_BOOL: _none(
+        "an op gives integers or booleans, which have no gradient; casting them back does not restore it",
+        "stay in a floating dtype; use a smooth replacement (softmax for argmax, sigmoid for a comparison), or select "
+        "between differentiable values with where",
     ),
-    Reason.STOP_GRADIENT: Meaning(
-        _N, "tf.stop_gradient cuts every way to the source", "remove it where the gradient should pass"
+    Reason.STOP_GRADIENT: _none(
+        "stop_gradient cuts every path to the source", "remove it where the gradient should pass"
     ),
     Reason.NO_GRADIENT_REGISTERED: Meaning(
         Outcome.ERROR,
-        "an op between the target and something that the tape watches has no gradient registered: gradient() raises "
-        "LookupError, even where the op is not on the way to this source",
-        "keep the op out of the tape (tape.stop_recording(), tf.stop_gradient), replace it, give it a gradient with "
-        "tf.RegisterGradient, or declare with tf.no_gradient that it has none",
+        "an op between the target and something that the tape watches has no gradient registered: gradient raises an "
+        "error, even if the op is not on the path to this source",
+        "run the op while the tape is paused (Python: tape.stop_recording()) or apply stop_gradient to its result, or "
+        "replace it; in Python also give it a gradient with tf.RegisterGradient, or declare with tf.no_gradient that "
+        "it has none",
     ),
-    Reason.NO_GRADIENT_DECLARED: Meaning(
-        _N,
-        "tf.no_gradient declares that the op has no gradient",
-        "keep the op off the differentiated path, or drop the declaration",
+    Reason.NO_GRADIENT_DECLARED: _none(
+        "the op was declared to have no gradient",
+        "keep the op off the differentiated path, or remove the declaration (Python: tf.no_gradient)",
     ),
-    Reason.CUSTOM_NONE: Meaning(
-        _N,
-        "a custom gradient function gives None for the input that leads to the source",
-        "have the gradient function return a cotangent for it",
+    Reason.CUSTOM_NONE: _none(
+        "a custom gradient function returned None for the input that leads to the source",
+        "return a cotangent for that input from the gradient function",
     ),
-    Reason.ASSIGNED: Meaning(
-        _N,
-        "the value went into a variable by an assignment; a variable has a state, not a history",
+    Reason.ASSIGNED: _none(
+        "the value was assigned to a variable; a variable has a state, not a history",
         "use the tensor itself in the computation (state = state + x), and assign it afterwards to keep it",
     ),
-    Reason.LEFT_AND_RETURNED: Meaning(
-        _N,
+    Reason.LEFT_AND_RETURNED: _none(
         "the value left the program as plain numbers (numpy(), float(), a NumPy function) and came back as a constant",
-        "stay in tensors: use the tf function instead of NumPy's, and pass the tensor itself on",
+        "stay in tensors: use this library's function instead of NumPy's, and pass the tensor itself on",
     ),
-    Reason.NOT_WATCHED: Meaning(
-        _N,
-        "the tape does not watch the source: only trainable variables are watched by themselves",
-        "call tape.watch(source) before it is used, or make it a tf.Variable",
+    Reason.NOT_WATCHED: _none(
+        "the tape does not watch the source: by itself it watches only trainable variables",
+        "watch the source before it is used (Python: tape.watch(source)), or make it a variable",
     ),
-    Reason.WATCHED_AFTER_USE: Meaning(
-        _N, "the source was watched only after it had been used", "move tape.watch(source) before the first use"
+    Reason.WATCHED_AFTER_USE: _none(
+        "the tape watched the source only after it had been used", "watch it before its first use"
     ),
-    Reason.NOT_TRAINABLE: Meaning(
-        _N,
+    Reason.NOT_TRAINABLE: _none(
         "the source is a variable with trainable=False, which tapes do not watch by themselves",
-        "make it with trainable=True, or call tape.watch(variable) before it is used",
+        "create it with trainable=True, or watch it before it is used (Python: tape.watch(variable))",
     ),
-    Reason.VARIABLE_REPLACED: Meaning(
-        _N,
-        "the source is no variable any more: an expression such as x = x + 1 has put a tensor in its place",
-        "update variables in place with x.assign_add(1) or x.assign(...); a tensor that is meant as the source "
-        "needs tape.watch(x) before it is used",
+    Reason.VARIABLE_REPLACED: _none(
+        "the source is not a variable any more: an expression such as x = x + 1 has replaced it by a tensor",
+        "update variables in place with x.assign_add(1) or x.assign(...); watch a tensor that is meant as the source "
+        "before it is used (Python: tape.watch(x))",
     ),
-    Reason.COMPUTED_BEFORE_TAPE: Meaning(
-        _N, "a step from the source to the target ran before the tape was open", "move it into the tape's with block"
+    Reason.COMPUTED_BEFORE_TAPE: _none(
+        "a step from the source to the target ran before the tape was open",
+        "compute it after the tape is opened (Python: inside its with block)",
     ),
-    Reason.COMPUTED_AFTER_TAPE: Meaning(
-        _N,
+    Reason.COMPUTED_AFTER_TAPE: _none(
         "a step from the source to the target ran after the tape had stopped recording",
-        "move it into the tape's with block, and ask for the gradient behind it",
+        "compute it while the tape records (Python: inside its with block), and ask for the gradient afterwards",
     ),
-    Reason.COMPUTED_WHILE_STOPPED: Meaning(
-        _N,
+    Reason.COMPUTED_WHILE_STOPPED: _none(
         "a step from the source to the target ran while the tape was stopped",
-        "move it out of tape.stop_recording()",
+        "compute it while the tape records (Python: outside of tape.stop_recording())",
     ),
-    Reason.COMPUTED_BEFORE_RESET: Meaning(
-        _N,
-        "a step from the source to the target ran before tape.reset(), which forgets steps and watches",
-        "reset before the computation, and watch again behind it",
+    Reason.COMPUTED_BEFORE_RESET: _none(
+        "a step from the source to the target ran before the tape was reset, which forgets steps and watched values",
+        "reset the tape before the computation, and watch again after the reset",
     ),
-    Reason.OTHER_CONTEXT: Meaning(
-        _N,
+    Reason.OTHER_CONTEXT: _none(
         "a step from the source to the target ran in another thread or task, where the tape does not record",
         "compute it in the thread that opened the tape, or open a tape in that thread",
     ),
-    Reason.NO_OUTER_TAPE: Meaning(
-        _N,
-        "the value is itself a gradient, and the tape that is asked did not record how it was computed",
-        "for a second derivative call the inner tape.gradient inside the with block of an outer tape, and ask that",
+    Reason.NO_OUTER_TAPE: _none(
+        "the value is itself a gradient, and this tape did not record how it was computed",
+        "for a second derivative compute the inner gradient while an outer tape records (Python: inside the outer "
+        "tape's with block), and ask the outer tape",
     ),
-    Reason.UNTAKEN_BRANCH: Meaning(
-        _N, "only the branch that was not taken uses the source", "nothing, if the condition is as meant"
+    Reason.UNTAKEN_BRANCH: _none(
+        "only the branch that was not taken uses the source", "nothing, if the condition is as intended"
     ),
-    Reason.NO_TRIP: Meaning(
-        _N, "only the body of a loop that made no trip uses the source", "check the loop's condition"
+    Reason.NO_TRIP: _none(
+        "only the body of a loop that ran no iteration uses the source", "check the loop's condition"
     ),
-    Reason.SOURCE_DTYPE: Meaning(
-        _N, "the source's dtype has no gradient", "use a floating or complex dtype, such as tf.float32"
+    Reason.SOURCE_DTYPE: _none(
+        "the source's dtype has no gradient", "use a floating or complex dtype, such as float32"
     ),
-    Reason.TARGET_DTYPE: Meaning(
-        _N,
-        "the target's dtype has no gradient",
-        "differentiate a floating or complex value, before it is cast or compared",
+    Reason.TARGET_DTYPE: _none(
+        "the target's dtype has no gradient", "differentiate a floating or complex value, before it is cast or compared"
     ),
-    Reason.UNCONNECTED: Meaning(
-        _N,
+    Reason.UNCONNECTED: _none(
         "the target was computed without the source",
-        "check that the variable in the computation is the one asked for; unconnected_gradients='zero' gives zeros",
+        "check that the source is the variable that the computation uses; unconnected_gradients='zero' (REST: "
+        '"unconnected": "zero") gives zeros',
     ),
-    Reason.ZERO_DERIVATIVE: Meaning(
-        _Z,
-        "the op's derivative is zero there",
-        "leave the op out of the differentiated path, or put a smooth one in its place",
+    Reason.ZERO_DERIVATIVE: _zero(
+        "the op's derivative is zero at these inputs",
+        "keep the op off the differentiated path, or replace it by a smooth one",
     ),
-    Reason.SATURATED: Meaning(
-        _Z,
-        "the op is flat at these inputs: all of them lie where it is clipped or saturated",
-        "scale or shift the inputs, widen the bounds, or take an op with a slope everywhere (leaky_relu, softplus)",
+    Reason.SATURATED: _zero(
+        "the op is flat at these inputs: all of them are clipped or saturated",
+        "scale or shift the inputs, widen the bounds, or use an op with a slope everywhere (leaky_relu, softplus)",
     ),
-    Reason.MASKED: Meaning(
-        _Z,
-        "the op selects other elements: the source's are not among them",
-        "check the mask, the indices or the condition",
+    Reason.MASKED: _zero(
+        "the op selects other elements, and none of the source's", "check the mask, the indices or the condition"
     ),
-    Reason.TIE: Meaning(
-        _Z,
+    Reason.TIE: _zero(
         "the op's inputs are equal, and the whole gradient of a tie goes to the first",
         "put the input that should have the gradient first, or average the two",
     ),
-    Reason.ZERO_FACTOR: Meaning(
-        _Z, "the gradient is multiplied by zeros", "check the factor: a weight, mask or learning rate that is zero"
+    Reason.ZERO_FACTOR: _zero(
+        "the gradient is multiplied by zeros", "check the factor: a weight, mask or learning rate that is zero"
     ),
-    Reason.CANCELLED: Meaning(
-        _Z,
-        "shares of several ways add up to exactly zero",
+    Reason.CANCELLED: _zero(
+        "contributions of several paths add up to exactly zero",
         "nothing, if the target indeed does not change with the source",
     ),
-    Reason.UNDERFLOW: Meaning(
-        _Z, "the product is too small for the dtype", "compute in a wider dtype, or scale the loss"
-    ),
-    Reason.VALUE_NOT_FINITE: Meaning(
-        _F,
+    Reason.UNDERFLOW: _zero("the product is too small for the dtype", "compute in a wider dtype, or scale the loss"),
+    Reason.VALUE_NOT_FINITE: _not_finite(
         "a value of the forward pass is NaN or infinite already",
-        "mend the forward pass first: tf.debugging.check_numerics after the op that is named stops there",
+        "correct the forward pass first: check_numerics after the named op stops there",
     ),
-    Reason.INFINITE_DERIVATIVE: Meaning(
-        _F,
+    Reason.INFINITE_DERIVATIVE: _not_finite(
         "the op's derivative is infinite at this input",
-        "keep the input away from there: tf.maximum(x, eps), or x + eps, before the op",
+        "keep the input away from there: maximum(x, eps), or x + eps, before the op",
     ),
-    Reason.UNDEFINED_DERIVATIVE: Meaning(
-        _F,
+    Reason.UNDEFINED_DERIVATIVE: _not_finite(
         "the op's derivative is undefined at this input",
-        "keep the input away from there: tf.maximum(x, eps), or eps under the root",
+        "keep the input away from there: maximum(x, eps), or eps under the root",
     ),
-    Reason.ZERO_TIMES_INFINITY: Meaning(
-        _F,
-        "zero times an infinite derivative is NaN: a mask such as tf.where behind the op does not keep it out",
-        "make the op's input safe first: safe = tf.where(ok, x, 1.0), then tf.where(ok, f(safe), 0.0)",
+    Reason.ZERO_TIMES_INFINITY: _not_finite(
+        "zero times an infinite derivative is NaN: a mask such as where after the op does not prevent it",
+        "make the op's input safe first: safe = where(ok, x, 1.0), then where(ok, f(safe), 0.0)",
     ),
-    Reason.OVERFLOW: Meaning(
-        _F,
+    Reason.OVERFLOW: _not_finite(
         "the product is too large for the dtype",
-        "compute in a wider dtype, scale the loss, or clip the gradient on its way (tf.clip_by_norm)",
+        "compute in a wider dtype, scale the loss, or clip the gradient (clip_by_norm)",
     ),
 }

@@ -302,6 +302,11 @@ def word(kind: type[Any]) -> str:
     return kind.word if issubclass(kind, Held) else _WORDS[kind]
 
 
+def sent_call_site(where: object) -> str | None:
+    """A node's call site, if the caller sent one with the command."""
+    return where if isinstance(where, str) else None
+
+
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A view that nobody writes into."""
     array = array.view()

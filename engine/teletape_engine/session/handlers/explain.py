@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from teletape_engine import commands
 from teletape_engine.commands.results import Told
-from teletape_engine.explain import explain
+from teletape_engine.explain.explain import explain, explain_numbers
 from teletape_engine.recording.values import SlicesValue, Value, Variable
 from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import HeldTape, State
+from teletape_engine.session.state import HeldTape, State, sent_call_site
 
 
 @does(commands.Explain)
@@ -20,21 +20,18 @@ def why(state: State, command: commands.Explain) -> None:
     targets, sources = (
         [one.values if isinstance(one, SlicesValue) else one for one in many] for many in (targets, sources)
     )
-    found = explain.explain(
+    found = explain(
         tape,
         targets,
         sources,
-        trails=state.trails(),
+        logs=state.trails(),
         departures=state.departures,
         no_gradient=state.no_gradient,
         registered=state.registered,
-        place=_text,
+        format_where=sent_call_site,
     )
     state.memory.spend(sum([one.spec.nbytes for one in sources]), "the explanation")
-    found = explain.numbers(state.current, tape, targets, sources, found, registered=state.registered)
-    state.results.append(Told(state.index, {"explanations": [one.placed(_text).facts() for one in found]}))
-
-
-def _text(where: object) -> str | None:
-    """A line as the caller told it."""
-    return where if isinstance(where, str) else None
+    found = explain_numbers(state.current, tape, targets, sources, found, registered=state.registered)
+    state.results.append(
+        Told(state.index, {"explanations": [one.with_call_sites(sent_call_site).facts() for one in found]})
+    )

@@ -15,7 +15,7 @@ from teletape_engine.explain.explain import explain
 from teletape_engine.recording.memory import footprint
 from teletape_engine.recording.values import SlicesValue, Uid, Value, Variable
 from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import HeldTape, State
+from teletape_engine.session.state import HeldTape, State, sent_call_site
 
 
 @does(commands.TapeDescribe)
@@ -43,11 +43,11 @@ def graph(state: State, command: commands.TapeGraph) -> None:
         tape,
         targets,
         sources if targets else (),
-        trails=state.trails(),
+        logs=state.trails(),
         departures=state.departures,
         no_gradient=state.no_gradient,
         registered=state.registered,
-        place=_text,
+        format_where=sent_call_site,
     )
     facts = diagram(
         tape,
@@ -56,7 +56,7 @@ def graph(state: State, command: commands.TapeGraph) -> None:
         explanations={source.uid: one for source, one in zip(sources, found, strict=False)},
         size=lambda value: state.backend.base(value.array),
         name=names.get,
-        place=_text,
+        format_where=sent_call_site,
         most=MOST if command.nodes is None else command.nodes,
     )
     state.results.append(Told(state.index, facts))
@@ -66,8 +66,3 @@ def _followed(state: State, name: Id) -> Any:
     """A target or source: a variable stays one, of slices the values count."""
     found = state.find(name, (Value, Variable, SlicesValue))
     return found.values if isinstance(found, SlicesValue) else found
-
-
-def _text(where: object) -> str | None:
-    """A line as the caller told it."""
-    return where if isinstance(where, str) else None

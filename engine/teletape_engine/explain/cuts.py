@@ -1,0 +1,170 @@
+"""Where gradients stop in a provenance graph, and why: one reason for each edge that no gradient passes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
+
+from teletape_engine.catalogue.families import Factor
+from teletape_engine.catalogue.op import NOT_REGISTERED, Bound, Gradient, Plan
+from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
+from teletape_engine.explain.reasons import Reason
+from teletape_engine.recording.custom import Custom, Output
+from teletape_engine.recording.provenance import Event
+from teletape_engine.recording.values import Uid
+
+#: Ops whose result has the shape of their input and none of its numbers.
+SHAPE_ONLY: Final = frozenset({"ZerosLike", "OnesLike", "Shape", "Size", "Rank"})
+#: Why no gradient passes an event. A read of a variable lets it pass.
+_EVENTS: Final = {
+    Event.ASSIGN: Reason.ASSIGNED,
+    Event.UPDATE: Reason.ASSIGNED,
+    Event.GRADIENT: Reason.NO_OUTER_TAPE,
+    Event.RETURNED: Reason.LEFT_AND_RETURNED,
+    Event.LEFT: Reason.LEFT_AND_RETURNED,
+    Event.UNTAKEN: Reason.UNTAKEN_BRANCH,
+    Event.NO_TRIP: Reason.NO_TRIP,
+}
+
+
+class Connectivity(NamedTuple):
+    """Which values a gradient comes to.
+
+    Attributes:
+        reached: Values that a cotangent of the targets reaches.
+        nonzero: Those of them that it reaches on a path without derivatives that are zero everywhere.
+        unregistered: The node, the last on the tape, whose op has no gradient registered: the gradient raises there.
+    """
+
+    reached: set[Uid]
+    nonzero: set[Uid]
+    unregistered: int | None
+
+
+class Cuts:
+    """The cuts in one provenance graph.
+
+    Args:
+        graph: The graph.
+        no_gradient: Op types declared to have no gradient.
+        registered: Op types whose gradient the caller has registered.
+    """
+
+    def __init__(self, graph: ProvenanceGraph, no_gradient: Collection[str], registered: Collection[str]) -> None:
+        self.graph, self.tape = graph, graph.tape
+        self.no_gradient, self.registered = no_gradient, registered
+        self._passing: dict[int, frozenset[int]] = {}  # by the id of a plan: a tape has few of them
+
+    def passing(self, node: int) -> frozenset[int]:
+        """Numbers of the inputs of a node that a gradient passes to."""
+        plan, inputs = self.graph.nodes[node][:2]
+        passing = self._passing.get(id(plan))
+        if passing is None:
+            passing = self._passing[id(plan)] = self._passing_inputs(plan, len(inputs))
+        return passing
+
+    def _passing_inputs(self, plan: Plan, count: int) -> frozenset[int]:
+        bound = plan.bound
+        if isinstance(bound, Custom | Output) or bound.op.op_type in self.registered:
+            return frozenset([index for index in range(count) if (bound, index) not in self.tape.declined])
+        return frozenset([index for index, _ in plan.rules])
+
+    def connectivity(self, targets: Collection[Uid]) -> Connectivity:
+        """Which values a cotangent of the targets comes to."""
+        pending: set[Any] = set(targets)
+        reached: set[Any] = set(targets)
+        nonzero: set[Any] = set(targets)
+        unregistered: int | None = None
+        nodes = self.graph.nodes
+        for position in range(len(nodes) - 1, -1, -1):
+            plan, inputs, output, _, _ = nodes[position]
+            if output not in pending:
+                continue
+            pending.discard(output)
+            op_type = plan.bound.op.op_type
+            if plan.unregistered and op_type not in self.no_gradient and op_type not in self.registered:
+                unregistered = position if unregistered is None else unregistered
+            for index in self.passing(position):
+                pending.add(inputs[index])
+                reached.add(inputs[index])
+                if output in nonzero and not zero_everywhere(plan.bound, index):
+                    nonzero.add(inputs[index])
+        return Connectivity(reached, nonzero, unregistered)
+
+    # -------------------------------------------------------------------------------------------------------- reasons
+    def reason(self, edge: Edge) -> Reason | None:
+        """Why no gradient passes this edge, whatever the tape watches; None: it passes."""
+        origin, index = edge.origin, edge.input_index
+        bound = origin.what
+        if isinstance(bound, Event):
+            return None if bound is Event.UPDATE and index == 1 else _EVENTS.get(bound)
+        if origin.node is not None and index in self.passing(origin.node):
+            return None
+        if (bound, index) in self.tape.declined:
+            return Reason.CUSTOM_NONE
+        if isinstance(bound, Custom | Output) or not bound.specs[index].differentiable:
+            return self._not_recorded(origin)
+        if origin.inputs[index] in self.graph.variables:
+            return None
+        op = bound.op
+        if op.op_type == "StopGradient":
+            return Reason.STOP_GRADIENT
+        if not bound.spec.differentiable:
+            return Reason.INTEGER_OR_BOOL
+        rule = op.rule(op.vjp, index)
+        if rule is NOT_REGISTERED and op.op_type not in self.registered:
+            return Reason.NO_GRADIENT_DECLARED if op.op_type in self.no_gradient else Reason.NO_GRADIENT_REGISTERED
+        if isinstance(rule, Gradient) and op.op_type not in self.registered:
+            return Reason.NON_DIFFERENTIABLE_OP
+        return self._not_recorded(origin)
+
+    def _not_recorded(self, origin: Origin) -> Reason | None:
+        """Why the tape did not record an op that it would have recorded; None: it did."""
+        if origin.node is not None:
+            return None
+        turn, turns = self.graph.turn_before(origin), self.tape.turns
+        if turn == 0:
+            return Reason.COMPUTED_BEFORE_TAPE
+        if turns[turn - 1][0] != "open":
+            opened_again = any(what == "open" for what, _ in turns[turn:])
+            return Reason.COMPUTED_WHILE_STOPPED if opened_again else Reason.COMPUTED_AFTER_TAPE
+        if not origin.same_context:
+            return Reason.OTHER_CONTEXT
+        return Reason.COMPUTED_BEFORE_RESET if any(what == "reset" for what, _ in turns[turn:]) else None
+
+    def always_zero(self, edge: Edge) -> bool:
+        """Whether a gradient passes this edge, and becomes zero there whatever the numbers are."""
+        origin = edge.origin
+        if origin.node is None or edge.input_index not in self.passing(origin.node):
+            return False
+        return isinstance(origin.what, Bound) and zero_everywhere(origin.what, edge.input_index)
+
+    def selects(self, edge: Edge) -> bool:
+        """Whether the input is the index or condition of an op that gives numbers, or gives its shape alone."""
+        bound = edge.origin.what
+        if isinstance(bound, Event | Custom | Output):
+            return False
+        if bound.op.op_type in SHAPE_ONLY:
+            return True
+        return (
+            bound.spec.differentiable
+            and not bound.specs[edge.input_index].differentiable
+            and bound.op.op_type != "Cast"
+        )
+
+
+def zero_everywhere(bound: Bound, index: int) -> bool:
+    """Whether the derivative for an input is zero at every value of it, as that of `sign` is."""
+    if isinstance(bound, Custom | Output):
+        return False
+    rule = bound.op.rule(bound.op.vjp, index)
+    if bound.op.op_type == "Sign" or (bound.op.name == "tie" and index > 0):
+        return True
+    return isinstance(rule, Factor) and rule.formula == 0
+
+
+def zero_derivative_text(op: str | None) -> str:
+    """The sentence for a derivative that is zero everywhere."""
+    if op == "tie":
+        return "the function's result does not depend on that argument: its gradient is zero, not None"
+    return f"the derivative of op {op!r} is zero everywhere"
