@@ -15,7 +15,7 @@ MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test bench openapi reference browser lint format constraints image clean
+.PHONY: help install demo serve test bench openapi reference layout browser lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -49,6 +49,9 @@ openapi: $(INSTALLED) ## export openapi/openapi.json
 
 reference: $(INSTALLED) ## write docs/reference.md from the catalogue
 	$(BIN)/python scripts/reference.py $(ARGS)
+
+layout: $(INSTALLED) ## write the layout in docs/design.md from the packages' docstrings
+	$(BIN)/python scripts/layout.py $(ARGS)
 
 browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser tests
 	$(PIP) --editable '.[browser]'

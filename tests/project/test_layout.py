@@ -1,0 +1,106 @@
+"""Where code lies: sizes of folders and files, no import cycles, and a page that names every folder."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("engine/teletape_engine", "wire/teletape_wire", "client/teletape", "server/teletape_server")
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FOLDERS = sorted({path.parent for path in FILES})
+
+#: One file for each family of ops, each resource: their number is that of the subjects.
+FAMILIES = {"ops", "routes"}
+#: Folders with fewer than four modules, each with the reason.
+SMALL = {
+    "engine/teletape_engine/checking": "a package's laws and its two gradient checks",
+    "engine/teletape_engine/session": "the session and its state; what commands do lies in handlers/",
+    "server/teletape_server/hosts": "the seam lies in __init__; other kinds of hosts come later",
+}
+#: Imports of types alone that would close a cycle, each with the reason.
+TYPES_ONLY = {
+    ("teletape.sessions.custom_backward", "teletape.sessions.remote"): "the session drives it and is its argument",
+    ("teletape.sessions.programs", "teletape.sessions.remote"): "the session drives it and is its argument",
+    ("teletape.sessions.recorder", "teletape.sessions.remote"): "the session drives it and is its argument",
+}
+#: Files of more than 400 lines whose docstring does not say why: none may join them.
+LONG = {
+    "client/teletape/derivatives/jacobians.py",
+    "client/teletape/functions/tracing_session.py",
+    "client/teletape/sessions/remote.py",
+    "engine/teletape_engine/catalogue/families.py",
+    "engine/teletape_engine/catalogue/op.py",
+    "engine/teletape_engine/checking/laws.py",
+    "engine/teletape_engine/programs/program.py",
+    "server/teletape_server/worker/models/models.py",
+}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def modules(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.py") if path.name not in ("__init__.py", "__main__.py")]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def test_a_folder_has_four_to_twelve_modules(folder: Path) -> None:
+    count = len(modules(folder))
+    family = FAMILIES & set(folder.relative_to(ROOT).parts)
+    assert count <= 12 or family, f"{name(folder)} has {count} modules: make folders of them"
+    grouped = any(folder.glob("*/__init__.py"))  # what else is in it are folders
+    small = count < 4 and not family and not (grouped and name(folder) in PACKAGES)
+    assert small == (name(folder) in SMALL), f"{name(folder)} has {count} modules; SMALL says {name(folder) in SMALL}"
+
+
+def test_files_are_short() -> None:
+    sizes = [lines(path) for path in FILES if path.name != "__init__.py"]
+    assert statistics.median(sizes) < 155
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if lines(path) > 400 or name(path) in LONG], ids=name)
+def test_a_long_file_says_why(path: Path) -> None:
+    documentation = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    explained = "long because" in " ".join(documentation.lower().split())
+    assert lines(path) > 400, f"{name(path)} is short now: take it from LONG"
+    assert explained != (name(path) in LONG), f"{name(path)}: its docstring says 'Long because …', or it is in LONG"
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = grimp.build_graph(*(Path(package).name for package in PACKAGES))
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    for importer, imported in TYPES_ONLY:
+        assert imported in imports[importer], f"{importer} no longer imports {imported}: take it from TYPES_ONLY"
+        imports[importer] = imports[importer] - {imported}
+    while leaves := [module for module, others in imports.items() if not others & imports.keys() - {module}]:
+        for module in leaves:
+            del imports[module]
+    while tops := imports.keys() - {other for others in imports.values() for other in others}:
+        for module in tops:
+            del imports[module]
+    assert not imports, f"in a cycle, or between two: {sorted(imports)}"
+
+
+def test_an_import_inside_a_function_hides_no_cycle() -> None:
+    """The graph above has those imports too: this holds that it does, and so that none of them closes a cycle."""
+    graph = grimp.build_graph("teletape_engine")
+    assert graph.direct_import_exists(importer="teletape_engine.arrays", imported="teletape_engine.arrays.gpu")
+
+
+def test_the_design_page_names_every_folder() -> None:
+    result = subprocess.run(
+        [sys.executable, "scripts/layout.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
