@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
-from teletape_engine.catalogue.op import CATALOGUE, Kind, Slices
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.derivatives.backward import backward, declare_no_gradient
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
@@ -18,7 +19,7 @@ from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, Variable, kind_of
+from teletape_engine.recording.values import Literal, Variable, kind_of
 
 SHAPE = (3, 2)
 F64 = np.float64
@@ -156,11 +157,12 @@ def test_what_presence_predicts_is_what_arrays_give(program):
     context, tape, targets, sources = recorded(program, outer=False)
     with np.errstate(all="ignore"):
         found = gradient(context, tape, targets, sources)
-    seeds = [(one.uid, Kind.DENSE) for one in targets if not isinstance(one, Variable) or tape.watches(one)]
+    seeds = [(one.uid, GradientKind.DENSE) for one in targets if not isinstance(one, Variable) or tape.watches(one)]
     presence = backward(tape, seeds, {one.uid for one in sources}, Presence())
     predicted = [presence.get(one.uid) for one in sources]
     assert [kind_of(one) for one in found] == [
-        Kind.NONE if one is None else Kind.SLICES if isinstance(one, Slices) else one for one in predicted
+        GradientKind.NONE if one is None else GradientKind.SLICES if isinstance(one, SparseGradient) else one
+        for one in predicted
     ]
     for one, foreseen in zip(found, predicted, strict=True):
         if isinstance(one, SlicesValue):
@@ -240,7 +242,7 @@ def test_slices_are_concatenated_and_their_index_dtypes_meet():
 
 def test_dense_and_slices_are_dense():
     found = looked_up(np.array([1, 1]), extra=True)
-    assert kind_of(found) is Kind.DENSE
+    assert kind_of(found) is GradientKind.DENSE
     assert found.array.tolist() == [[3, 3], [5, 5], [3, 3], [3, 3]]
 
 
@@ -253,7 +255,7 @@ def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
     y = op(context, "mul", x, 2.0)
     rows = op(context, "gather", y, context.constant(np.array([3])))
     kinds = [kind_of(one) for one in gradient(context, tape, [rows], [x, y])]
-    assert kinds == [Kind.DENSE, Kind.SLICES]
+    assert kinds == [GradientKind.DENSE, GradientKind.SLICES]
 
 
 # --------------------------------------------------------------------------------------------------------- declarations
@@ -280,7 +282,10 @@ def test_what_the_target_does_not_depend_on_is_no_matter():
     context, tape = executor(), Tape(persistent=True)
     image, other, _, _ = contrasted(context, tape, on_the_path=True)
     z = op(context, "neg", other)
-    assert [kind_of(one) for one in gradient(context, tape, [z], [image, other])] == [Kind.NONE, Kind.DENSE]
+    assert [kind_of(one) for one in gradient(context, tape, [z], [image, other])] == [
+        GradientKind.NONE,
+        GradientKind.DENSE,
+    ]
 
 
 def test_behind_a_stop_it_is_no_matter_either():
@@ -299,7 +304,7 @@ def test_declared_late_it_is_none():
     declared = set()
     declare_no_gradient(declared, "AdjustContrastv2", CATALOGUE)
     kinds = [kind_of(one) for one in gradient(context, tape, [y], [image, other], no_gradient=declared)]
-    assert kinds == [Kind.NONE, Kind.DENSE]
+    assert kinds == [GradientKind.NONE, GradientKind.DENSE]
 
 
 def test_a_type_is_declared_once_and_never_against_the_catalogue():
@@ -337,7 +342,7 @@ def arrays(context, tape, y, x):
 
 
 def presence(context, tape, y, x):
-    return backward(tape, [(y.uid, Kind.DENSE)], {x.uid}, Presence())[x.uid]
+    return backward(tape, [(y.uid, GradientKind.DENSE)], {x.uid}, Presence())[x.uid]
 
 
 def operands(context, tape, y, x):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from driving import X, failing, run, value, watched
 
-from teletape_engine.catalogue.op import CATALOGUE, Kind
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.commands import (
     BackwardBegin,
     BackwardEnd,
@@ -347,21 +348,23 @@ def test_presence_stops_where_arrays_do():
 
     def answer(stop):
         seen.append((stop.bound.label, stop.cts, stop.inputs, [one.array([5]) for one in stop.kept]))
-        return [Kind.DENSE]
+        return [GradientKind.DENSE]
 
-    assert backward(tape, [(z.uid, Kind.DENSE)], {x.uid}, Presence(), custom=answer) == {x.uid: Kind.DENSE}
-    assert seen == [("f", [Kind.DENSE], (x.uid,), [[5]])]
+    assert backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence(), custom=answer) == {
+        x.uid: GradientKind.DENSE
+    }
+    assert seen == [("f", [GradientKind.DENSE], (x.uid,), [[5]])]
 
 
 def test_nobody_answers():
     _, tape, x, z = recorded()
     with pytest.raises(UnimplementedError, match="custom call"):
-        backward(tape, [(z.uid, Kind.DENSE)], {x.uid}, Presence())
+        backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence())
 
 
 def test_a_stop_tells_what_the_pass_holds_meanwhile():
     _, tape, x, z = recorded(persistent=True)
-    walk = stops(tape, [(z.uid, Kind.DENSE), (x.uid, Kind.DENSE)], {x.uid}, Presence())
+    walk = stops(tape, [(z.uid, GradientKind.DENSE), (x.uid, GradientKind.DENSE)], {x.uid}, Presence())
     assert list(next(walk).held) == [x.uid]
     walk.close()
 

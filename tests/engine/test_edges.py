@@ -6,11 +6,11 @@ import pytest
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Context, dense
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import SlicesValue
 
 F32 = np.float32
 INF, NAN = np.inf, np.nan

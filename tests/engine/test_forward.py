@@ -9,7 +9,9 @@ import pytest
 from driving import X, failing, run, value, watched
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.catalogue.op import CATALOGUE, NOT_REGISTERED
+from teletape_engine.catalogue.binding import bind
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.checking.harness import Case, Context, Shapes, dense, drawn
 from teletape_engine.commands import (
     AccumulatorClose,
@@ -250,7 +252,7 @@ def test_an_error_in_a_rule_leaves_the_context_as_it_was(recorder, x, monkeypatc
     recorder.open(tape)
     recorder.watch(tape, [x])
     opened(recorder, x)
-    monkeypatch.setattr(CATALOGUE["square"].call((x.spec,)), "_pushes", {1: ((0, lambda t, kept: 1 / 0),)})
+    monkeypatch.setattr(bind(CATALOGUE["square"], (x.spec,)), "_jvp_rules", {1: ((0, lambda t, kept: 1 / 0),)})
     with pytest.raises(ZeroDivisionError):
         recorder.apply(CATALOGUE["square"], (x,))
     assert recorder.tapes == [tape]

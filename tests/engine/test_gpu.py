@@ -6,13 +6,14 @@ import pytest
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Case, drawn, is_array
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import TapeStateError
 from teletape_engine.recording.context import Context
@@ -36,7 +37,7 @@ def variable(trainable=True, dtype=F32):
 def call(context, name, *inputs):
     """Records an op as every recorder does."""
     op = CATALOGUE[name]
-    bound = op.call(tuple(one.spec for one in inputs), op.attrs({}))
+    bound = bind(op, tuple(one.spec for one in inputs), op.attrs({}))
     result = Shape(bound.spec)
     record(context.tapes, bound, inputs, result, "here")
     return result

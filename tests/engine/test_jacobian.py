@@ -9,7 +9,8 @@ from driving import failing, run, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teletape_engine.catalogue.op import CATALOGUE, Op, Operand
+from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.checking.harness import Context, Shapes
 from teletape_engine.commands import (
     Batch,

@@ -8,6 +8,7 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import linalg
+from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.linalg.einsum import terms
@@ -16,7 +17,7 @@ from teletape_engine.spec import Spec
 
 def spec(name, *arrays, **attrs):
     op = CATALOGUE[name]
-    return op.call(tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs)).spec
+    return bind(op, tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs)).spec
 
 
 def test_cholesky_reads_the_lower_triangle_and_spoils_no_neighbour():

@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.catalogue.op import (
-    CATALOGUE,
-    NON_DIFFERENTIABLE,
-    NOT_REGISTERED,
-    Operand,
-    Runtime,
-    needs,
-    trace_spec,
-)
+from teletape_engine.catalogue.binding import bind, by_name, trace_spec
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
 from teletape_engine.spec import DTYPES, WEAK, Spec
 
@@ -22,7 +17,7 @@ INTS = Spec.of((3,), DTYPES["int32"])
 
 
 def bound(name, *specs, **attrs):
-    return CATALOGUE[name].call(specs, CATALOGUE[name].attrs(attrs))
+    return bind(CATALOGUE[name], specs, CATALOGUE[name].attrs(attrs))
 
 
 # -------------------------------------------------------------------------------------------------------------- binding
@@ -49,7 +44,7 @@ def test_a_call_that_cannot_be_names_the_op_and_is_not_remembered():
 def test_the_table_of_calls_is_bounded():
     op = CATALOGUE["sin"]
     for n in range(5000):
-        op.call((Spec.of((n,), DTYPES["float32"]),))
+        bind(op, (Spec.of((n,), DTYPES["float32"]),))
     assert len(op.bound) <= 4096
     op.bound.clear()
 
@@ -129,14 +124,23 @@ def test_what_a_gradient_keeps_is_read_off_its_rule(name, i, saved):
 
 def test_a_rule_that_asks_for_what_does_not_exist():
     call = bound("neg", VECTOR)
-    with pytest.raises(
-        TypeError, match="neg: a rule asks for 'colour', which is no input, spec or attribute of the op"
-    ):
-        call.reader(lambda ct, colour: ct, 0, {}, "ct")
+    with pytest.raises(TypeError, match="neg: a rule needs 'colour', which is no input, spec or attribute of the op"):
+        by_name(lambda ct, colour: ct).bind(call, 0, {})
+
+
+def test_a_rule_without_a_cotangent():
+    with pytest.raises(TypeError, match="takes the cotangent `ct` or the tangent `t` first, found 'y'"):
+        by_name(lambda y: y)
+
+
+def test_a_rule_may_take_all_attributes_that_it_does_not_name():
+    transpose = bound("transpose", MATRIX, perm=(1, 0))
+    assert by_name(lambda ct, **attrs: attrs).bind(transpose, 0, {})(None, ()) == {"perm": (1, 0)}
+    assert by_name(lambda ct, perm, **attrs: attrs).bind(transpose, 0, {})(None, ()) == {}
 
 
 def test_the_needs_of_a_rule_are_its_parameters():
-    assert needs(lambda ct, x, y_spec: ct) == ("ct", "x", "y_spec")
+    assert by_name(lambda ct, x, y_spec: ct).needs == ("x", "y_spec")
 
 
 # ------------------------------------------------------------------------------------------------------------- operands

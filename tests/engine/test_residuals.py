@@ -10,6 +10,7 @@ from driving import run
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays.cpu import CPU
+from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Case, Context
 from teletape_engine.commands import Batch, Call, Gradient, Put, TapeDescribe, TapeOpen, TapeWatch
@@ -67,7 +68,7 @@ def test_a_tape_keeps_what_the_rules_ask_for_and_makes_no_copy_of_it(op):
 def test_these_keep_no_array_beside_their_result(name):
     x = Context().constant(np.ones((2, 3)))
     op = CATALOGUE[name]
-    plan = op.call((x.spec,), op.attrs({"shape": (6,)} if name == "reshape" else {})).plan(1)
+    plan = bind(op, (x.spec,), op.attrs({"shape": (6,)} if name == "reshape" else {})).plan(1)
     assert plan.picks in ((), (1,))
 
 

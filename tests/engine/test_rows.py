@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from teletape_engine.catalogue.op import CATALOGUE, Operand
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.checking.harness import Case, Context, Shapes, is_array
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.errors import InternalError

@@ -8,7 +8,8 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
-from teletape_engine.catalogue.op import CATALOGUE, Kind
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
 from teletape_engine.recording.executor import Executor
@@ -227,7 +228,7 @@ def test_kinds(context):
     tape = recording(context, table, persistent=True)
     rows = op(context, "gather", table, context.constant(np.array([0, 2])))
     found = [*gradient(context, tape, [rows], [table, rows]), None]
-    assert [kind_of(one) for one in found] == [Kind.SLICES, Kind.DENSE, Kind.NONE]
+    assert [kind_of(one) for one in found] == [GradientKind.SLICES, GradientKind.DENSE, GradientKind.NONE]
 
 
 # -------------------------------------------------------------------------------------------------------- higher orders

@@ -20,10 +20,11 @@ from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.derivatives.backward import Stop
 from teletape_engine.errors import InternalError, InvalidArgumentError, TeletapeError
 from teletape_engine.recording.custom import Watcher
-from teletape_engine.recording.values import Literal, SlicesValue
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
 
 
@@ -278,7 +279,7 @@ class _Op:
     """
 
     def __init__(self, owner: session.Session, stop: Stop) -> None:
-        self.type = stop.bound.op.op_type
+        self.type = stop.bound.op_type
         *inputs, result = stop.kept
         self.inputs = tuple(
             dispatch.constant(one.array, dtypes.as_dtype(spec.dtype)) if isinstance(one, Literal) else wrap(one, owner)
@@ -307,7 +308,7 @@ def _answer(f: Callable[..., Any], stop: Stop) -> list[Any]:
     specs = stop.bound.specs
     if len(grads) != len(specs):
         raise InternalError(
-            f"Recorded operation '{stop.bound.op.op_type}' returned too few gradients. Expected {len(specs)} but "
+            f"Recorded operation '{stop.bound.op_type}' returned too few gradients. Expected {len(specs)} but "
             f"received {len(grads)}"
         )
     return [_cotangent(one, spec) for one, spec in zip(grads, specs, strict=True)]

@@ -13,7 +13,7 @@ from teletape.derivatives.per_row import RowByRow
 from teletape.functions.trace import NotTraceable, gradient_program
 from teletape.ops import dispatch
 from teletape.sessions import session
-from teletape_engine.catalogue.op import Kind
+from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.backward import Shares, Stop, backward
 from teletape_engine.derivatives.gradient import Answers, label
@@ -53,7 +53,7 @@ class StandIns:
             return
         backward(
             tape,
-            [(one.uid, Kind.DENSE) for one in targets if one.spec.differentiable],
+            [(one.uid, GradientKind.DENSE) for one in targets if one.spec.differentiable],
             {one.uid for one in sources},
             Presence(),
             no_gradient=owner.no_gradient,
@@ -79,11 +79,11 @@ class StandIns:
 
     def _trace(self, stop: Stop) -> Shares:
         if not isinstance(stop.bound, Custom):
-            raise RowByRow(f"the gradient registered for op type {stop.bound.op.op_type!r} runs op by op")
+            raise RowByRow(f"the gradient registered for op type {stop.bound.op_type!r} runs op by op")
         known = self._found.get(id(stop.bound))
         if known is None:
             known = self._found[id(stop.bound)] = self._program(stop, stop.bound)
-        return [Kind.DENSE if gives else None for gives in known[0].gives]
+        return [GradientKind.DENSE if gives else None for gives in known[0].gives]
 
     def _program(self, stop: Stop, bound: Custom) -> tuple[ProgramGradient, list[Any]]:
         name = label(bound)
@@ -110,7 +110,7 @@ def _value(bound: Any) -> Any:
 
 def _stops(tape: Tape, registered: Collection[str]) -> bool:
     return any(
-        plan.bound.__class__ is Custom or (plan.unregistered and plan.bound.op.op_type in registered)
+        plan.bound.__class__ is Custom or (plan.unregistered and plan.bound.op_type in registered)
         for plan, *_ in tape.nodes
     )
 

@@ -20,7 +20,10 @@ from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.catalogue.op import CATALOGUE, Bound, Op, Operand, Slices
+from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import FLOWS, Program, written
@@ -29,7 +32,7 @@ from teletape_engine.recording.custom import ProgramGradient, record_custom
 from teletape_engine.recording.executor import translated
 from teletape_engine.recording.recorder import Share
 from teletape_engine.recording.spec_recorder import Sketch
-from teletape_engine.recording.values import Literal, SlicesValue, Variable, new_uid
+from teletape_engine.recording.values import Literal, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
 
 _FOLDED: Final = 1 << 16  #: What is computed from constants alone, and takes at most so many bytes, is one.
@@ -193,15 +196,15 @@ class Tracer(Sketch):
             return self.constant(np.full(spec.shape, number, spec.dtype))
         op, scalar = CATALOGUE["fill"], self.constant(np.asarray(number, spec.dtype))
         attrs = op.attrs({"shape": spec.shape})
-        return self.run(op.call((scalar.spec,), attrs), (scalar,))
+        return self.run(bind(op, (scalar.spec,), attrs), (scalar,))
 
     def ct(self, value: Any) -> Any:
         if isinstance(value, SlicesValue):
-            return Slices(Operand(self, value.values), Operand(self, value.indices), value.dense)
+            return SparseGradient(Operand(self, value.values), Operand(self, value.indices), value.dense)
         return Operand(self, value)
 
     def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, Slices):
+        if isinstance(ct, SparseGradient):
             return SlicesValue(ct.values.value, ct.indices.value, ct.dense)
         return ct.value.alias(new_uid())
 
@@ -220,7 +223,7 @@ class Tracer(Sketch):
 
     def same(self, before: Any, after: Any) -> None:
         """Tells what is active in the trace that `after` is what `before` was: an identity, without a step."""
-        plan = CATALOGUE["identity"].call((before.spec,)).plan(1)
+        plan = bind(CATALOGUE["identity"], (before.spec,)).plan(1)
         for tape in self.tapes:
             if before.uid in tape.tracked:
                 tape.nodes.append((plan, (before.uid,), after.uid, (), self.here()))

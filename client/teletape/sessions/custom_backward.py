@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from teletape.sessions.recorder import Follower, id_of
 from teletape_engine import commands
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.derivatives.backward import Stop
 from teletape_engine.derivatives.gradient import Answers
 from teletape_engine.recording.custom import Custom
-from teletape_engine.recording.values import Literal, Recorded, SlicesValue, kind_of
+from teletape_engine.recording.values import Literal, Recorded, kind_of
 
 if TYPE_CHECKING:
     from teletape.sessions.remote import RemoteSession

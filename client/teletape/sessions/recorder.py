@@ -12,12 +12,14 @@ import numpy as np
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import Bound, Kind, Op, Slices
+from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.commands.results import Made
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import translated
 from teletape_engine.recording.recorder import Recorder, Share
-from teletape_engine.recording.values import Literal, SlicesValue, Variable, new_uid
+from teletape_engine.recording.values import Literal, Variable, new_uid
 from teletape_engine.spec import BOOL, INTEGER, DType, Spec
 
 if TYPE_CHECKING:
@@ -96,13 +98,15 @@ class Follower(Recorder):
     def full(self, spec: Spec, number: int) -> Handle:
         return Handle(spec)
 
-    def ct(self, value: Any) -> Kind | Slices:
+    def ct(self, value: Any) -> GradientKind | SparseGradient:
         return (
-            Slices(value.values.spec, value.indices.spec, value.dense) if isinstance(value, SlicesValue) else Kind.DENSE
+            SparseGradient(value.values.spec, value.indices.spec, value.dense)
+            if isinstance(value, SlicesValue)
+            else GradientKind.DENSE
         )
 
     def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, Slices):
+        if isinstance(ct, SparseGradient):
             return SlicesValue(Handle(ct.values), Handle(ct.indices), ct.dense)
         return Handle(spec)
 
@@ -179,7 +183,7 @@ def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
         return None
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(op.call(tuple([one.spec for one in inputs]), attrs).forward(np, *arrays))
+            return np.asarray(bind(op, tuple([one.spec for one in inputs]), attrs).forward(np, *arrays))
     except Exception:  # the server will say why
         return None
 

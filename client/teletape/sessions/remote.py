@@ -33,6 +33,7 @@ from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue import describe
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.commands.results import Answer, Fetched, Result, SlicesArrays, Told
@@ -49,7 +50,7 @@ from teletape_engine.recording.custom import ProgramGradient, record_custom
 from teletape_engine.recording.memory import Footprint, ends
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, Variable, kind_of
+from teletape_engine.recording.values import Literal, Variable, kind_of
 from teletape_engine.spec import Spec
 
 _MOST_COMMANDS: Final = 8192  #: A buffer of so many commands leaves without being asked.

@@ -19,6 +19,7 @@ from teletape.call_site import placed
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.backward import Stop, declare
 from teletape_engine.derivatives.finite_differences import Report, Settings
@@ -34,7 +35,7 @@ from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.provenance import Departures, Trail
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, Variable
+from teletape_engine.recording.values import Literal, Variable
 
 _TRAILS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
 
@@ -320,8 +321,9 @@ class Session(ABC):
         """Returns what the user's gradient function computes from the cotangents at which a backward pass stops."""
         if isinstance(stop.bound, Custom):
             (function,) = stop.kept
-            return function.array(stop.cts)  # type: ignore[no-any-return]  # the user's
-        return self.gradients[stop.bound.op.op_type](stop)
+            answers: Answers = function.array(stop.cts)
+            return answers
+        return self.gradients[stop.bound.op_type](stop)
 
     @contextmanager
     def outside(self) -> Iterator[None]:

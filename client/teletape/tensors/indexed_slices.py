@@ -11,7 +11,7 @@ from teletape.tensors import printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor, from_host
 from teletape.tensors.tensor_shape import TensorShape
-from teletape_engine.recording.values import SlicesValue
+from teletape_engine.catalogue.slices import SlicesValue
 
 
 class IndexedSlices:

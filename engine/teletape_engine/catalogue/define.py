@@ -1,32 +1,36 @@
 """Defining an op: the `@op` decorator, the samples that its laws are checked on, and the dtype checks of spec rules.
 
-The families of `rules` end in `@op`; it stands apart so that an op which fits no family needs nothing else.
+The decorators of `families` end in `@op`; an op that fits no family uses it directly.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from teletape_engine.arrays import BACKENDS
 from teletape_engine.catalogue.attributes import Schema
-from teletape_engine.catalogue.op import CATALOGUE, Gradient, Op, Rule, Sample
+from teletape_engine.catalogue.binding import by_name
+from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
+from teletape_engine.catalogue.rule import NoGradient, Rule
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, DType, Spec
 
 Forward: TypeAlias = Callable[..., Any]
+Formula: TypeAlias = Callable[..., Any] | Rule | NoGradient  #: What an op is given for one input.
 Samples: TypeAlias = Callable[[], Sequence[Sample]] | Sequence[Sample]
 
 
 # ------------------------------------------------------------------------------------------------- what the ops take
 def check_dtypes(op_type: str, specs: Sequence[Spec], dtypes: frozenset[DType]) -> None:
-    """One dtype for all inputs, and one that the op takes.
+    """Checks that all inputs have one dtype, and that the op takes it.
 
     Raises:
-        InvalidArgumentError: In TensorFlow's words.
+        InvalidArgumentError: They do not; the message is TensorFlow's.
     """
     first = specs[0].dtype
     if first not in dtypes:
@@ -41,7 +45,7 @@ def check_dtypes(op_type: str, specs: Sequence[Spec], dtypes: frozenset[DType]) 
 
 
 def check_dtype(op_type: str, i: int, spec: Spec, dtype: DType) -> None:
-    """InvalidArgumentError unless input `i` has that dtype."""
+    """Raises InvalidArgumentError unless input `i` has that dtype."""
     if spec.dtype is not dtype:
         raise InvalidArgumentError(
             f"cannot compute {op_type} as input #{i}(zero-based) was expected to be a {KERNEL_NAMES[dtype]} tensor but "
@@ -53,12 +57,12 @@ def check_dtype(op_type: str, i: int, spec: Spec, dtype: DType) -> None:
 def sample(*inputs: Any, seed: int = 0, low: float = -1.5, high: float = 1.5, **attrs: Any) -> Sample:
     """Inputs for the laws: a tuple is a shape, filled from [low, high) as float64; arrays and numbers stay."""
     random = np.random.default_rng(seed)
-    made = tuple(random.uniform(low, high, one) if isinstance(one, tuple) else one for one in inputs)
-    return Sample(made, attrs)
+    values = tuple(random.uniform(low, high, value) if isinstance(value, tuple) else value for value in inputs)
+    return Sample(values, attrs)
 
 
 def listed(samples: Samples) -> Callable[[], Sequence[Sample]]:
-    """Samples as a function that makes them."""
+    """Samples as a function that returns them."""
     return samples if callable(samples) else lambda: samples
 
 
@@ -66,46 +70,48 @@ def listed(samples: Samples) -> Callable[[], Sequence[Sample]]:
 def op(
     *,
     infer: Callable[..., Spec],
-    vjp: Sequence[Rule | Gradient] | Rule | Gradient,
-    jvp: Sequence[Rule | Gradient] | Rule | Gradient | None = None,
+    vjp: Sequence[Formula] | Formula,
+    jvp: Sequence[Formula] | Formula | None = None,
     batch: Callable[..., Any] | None,
     samples: Samples,
-    op_type: str,
-    tf: Sequence[str] = (),
+    op_type: str = "",
+    tf: str = "",
     sparse: Sequence[int] = (),
-    passes: bool = False,
     weak: bool = False,
     like: Sequence[int] | None = None,
     views: bool = False,
     dynamic: bool = False,
     refuses: Sequence[str] = (),
     symmetric: Sequence[int] = (),
+    traits: Iterable[Trait] = (),
     expand: Callable[..., Any] | None = None,
     workspace: Callable[..., int] | None = None,
     backends: frozenset[str] = BACKENDS,
-    name: str | None = None,
+    name: str = "",
     args: str = "",
 ) -> Callable[[Forward], Op]:
-    """Registers the decorated forward as an op; see `Op` for each field.
+    """Registers the decorated forward as an op.
 
-    `vjp` and `jvp`: one rule an input, or one Gradient for all. A jvp that is not given is NOT_REGISTERED where the vjp
-    is, and NON_DIFFERENTIABLE where the vjp says so. `args`: TensorFlow's argument names, where they are not ours.
+    The arguments are the fields of `Op`, except that `vjp` and `jvp` are one rule for each input (a function or a
+    `Rule`), or one NoGradient for all; without `jvp` it is what `vjp` is, which must then be NoGradient. `op_type` is
+    by default the name in CamelCase; `tf` holds TensorFlow's public names and `args` its argument names, separated by
+    spaces; `refuses` holds names of inputs.
     """
 
     def decorate(forward: Forward) -> Op:
         inputs, variadic = array_parameters(forward)
-        vjps = _spread(vjp, inputs)
-        if jvp is None and not all(isinstance(rule, Gradient) for rule in vjps):
+        vjps = _rules(vjp, inputs)
+        if jvp is None and not all(isinstance(rule, NoGradient) for rule in vjps):
             raise TypeError(f"op {forward.__name__}: a vjp without a jvp")
-        jvps = vjps if jvp is None else _spread(jvp, inputs)
+        jvps = vjps if jvp is None else _rules(jvp, inputs)
         fits = (1, 2) if variadic else (len(inputs),)
         if len(vjps) not in fits or len(jvps) != len(vjps):
             raise TypeError(f"op {forward.__name__}: {len(inputs)} inputs, {len(vjps)} vjp and {len(jvps)} jvp rules")
         called = name or forward.__name__.rstrip("_")
         record = Op(
             name=called,
-            op_type=op_type,
-            tf=tuple(tf),
+            op_type=op_type or camel_case(called),
+            tf=tuple(tf.split()),
             arguments=tuple(args.split()),
             inputs=inputs,
             variadic=variadic,
@@ -116,7 +122,6 @@ def op(
             jvp=jvps,
             batch=batch,
             sparse=frozenset(sparse),
-            passes=passes,
             weak=weak,
             like=tuple(like) if like is not None else tuple(range(len(inputs))),
             views=views,
@@ -128,12 +133,18 @@ def op(
             doc=inspect.getdoc(forward) or "",
             schema=Schema.of(called, forward),
             symmetric=frozenset(symmetric),
+            traits=frozenset(traits),
         )
         if not record.doc:
             raise TypeError(f"op {called}: no docstring")
         return CATALOGUE.add(record)
 
     return decorate
+
+
+def camel_case(name: str) -> str:
+    """`reduce_sum` as `ReduceSum`: TensorFlow's op type of most ops."""
+    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def array_parameters(forward: Forward) -> tuple[tuple[str, ...], bool]:
@@ -145,7 +156,8 @@ def array_parameters(forward: Forward) -> tuple[tuple[str, ...], bool]:
     return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD), False
 
 
-def _spread(rules: Sequence[Rule | Gradient] | Rule | Gradient, inputs: tuple[str, ...]) -> tuple[Rule | Gradient, ...]:
-    if isinstance(rules, Gradient):
-        return (rules,) * len(inputs)
-    return tuple(rules) if isinstance(rules, Sequence) else (rules,)
+def _rules(formulas: Sequence[Formula] | Formula, inputs: tuple[str, ...]) -> tuple[Rule | NoGradient, ...]:
+    if isinstance(formulas, NoGradient):
+        return (formulas,) * len(inputs)
+    listed = formulas if isinstance(formulas, Sequence) else (formulas,)
+    return tuple(formula if isinstance(formula, Rule | NoGradient) else by_name(formula) for formula in listed)

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from teletape_engine.catalogue.op import CATALOGUE, Gradient, Op
+from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.spec import dtype_of
 
 
@@ -36,7 +37,7 @@ def _gradient(op: Op, i: int) -> dict[str, Any]:
     if op.expand is not None:
         return {"kind": "dense", "keeps": [], "note": "that of the ops it is made of"}
     rule = op.rule(op.vjp, i)
-    if isinstance(rule, Gradient):
+    if isinstance(rule, NoGradient):
         return {"kind": rule.value, "keeps": []}
     return {"kind": "slices" if i in op.sparse else "dense", "keeps": list(op.saves(i))}
 

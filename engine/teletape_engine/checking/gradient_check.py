@@ -7,16 +7,16 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from teletape_engine.catalogue.op import Slices
+from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
 from teletape_engine.derivatives.finite_differences import Report, Settings, check, weights, widened
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.cotangents import densify
 from teletape_engine.recording.custom import Custom, Output
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, Uid, Value, Variable
+from teletape_engine.recording.values import Literal, Uid, Value, Variable
 from teletape_engine.spec import DIFFERENTIABLE
 
 Host: TypeAlias = np.ndarray[Any, Any]
@@ -99,7 +99,7 @@ class _Subject:
 
     def _dense(self, found: Any) -> Host | None:
         if isinstance(found, SlicesValue):
-            array = densify(Slices(found.values.array, found.indices.array, found.dense))
+            array = densify(SparseGradient(found.values.array, found.indices.array, found.dense))
             return np.asarray(self.recorder.backend.get(array))
         return None if found is None else self.host(found)
 
@@ -225,6 +225,8 @@ class _Replayed(_Subject):
             given = [
                 made[uid] if uid in made else self._taken(kept[plan.picks.index(at)]) for at, uid in enumerate(inputs)
             ]
+            assert isinstance(plan.bound, Bound)  # a tape with custom calls cannot be run again
+            assert isinstance(plan.bound, Bound)  # a tape with custom calls cannot be run again
             made[output] = recorder.apply(plan.bound.op, given, plan.bound.attrs)
         return [made[one.uid] if one.uid in made else self._taken(one) for one in self.targets]
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.catalogue.op import Bound, Kind, Op, Sample, Slices
+from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient, densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
-from teletape_engine.recording.cotangents import Presence, densify
+from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, new_uid
+from teletape_engine.recording.values import Literal, new_uid
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Spec
 
 
@@ -40,7 +42,7 @@ class Case:
 
     def bound(self) -> Bound:
         """The op bound to the inputs' specs."""
-        return self.op.call(tuple(spec_of(one) for one in self.inputs), self.attrs)
+        return bind(self.op, tuple(spec_of(one) for one in self.inputs), self.attrs)
 
     def run(self, inputs: Sequence[Any] | None = None) -> Any:
         """The result, as a session computes it."""
@@ -140,14 +142,14 @@ class Shapes(Recorder):
     def full(self, spec: Spec, number: int) -> Shape:
         return Shape(spec)
 
-    def ct(self, value: Any) -> Kind:
-        return Kind.DENSE
+    def ct(self, value: Any) -> GradientKind:
+        return GradientKind.DENSE
 
     def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Shape) -> Shape:
         return Shape(bound.spec)
 
     def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, Slices):
+        if isinstance(ct, SparseGradient):
             return SlicesValue(Shape(ct.values), Shape(ct.indices), ct.dense)
         return Shape(spec)
 
@@ -201,5 +203,5 @@ def replaced(inputs: Sequence[Any], i: int, by: Any) -> tuple[Any, ...]:
 def dense(found: Any) -> Any:
     """A gradient as an array, slices summed; None stays None."""
     if isinstance(found, SlicesValue):
-        return densify(Slices(found.values.array, found.indices.array, found.dense))
+        return densify(SparseGradient(found.values.array, found.indices.array, found.dense))
     return None if found is None else found.array

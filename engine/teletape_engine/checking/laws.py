@@ -23,13 +23,15 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.catalogue.attributes import plain
-from teletape_engine.catalogue.op import Gradient, Kind, Op, Sample, needs, trace_spec
+from teletape_engine.catalogue.binding import trace_spec
+from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.rule import NoGradient
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue
 from teletape_engine.checking.harness import Case, Context, LawError, Shapes, dense, drawn, replaced, spec_of
 from teletape_engine.derivatives.finite_differences import slope
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import SlicesValue
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Number, Spec
 
 _STEP: Final = 1e-5  # of central differences: truncation and rounding errors are about 1e-10 each
@@ -64,7 +66,7 @@ def _law_vjp(op: Op, sample: Sample) -> None:
         found = case.vjp(ct)
         for i in case.free():
             rule = op.rule(op.vjp, i) if op.expand is None else None
-            if isinstance(rule, Gradient):
+            if isinstance(rule, NoGradient):
                 if found[i] is not None:
                     case.fail("vjp", f"input {op.input_name(i)} is declared {rule.value} and has a gradient")
                 continue
@@ -242,13 +244,11 @@ def _law_record(op: Op, sample: Sample) -> None:
         case.fail("record", "the documentation says nothing")
     bound = case.bound()
     everything = {place: place for place in range(len(bound.specs) + 1)}
-    for rules, first in ((op.vjp, "ct"), (op.jvp, "t")):
+    for rules in (op.vjp, op.jvp):
         for i in range(len(bound.specs)):
             rule = op.rule(rules, i)
-            if not isinstance(rule, Gradient):
-                if needs(rule)[0] != first:
-                    case.fail("record", f"a rule of {op.input_name(i)} must take {first!r} first")
-                bound.reader(rule, i, everything, first)  # TypeError: asks for what does not exist
+            if not isinstance(rule, NoGradient):
+                rule.bind(bound, i, everything)  # TypeError: it needs what does not exist
 
 
 LAWS: Final[dict[str, Callable[[Op, Sample], None]]] = {
@@ -335,9 +335,9 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
         kept = [*case.inputs, np.asarray(case.run())]
         for i in case.free():
             rule = case.op.rule(case.op.jvp, i)
-            if not isinstance(rule, Gradient):
+            if not isinstance(rule, NoGradient):
                 t = _felt(case, i, drawn(case.inputs[i], seed=2))
-                yield i, t, bound.reader(rule, i, {k: k for k in range(len(kept))}, "t")(t, kept)
+                yield i, t, rule.bind(bound, i, {k: k for k in range(len(kept))})(t, kept)
 
 
 def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) -> list[Any]:
@@ -381,10 +381,10 @@ def _structure(context: Any, case: Case, order: int) -> list[list[str]]:
 
 def _described(ct: Any) -> str:
     if ct is None:
-        return Kind.NONE
+        return GradientKind.NONE
     if isinstance(ct, SlicesValue):
-        return f"{Kind.SLICES.value} {ct.values.spec!r} {ct.indices.spec!r} {ct.dense!r}"
-    return f"{Kind.DENSE.value} {ct.spec!r}"
+        return f"{GradientKind.SLICES.value} {ct.values.spec!r} {ct.indices.spec!r} {ct.dense!r}"
+    return f"{GradientKind.DENSE.value} {ct.spec!r}"
 
 
 def _felt(case: Case, i: int, x: Any) -> Any:

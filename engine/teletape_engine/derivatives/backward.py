@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from teletape_engine.catalogue.op import Bound, Kind, Op, Plan, Slices
+from teletape_engine.catalogue.binding import Call, Plan
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError, UnimplementedError
 from teletape_engine.recording.cotangents import Algebra, Ct
 from teletape_engine.recording.custom import Custom, Output, ProgramGradient
@@ -33,7 +35,7 @@ class Stop(NamedTuple):
         held: The cotangents that the pass holds meanwhile, by uid.
     """
 
-    bound: Bound
+    bound: Call
     inputs: tuple[Uid | None, ...]
     cts: list[Ct | None]
     kept: tuple[Any, ...]
@@ -86,11 +88,11 @@ def backward(
         while True:
             first = stop.kept[0] if stop.kept else None
             if isinstance(first, ProgramGradient) and algebra.shadowed:
-                stop = walk.send([Kind.DENSE if gives else None for gives in first.gives])
+                stop = walk.send([GradientKind.DENSE if gives else None for gives in first.gives])
                 continue
             if custom is None:
                 raise UnimplementedError(
-                    f"the target comes from a custom call ({stop.bound.op.name}), whose gradient is a function of its "
+                    f"the target comes from a custom call ({stop.bound.name}), whose gradient is a function of its "
                     "caller's: it is asked by backward.begin, .to, .give and .end"
                 )
             stop = walk.send(custom(stop))
@@ -155,7 +157,7 @@ def stops(
             continue
         if output in wanted:
             found[output] = ct  # for good: what a custom call overruled has the same output, and must not see it
-        rules = plan.shadow if shadowed else plan.rules
+        rules = plan.structural if shadowed else plan.rules
         if not rules:
             bound = plan.bound
             if bound.__class__ is Output:
@@ -167,7 +169,7 @@ def stops(
                         known = cts.get(into)
                         cts[into] = share if known is None else add(known, share)
             continue
-        if ct.__class__ is Slices and not plan.bound.op.passes:
+        if ct.__class__ is SparseGradient and not plan.passes:
             ct = algebra.dense(ct)
         if kept:
             kept = open_kept(kept)
@@ -182,7 +184,7 @@ def stops(
 
 def _answered(plan: Plan, registered: Collection[str]) -> bool:
     """Whether the caller's own function makes the cotangents of this node's inputs."""
-    return plan.bound.__class__ is Custom or (plan.unregistered and plan.bound.op.op_type in registered)
+    return plan.bound.__class__ is Custom or (plan.unregistered and plan.bound.op_type in registered)
 
 
 def reaching(tape: Tape, sources: set[Uid], registered: Collection[str]) -> set[Uid | None] | None:
@@ -241,7 +243,7 @@ def _check_registered(
             raise NoGradientRegisteredError(
                 f"gradient registry has no entry for: {op.op_type}", op=op.name, op_type=op.op_type, where=where
             )
-        reached.update(inputs[i] for i, _ in plan.shadow)
+        reached.update(inputs[i] for i, _ in plan.structural)
 
 
 def declare(declared: set[str], op_type: str, others: Collection[str], catalogue: Mapping[str, Op]) -> None:

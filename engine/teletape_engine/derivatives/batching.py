@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from teletape_engine.arrays import namespace
-from teletape_engine.catalogue.op import CATALOGUE, Op, Operand, Runtime
+from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.slices import densify
 from teletape_engine.errors import InternalError
-from teletape_engine.recording.cotangents import Ct, densify
+from teletape_engine.recording.cotangents import Ct
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec

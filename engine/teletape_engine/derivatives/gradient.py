@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
-from teletape_engine.catalogue.op import CATALOGUE, Bound, Operand, Slices
+from teletape_engine.catalogue.binding import Call
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.derivatives.backward import Stop, stops
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError, UnimplementedError
 from teletape_engine.recording.cotangents import Operands
 from teletape_engine.recording.custom import Custom, ProgramGradient
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Recorded, SlicesValue, Uid
+from teletape_engine.recording.values import Recorded, Uid
 from teletape_engine.spec import Shape, Spec, broadcast, shape_text
 
 #: What a caller's function gives at a stop: a recorded value, a SlicesValue or None for each input of the call.
@@ -167,9 +170,9 @@ def densely(recorder: Recorder, value: Recorded) -> Recorded:
     return recorder.apply(op, (value.values, value.indices), op.attrs({"num_segments": value.dense.shape[0]}))
 
 
-def label(bound: Bound) -> str:
+def label(bound: Call) -> str:
     """What messages call the call at a stop."""
-    return f"{bound.label!r}" if isinstance(bound, Custom) else f"op {bound.op.name!r}"
+    return f"{bound.label!r}" if isinstance(bound, Custom) else f"op {bound.name!r}"
 
 
 def _fitted(
@@ -206,7 +209,7 @@ def _passing_to(tape: Tape, uid: Uid | None, asked: Collection[Any]) -> Uid | No
         if uid in asked:
             break
         if output == uid:
-            if not plan.bound.op.passes:
+            if not plan.passes:
                 return None
             uid = inputs[0]
     return uid if uid in asked else None
@@ -228,7 +231,7 @@ def _ct(recorder: Recorder, value: Recorded, recorded: bool) -> Any:
     """A recorded value as a cotangent."""
     if isinstance(value, SlicesValue):
         values, indices = Operand(recorder, value.values), Operand(recorder, value.indices)
-        return Slices(values, indices, value.dense) if recorded else recorder.ct(value)
+        return SparseGradient(values, indices, value.dense) if recorded else recorder.ct(value)
     return Operand(recorder, value) if recorded else recorder.ct(value)
 
 
@@ -236,7 +239,7 @@ def _value(recorder: Recorder, ct: Any, spec: Spec, recorded: bool) -> Recorded:
     """A cotangent as a recorded value."""
     if not recorded:
         return recorder.answer(ct, spec)
-    return SlicesValue(ct.values.value, ct.indices.value, ct.dense) if isinstance(ct, Slices) else ct.value
+    return SlicesValue(ct.values.value, ct.indices.value, ct.dense) if isinstance(ct, SparseGradient) else ct.value
 
 
 @contextmanager
@@ -289,7 +292,7 @@ def _seed(recorder: Recorder, seed: Recorded, spec: Spec) -> Recorded:
 
 def _recorded_answer(recorder: Recorder, ct: Any, spec: Spec) -> Recorded:
     # An identity, so that each answer is a value of its own, even where two sources share a cotangent.
-    if isinstance(ct, Slices):
+    if isinstance(ct, SparseGradient):
         return SlicesValue(_own(recorder, ct.values), _own(recorder, ct.indices), ct.dense)
     return _own(recorder, ct)
 

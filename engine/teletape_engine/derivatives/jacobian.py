@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from teletape_engine.catalogue.op import CATALOGUE, Kind, Operand
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import GradientKind, densify
 from teletape_engine.derivatives.backward import Shares, Stop, backward, reaching
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.derivatives.gradient import Answers, answering
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
-from teletape_engine.recording.cotangents import Ct, Presence, densify
+from teletape_engine.recording.cotangents import Ct, Presence
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Recorded, Uid, Variable
@@ -209,9 +211,11 @@ def _stacks(
         found: list[Recorded | None]
         predicts = recorder.bare.shadowed and not recorder.recorded
         if predicts or not rows:
-            cts = ask([(uid, Kind.DENSE) for uid in uids], algebra=Presence(), release=free)
+            cts = ask([(uid, GradientKind.DENSE) for uid in uids], algebra=Presence(), release=free)
             found = [
-                (recorder.answer(Kind.DENSE, spec) if predicts else recorder.full(spec, 0)) if one.uid in cts else None
+                (recorder.answer(GradientKind.DENSE, spec) if predicts else recorder.full(spec, 0))
+                if one.uid in cts
+                else None
                 for one, spec in zip(sources, into, strict=True)
             ]
         else:
@@ -335,14 +339,14 @@ def row_bytes(tape: Tape, targets: Collection[Uid], sources: Collection[Uid]) ->
         held = plan.bound.spec.nbytes
         if output not in sources:
             total -= live.pop(output)
-        for i, _ in plan.shadow:
+        for i, _ in plan.structural:
             if through is None or inputs[i] in through:
                 share = plan.bound.specs[i].nbytes
                 most = max(most, total + held + 2 * share)  # the share, and what its rule has on the way
                 if inputs[i] not in live:
                     live[inputs[i]] = share
                     total += share
-        if not plan.shadow:  # a function of the caller's: what it makes is counted where it goes on
+        if not plan.structural:  # a function of the caller's: what it makes is counted where it goes on
             live.update((uid, 0) for uid in inputs if uid not in live)
     return max(most, total, 1)
 

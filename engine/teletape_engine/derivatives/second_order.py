@@ -12,12 +12,13 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.derivatives.gradient import answering, gradient
 from teletape_engine.derivatives.jacobian import DEFAULT, Options, jacobian
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Recorded, SlicesValue
+from teletape_engine.recording.values import Recorded
 
 
 def hessian(

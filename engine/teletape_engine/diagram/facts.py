@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from teletape_engine.catalogue.op import Plan
+from teletape_engine.catalogue.binding import Plan
 from teletape_engine.diagram.folding import Segment, fold
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
@@ -163,8 +163,8 @@ class _Drawing:
         read = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
         n = len(bound.specs)
         arrays = [i for i, value in zip(plan.picks, kept, strict=False) if not isinstance(value, Literal)]
-        keeps = ["y" if i == n else bound.op.input_name(i) for i in arrays]
-        label = getattr(bound, "label", None) or bound.op.name
+        keeps = ["y" if i == n else bound.input_name(i) for i in arrays]
+        label = getattr(bound, "label", None) or bound.name
         return _node(
             f"n{at}",
             "read" if read else "op",
@@ -182,7 +182,7 @@ class _Drawing:
 
     def _group(self, segment: Segment) -> dict[str, Any]:
         nodes = self.nodes[segment.start : segment.stop]
-        names = Counter(node[0].bound.op.name for node in nodes)
+        names = Counter(node[0].bound.name for node in nodes)
         label = ", ".join(f"{count:,} {op}" for op, count in names.most_common(_SHOWN))
         if len(names) > _SHOWN:
             label += f" and {len(names) - _SHOWN} other kinds"
@@ -304,7 +304,7 @@ def _single(segment: Segment) -> bool:
 def _alike(node: Node) -> Any:
     """Equal for calls that are drawn alike, on both sides of a wire."""
     plan = node[0]
-    return plan.bound.op, plan.bound.spec, plan.picks
+    return plan.bound.name, plan.bound.spec, plan.picks
 
 
 def _edge(begin: str, end: str, *, uses: int = 1) -> dict[str, Any]:

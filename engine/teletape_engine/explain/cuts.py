@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
-from teletape_engine.catalogue.families import Factor
-from teletape_engine.catalogue.op import NOT_REGISTERED, Bound, Gradient, Plan
+from teletape_engine.catalogue.binding import Bound, Call, Plan
+from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.custom import Custom, Output
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.values import Uid
 
-#: Ops whose result has the shape of their input and none of its numbers.
-SHAPE_ONLY: Final = frozenset({"ZerosLike", "OnesLike", "Shape", "Size", "Rank"})
 #: Why no gradient passes an event. A read of a variable lets it pass.
 _EVENTS: Final = {
     Event.ASSIGN: Reason.ASSIGNED,
@@ -65,7 +64,7 @@ class Cuts:
 
     def _passing_inputs(self, plan: Plan, count: int) -> frozenset[int]:
         bound = plan.bound
-        if isinstance(bound, Custom | Output) or bound.op.op_type in self.registered:
+        if isinstance(bound, Custom | Output) or bound.op_type in self.registered:
             return frozenset([index for index in range(count) if (bound, index) not in self.tape.declined])
         return frozenset([index for index, _ in plan.rules])
 
@@ -81,7 +80,7 @@ class Cuts:
             if output not in pending:
                 continue
             pending.discard(output)
-            op_type = plan.bound.op.op_type
+            op_type = plan.bound.op_type
             if plan.unregistered and op_type not in self.no_gradient and op_type not in self.registered:
                 unregistered = position if unregistered is None else unregistered
             for index in self.passing(position):
@@ -102,19 +101,19 @@ class Cuts:
             return None
         if (bound, index) in self.tape.declined:
             return Reason.CUSTOM_NONE
-        if isinstance(bound, Custom | Output) or not bound.specs[index].differentiable:
+        if not isinstance(bound, Bound) or not bound.specs[index].differentiable:
             return self._not_recorded(origin)
         if origin.inputs[index] in self.graph.variables:
             return None
         op = bound.op
-        if op.op_type == "StopGradient":
+        if Trait.STOPS_GRADIENT in op.traits:
             return Reason.STOP_GRADIENT
         if not bound.spec.differentiable:
             return Reason.INTEGER_OR_BOOL
         rule = op.rule(op.vjp, index)
         if rule is NOT_REGISTERED and op.op_type not in self.registered:
             return Reason.NO_GRADIENT_DECLARED if op.op_type in self.no_gradient else Reason.NO_GRADIENT_REGISTERED
-        if isinstance(rule, Gradient) and op.op_type not in self.registered:
+        if isinstance(rule, NoGradient) and op.op_type not in self.registered:
             return Reason.NON_DIFFERENTIABLE_OP
         return self._not_recorded(origin)
 
@@ -144,23 +143,15 @@ class Cuts:
         bound = edge.origin.what
         if isinstance(bound, Event | Custom | Output):
             return False
-        if bound.op.op_type in SHAPE_ONLY:
+        if Trait.SHAPE_ONLY in bound.traits:
             return True
-        return (
-            bound.spec.differentiable
-            and not bound.specs[edge.input_index].differentiable
-            and bound.op.op_type != "Cast"
-        )
+        selector = bound.spec.differentiable and not bound.specs[edge.input_index].differentiable
+        return selector and Trait.CONVERTS not in bound.traits
 
 
-def zero_everywhere(bound: Bound, index: int) -> bool:
+def zero_everywhere(bound: Call, index: int) -> bool:
     """Whether the derivative for an input is zero at every value of it, as that of `sign` is."""
-    if isinstance(bound, Custom | Output):
-        return False
-    rule = bound.op.rule(bound.op.vjp, index)
-    if bound.op.op_type == "Sign" or (bound.op.name == "tie" and index > 0):
-        return True
-    return isinstance(rule, Factor) and rule.formula == 0
+    return isinstance(bound, Bound) and bound.zero_derivative(index)
 
 
 def zero_derivative_text(op: str | None) -> str:

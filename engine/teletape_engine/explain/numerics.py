@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.catalogue.op import Plan, Slices
+from teletape_engine.catalogue.binding import Plan
+from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.explain.cuts import zero_derivative_text, zero_everywhere
 from teletape_engine.explain.observed_pass import (
     ALGEBRA,
@@ -156,7 +157,7 @@ class NumericDiagnosis:
         """Why a node's contribution to an input is zero although its cotangent is not."""
         plan, _, _, kept, _ = self.nodes[node]
         bound, name = plan.bound, self._op_name(node)
-        op_type, spec, input_name = bound.op.op_type, bound.specs[index], bound.op.input_name(index)
+        op_type, spec, input_name = bound.op_type, bound.specs[index], bound.input_name(index)
         if not spec.size or not bound.spec.size:
             return Reason.MASKED, f"op {name!r} has no element to pass a gradient through"
         if zero_everywhere(bound, index):
@@ -199,7 +200,7 @@ class NumericDiagnosis:
         position = tuple(int(k) for k in np.argwhere(~np.isfinite(addend))[0]) if addend.ndim else ()
         position_text = f" at [{', '.join(map(str, position))}]" if position else ""
         value_text = _value_text(plan, kept, index, position, addend.shape)
-        element = f"input {bound.op.input_name(index)!r}{position_text}{value_text}"
+        element = f"input {bound.input_name(index)!r}{position_text}{value_text}"
 
         is_nan = bool(np.isnan(addend[position]))
         ct_array = on_host(ct)
@@ -246,7 +247,7 @@ class NumericDiagnosis:
         return None
 
     def _op_name(self, node: int | None) -> str | None:
-        return None if node is None else self.nodes[node][0].bound.op.name
+        return None if node is None else self.nodes[node][0].bound.name
 
 
 # ------------------------------------------------------------------------------------------------------------- details
@@ -261,7 +262,7 @@ def _in_double_precision(plan: Plan, ct: Any, kept: Any, index: int) -> Any:
 
 
 def _widened(array: Any) -> Any:
-    if isinstance(array, Slices) or not hasattr(array, "dtype") or not is_inexact(array):
+    if isinstance(array, SparseGradient) or not hasattr(array, "dtype") or not is_inexact(array):
         return array
     return array.astype(DTYPES["complex128" if array.dtype in COMPLEX else "float64"])
 
@@ -286,7 +287,7 @@ def _range_text(plan: Plan, kept: Sequence[Any]) -> str:
         array = on_host(value.array) if hasattr(value.array, "dtype") else None
         if array is not None and array.size and array.dtype.kind == "f":
             inputs = len(plan.bound.specs)
-            what = "its result" if place == inputs else f"input {plan.bound.op.input_name(place)!r}"
+            what = "its result" if place == inputs else f"input {plan.bound.input_name(place)!r}"
             low, high = array.min(), array.max()
             return f" ({what} is {low:g})" if low == high else f" ({what} goes from {low:g} to {high:g})"
     return ""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.catalogue.op import Slices
+from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.derivatives.backward import reaching
 from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.custom import Custom, Output
@@ -75,7 +75,7 @@ class ObservedPass:
     def cotangent_at(self, node: int) -> Any:
         """The cotangent of a node's result, as its rules take it; the pass runs again up to there."""
         ct = self._run(node)
-        return ALGEBRA.dense(ct) if ct.__class__ is Slices and not self.nodes[node][0].bound.op.passes else ct
+        return ALGEBRA.dense(ct) if ct.__class__ is SparseGradient and not self.nodes[node][0].passes else ct
 
     def calls_below(self, source: Uid) -> dict[Uid, Any]:
         """The cotangents that come to the caller's functions on the paths to a source, by uid."""
@@ -115,11 +115,11 @@ class ObservedPass:
             if output in cotangents:
                 cotangents[output] = ct
             bound = plan.bound
-            if isinstance(bound, Custom | Output) or (plan.unregistered and bound.op.op_type in self.registered):
+            if isinstance(bound, Custom | Output) or (plan.unregistered and bound.op_type in self.registered):
                 if self._needed is None or not self._needed.isdisjoint(inputs):
                     self.callers[output] = inputs, ct
                 continue
-            if ct.__class__ is Slices and not bound.op.passes:
+            if ct.__class__ is SparseGradient and not plan.passes:
                 ct = ALGEBRA.dense(ct)
             residuals = ALGEBRA.open(kept) if kept else kept
             ct_facts: tuple[bool, bool] | None = None
@@ -170,4 +170,4 @@ def on_host(array: Any) -> Any:
 
 
 def _values(ct: Any) -> Any:
-    return ct.values if isinstance(ct, Slices) else ct
+    return ct.values if isinstance(ct, SparseGradient) else ct

@@ -117,9 +117,9 @@ def step(cuts: Cuts, edge: Edge) -> Step:
             where = where.back
         return Step(EVENT_NAMES[what], where, True)
     read = origin.inputs[edge.input_index]
-    if read in graph.variables and what.op.name == "identity":
+    if read in graph.variables and what.name == "identity":
         return Step(f"read {graph.names.get(read) or 'variable'}", origin.where)
-    return Step(op_name(edge) or what.op.name, origin.where, cuts.reason(edge) is not None)
+    return Step(op_name(edge) or what.name, origin.where, cuts.reason(edge) is not None)
 
 
 def path_fields(cuts: Cuts, path: Sequence[Edge]) -> dict[str, Any]:
@@ -134,4 +134,4 @@ def op_name(edge: Edge) -> str | None:
     what = edge.origin.what
     if isinstance(what, Event):
         return EVENT_NAMES.get(what)
-    return what.label if isinstance(what, Custom) else what.op.name
+    return what.label if isinstance(what, Custom) else what.name

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from teletape_engine.catalogue.op import Bound
+from teletape_engine.catalogue.binding import Call
 from teletape_engine.recording.provenance import Event, Trail
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
@@ -27,7 +27,7 @@ class Origin(NamedTuple):
         same_context: Whether the tape was open in the context that made the value.
     """
 
-    what: Bound | Event
+    what: Call | Event
     inputs: tuple[Uid | None, ...]
     output: Uid
     where: Any

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from teletape_engine.explain.cuts import SHAPE_ONLY, Cuts, zero_derivative_text
+from teletape_engine.catalogue.trait import Trait
+from teletape_engine.explain.cuts import Cuts, zero_derivative_text
 from teletape_engine.explain.explanation import Explanation, Step
 from teletape_engine.explain.paths import EVENT_NAMES, fewest_cuts, missing_contribution, op_name, path_fields, step
 from teletape_engine.explain.provenance_graph import Edge
@@ -88,7 +89,7 @@ class StructuralExplainer:
 
     def _not_registered(self, node: int) -> Explanation:
         plan, _, _, _, where = self.graph.nodes[node]
-        op = plan.bound.op
+        op = plan.bound
         text = f"op {op.name!r} ({op.op_type}) has no gradient registered: a LookupError"
         return Explanation(Reason.NO_GRADIENT_REGISTERED, text, op=op.name, where=where, node=node)
 
@@ -147,11 +148,11 @@ class StructuralExplainer:
             dtype, result = bound.specs[edge.input_index].dtype.name, bound.spec.dtype.name
             return f"op {name!r} turns {dtype} into {result}, which has no gradient"
         if reason is Reason.NON_DIFFERENTIABLE_OP:
-            if bound.op.op_type in SHAPE_ONLY:
+            if Trait.SHAPE_ONLY in bound.traits:
                 return f"op {name!r} uses only the shape of its input, and none of its numbers"
             return f"op {name!r} is declared non-differentiable: its gradient is None"
         if reason is Reason.NO_GRADIENT_DECLARED:
-            return f"op {name!r} ({bound.op.op_type}) was declared to have no gradient"
+            return f"op {name!r} ({bound.op_type}) was declared to have no gradient"
         if reason in _TIMES:
             return f"op {name!r} ran {_TIMES[reason]}: the tape did not record it"
         return MEANINGS[reason].says

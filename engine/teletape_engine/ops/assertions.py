@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_elementwise
-from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, Sample
+from teletape_engine.catalogue.elementwise import batch_elementwise
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import BOOL, FLOATING, Spec
 
@@ -25,6 +27,7 @@ def _condition_spec(condition: Spec, *, message: str) -> Spec:
     samples=[Sample((np.array([True, True]),), {"message": "x > 0"})],
     op_type="Assert",
     views=True,
+    traits=[Trait.ASSERTS],
 )
 def ensure(xp: Any, condition: Any, *, message: str) -> Any:
     """The condition itself, if it holds everywhere; else an error with the message."""
@@ -44,8 +47,8 @@ def _floating_spec(x: Spec, *, message: str) -> Spec:
     jvp=lambda t: t,
     batch=batch_elementwise,
     samples=[sample((2, 3), message="x"), sample((), message="x")],
-    op_type="CheckNumerics",
     views=True,
+    traits=[Trait.ASSERTS],
 )
 def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
     """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_loop
-from teletape_engine.catalogue.op import NOT_REGISTERED
+from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import FLOATING, Spec, half_bytes, shape_text, wide, wide_bytes
 
@@ -33,7 +33,7 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     batch=_batch,
     samples=[sample((2, 3, 2), ()), sample((2, 2, 3, 1), (), seed=1)],
     op_type="AdjustContrastv2",
-    tf=("image.adjust_contrast",),
+    tf="image.adjust_contrast",
     like=(0, 0),
     workspace=lambda images, contrast_factor: wide_bytes(images) + half_bytes(images),
 )

@@ -12,7 +12,8 @@ import numpy as np
 from teletape_engine.catalogue.attributes import DType, Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop
-from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import (
     DTYPES,
@@ -76,6 +77,7 @@ def _drawn(dtype: DType) -> DType:
     samples=_SAMPLES,
     op_type="RandomStandardNormal",
     workspace=_bytes,
+    traits=[Trait.RANDOM],
 )
 def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1. seed, counter: integer scalars."""
@@ -88,8 +90,8 @@ def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DTyp
     vjp=NON_DIFFERENTIABLE,
     batch=batch_loop,
     samples=_SAMPLES,
-    op_type="TruncatedNormal",
     workspace=lambda seed, counter, *, shape, dtype: 9 * Spec.of(shape, dtype).size,
+    traits=[Trait.RANDOM],
 )
 def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1, those beyond 2 drawn again. seed, counter: integer scalars."""
@@ -108,8 +110,8 @@ def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: D
     vjp=NON_DIFFERENTIABLE,
     batch=batch_loop,
     samples=_SAMPLES,
-    op_type="RandomUniform",
     workspace=_bytes,
+    traits=[Trait.RANDOM],
 )
 def random_uniform(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Numbers uniform in [0, 1). seed, counter: integer scalars."""
@@ -136,9 +138,9 @@ def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, sha
         sample(*_KEYS, np.array(-2), np.array(5), shape=(2, 3)),
         sample(*_KEYS, np.array(0, np.int32), np.array(1, np.int32), shape=()),
     ],
-    op_type="RandomUniformInt",
     refuses=("minval", "maxval"),
     like=(0, 1, 2, 2),
+    traits=[Trait.RANDOM],
 )
 def random_uniform_int(xp: Any, seed: Any, counter: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:
     """Integers uniform in [minval, maxval), of their dtype. seed, counter: integer scalars.

@@ -9,7 +9,10 @@ import numpy as np
 from teletape_engine.catalogue.attributes import Axes, Axis, DType
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_axes, composite, linear, reduced, reduction, restore
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, sign
 from teletape_engine.ops.elementwise.logic import where
@@ -49,9 +52,9 @@ def _counted(shape: tuple[int, ...], axis: Axes) -> int:
 # -------------------------------------------------------------------------------------------------------------- sums
 @reduction(
     vjp=lambda ct, x_spec, axis: broadcast_to(restore(ct, x_spec, axis), shape=x_spec.shape),
-    jvp=lambda t, axis, keepdims: CATALOGUE["reduce_sum"](t, axis=axis, keepdims=keepdims),
+    jvp=lambda t, axis, keepdims: ops.reduce_sum(t, axis=axis, keepdims=keepdims),
     op_type="Sum",
-    tf=("reduce_sum", "math.reduce_sum"),
+    tf="reduce_sum math.reduce_sum",
     extra=[sample((0, 2), axis=0)],
 )
 def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
@@ -64,9 +67,9 @@ def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     vjp=lambda ct, x_spec, axis: broadcast_to(
         restore(ct, x_spec, axis) / max(_counted(x_spec.shape, axis), 1), shape=x_spec.shape
     ),
-    jvp=lambda t, axis, keepdims: CATALOGUE["reduce_mean"](t, axis=axis, keepdims=keepdims),
+    jvp=lambda t, axis, keepdims: ops.reduce_mean(t, axis=axis, keepdims=keepdims),
     op_type="Mean",
-    tf=("reduce_mean", "math.reduce_mean"),
+    tf="reduce_mean math.reduce_mean",
 )
 def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
@@ -101,7 +104,14 @@ def _highest(dtype: DType) -> Any:
     return dtype.type(np.inf) if dtype in FLOATING else np.iinfo(dtype).max
 
 
-@reduction(vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Max", tf=("reduce_max", "math.reduce_max"), dtypes=REAL)
+@reduction(
+    vjp=_extreme_vjp,
+    jvp=_extreme_jvp,
+    op_type="Max",
+    tf="reduce_max math.reduce_max",
+    dtypes=REAL,
+    traits=[Trait.SELECTS],
+)
 def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
     if x.size == 0:
@@ -109,7 +119,14 @@ def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     return xp.max(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
-@reduction(vjp=_extreme_vjp, jvp=_extreme_jvp, op_type="Min", tf=("reduce_min", "math.reduce_min"), dtypes=REAL)
+@reduction(
+    vjp=_extreme_vjp,
+    jvp=_extreme_jvp,
+    op_type="Min",
+    tf="reduce_min math.reduce_min",
+    dtypes=REAL,
+    traits=[Trait.SELECTS],
+)
 def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
     if x.size == 0:
@@ -159,13 +176,14 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
         t * _products_of_others(x, x_spec, axis), axis=axis, keepdims=keepdims
     ),
     op_type="Prod",
-    tf=("reduce_prod", "math.reduce_prod"),
+    tf="reduce_prod math.reduce_prod",
     extra=[
         sample(np.array([0.0, 2.0, 3.0])),
         sample(np.array([0.0, 2.0, 0.0])),
         sample(np.array([[0.0, 2.0, -1.5, 0.5, 1.1], [1.0, 2.0, 0.0, 0.0, 3.0]]), axis=1),
         sample((0, 2), axis=0),
     ],
+    traits=[Trait.MULTIPLIES],
 )
 def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The product over `axis`; integers wrap around. The gradient is exact beside zeros, of any order. Empty: 1."""
@@ -174,13 +192,13 @@ def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
 
 
 # ------------------------------------------------------------------------------------------------------------- truth
-@reduction(vjp=NOT_REGISTERED, op_type="Any", tf=("reduce_any", "math.reduce_any"), dtypes=_BOOL)
+@reduction(vjp=NOT_REGISTERED, op_type="Any", tf="reduce_any math.reduce_any", dtypes=_BOOL)
 def reduce_any(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """Whether any is true over `axis`. Of nothing: false."""
     return xp.any(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
-@reduction(vjp=NOT_REGISTERED, op_type="All", tf=("reduce_all", "math.reduce_all"), dtypes=_BOOL)
+@reduction(vjp=NOT_REGISTERED, op_type="All", tf="reduce_all math.reduce_all", dtypes=_BOOL)
 def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """Whether all are true over `axis`. Of nothing: true."""
     return xp.all(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
@@ -193,7 +211,7 @@ def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
         t * exp(x - restore(y, x_spec, axis)), axis=axis, keepdims=keepdims
     ),
     op_type="Logsumexp",
-    tf=("reduce_logsumexp", "math.reduce_logsumexp"),
+    tf="reduce_logsumexp math.reduce_logsumexp",
     dtypes=FLOATING,
     workspace=lambda x, **_: wide_bytes(x, 2),
 )
@@ -214,7 +232,7 @@ def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = Fal
         t * (x / restore(y, x_spec, axis)), axis=axis, keepdims=keepdims
     ),
     op_type="EuclideanNorm",
-    tf=("math.reduce_euclidean_norm",),
+    tf="math.reduce_euclidean_norm",
     dtypes=FLOATING,
     workspace=lambda x, **_: wide_bytes(x, 2),
 )
@@ -230,7 +248,7 @@ _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True),
 
 @composite(
     op_type="Variance",
-    tf=("math.reduce_variance",),
+    tf="math.reduce_variance",
     samples=_STATISTICS,
 )
 def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
@@ -238,7 +256,7 @@ def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any
     return reduce_mean(square(x - reduce_mean(x, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
 
 
-@composite(op_type="Std", tf=("math.reduce_std",), samples=_STATISTICS)
+@composite(op_type="Std", tf="math.reduce_std", samples=_STATISTICS)
 def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The square root of the variance over `axis`. The gradient is nan where that is zero, as in TensorFlow."""
     return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))
@@ -281,7 +299,7 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
     samples=_ARG_SAMPLES,
     op_type="ArgMax",
     args="input axis output_type",
-    tf=("argmax", "math.argmax"),
+    tf="argmax math.argmax",
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
@@ -296,7 +314,7 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     samples=_ARG_SAMPLES,
     op_type="ArgMin",
     args="input axis output_type",
-    tf=("argmin", "math.argmin"),
+    tf="argmin math.argmin",
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
@@ -327,9 +345,7 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
 
 @linear(
     infer=_cumsum_spec,
-    vjp=lambda ct, axis, exclusive, reverse: CATALOGUE["cumsum"](
-        ct, axis=axis, exclusive=exclusive, reverse=not reverse
-    ),
+    vjp=lambda ct, axis, exclusive, reverse: ops.cumsum(ct, axis=axis, exclusive=exclusive, reverse=not reverse),
     batch=batch_axes,
     samples=[
         sample((3, 4)),
@@ -338,8 +354,7 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
         sample((3,), exclusive=True, reverse=True),
         sample((0, 2)),
     ],
-    op_type="Cumsum",
-    tf=("cumsum", "math.cumsum"),
+    tf="cumsum math.cumsum",
     workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
 )
 def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
@@ -356,7 +371,7 @@ def _cumprod_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec
 
 def _over_no_zero(a: Any, x: Any) -> Any:
     """a / x, and 0 where x is 0."""
-    zero = CATALOGUE["equal"](x, zeros_like(x))
+    zero = ops.equal(x, zeros_like(x))
     return where(zero, zeros_like(a), a / where(zero, ones_like(x), x))
 
 
@@ -379,8 +394,7 @@ def _cumprod_vjp(ct: Any, x: Any, y: Any, axis: int, exclusive: bool, reverse: b
         sample((4,), exclusive=True, reverse=True, seed=3),
         sample((0, 2)),
     ],
-    op_type="Cumprod",
-    tf=("math.cumprod",),
+    tf="math.cumprod",
     workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
 )
 def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:

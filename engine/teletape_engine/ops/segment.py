@@ -11,7 +11,10 @@ import numpy as np
 from teletape_engine.arrays.scatter import check_indices, extreme_rows
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, Rule, Sample
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import sqrt
@@ -46,7 +49,7 @@ def _chosen(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_sp
     ids = where(kept, segment_ids, 0)
     behind = (1,) * (data_spec.ndim - segment_ids_spec.ndim)
     kept = reshape(kept, shape=(*segment_ids_spec.shape, *behind))
-    chosen = CATALOGUE["logical_and"](kept, CATALOGUE["equal"](data, gather(y, ids)))
+    chosen = ops.logical_and(kept, ops.equal(data, gather(y, ids)))
     count = unsorted_segment_sum(cast(chosen, dtype=data_spec.dtype), segment_ids, num_segments=y.shape[0])
     return chosen, ids, count
 
@@ -82,9 +85,6 @@ def _samples() -> Sequence[Sample]:
     ]
 
 
-_RULES: dict[str, tuple[Rule, Any]] = {"vjp": (_vjp, NON_DIFFERENTIABLE), "jvp": (_jvp, NON_DIFFERENTIABLE)}
-
-
 def _bytes(data: Spec, segment_ids: Spec, **_: int) -> int:
     return 3 * data.nbytes + 2 * segment_ids.nbytes
 
@@ -101,14 +101,14 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
 
 @op(
     infer=_infer,
-    vjp=_RULES["vjp"],
-    jvp=_RULES["jvp"],
+    vjp=[_vjp, NON_DIFFERENTIABLE],
+    jvp=[_jvp, NON_DIFFERENTIABLE],
     batch=_batch,
     samples=_samples,
-    op_type="UnsortedSegmentMax",
     refuses=("segment_ids",),
-    tf=("math.unsorted_segment_max",),
+    tf="math.unsorted_segment_max",
     workspace=_bytes,
+    traits=[Trait.SELECTS],
 )
 def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The largest of the entries that share an id; the dtype's lowest number for an id that none has.
@@ -124,14 +124,14 @@ def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
 
 @op(
     infer=_infer,
-    vjp=_RULES["vjp"],
-    jvp=_RULES["jvp"],
+    vjp=[_vjp, NON_DIFFERENTIABLE],
+    jvp=[_jvp, NON_DIFFERENTIABLE],
     batch=_batch,
     samples=_samples,
-    op_type="UnsortedSegmentMin",
     refuses=("segment_ids",),
-    tf=("math.unsorted_segment_min",),
+    tf="math.unsorted_segment_min",
     workspace=_bytes,
+    traits=[Trait.SELECTS],
 )
 def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The smallest of the entries that share an id; the dtype's highest number for an id that none has.
@@ -150,17 +150,17 @@ def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
     ones = cast(ones_like(segment_ids), dtype=data.dtype)
     count = unsorted_segment_sum(ones, segment_ids, num_segments=num_segments)
     behind = len(data.shape) - len(segment_ids.shape)
-    return reshape(CATALOGUE["maximum"](count, ones_like(count)), shape=(num_segments, *(1,) * behind))
+    return reshape(ops.maximum(count, ones_like(count)), shape=(num_segments, *(1,) * behind))
 
 
-@composite(op_type="UnsortedSegmentMean", tf=("math.unsorted_segment_mean",), samples=_samples, like=(0, 1))
+@composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1))
 def unsorted_segment_mean(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The mean of the entries that share an id; 0 for an id that none has."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
     return total / _count(data, segment_ids, num_segments)
 
 
-@composite(op_type="UnsortedSegmentSqrtN", tf=("math.unsorted_segment_sqrt_n",), samples=_samples, like=(0, 1))
+@composite(tf="math.unsorted_segment_sqrt_n", samples=_samples, like=(0, 1))
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The sum of the entries that share an id, over the root of their number; 0 for an id that none has."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)

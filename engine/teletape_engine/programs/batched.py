@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from teletape_engine import commands
-from teletape_engine.catalogue.op import Kind, Operand
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import GradientKind, densify
 from teletape_engine.derivatives.backward import Shares, Stop
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.derivatives.gradient import Answers, densely, label
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.programs.program import Program
-from teletape_engine.recording.cotangents import densify
 from teletape_engine.recording.custom import Custom, ProgramGradient
 from teletape_engine.recording.values import Literal, Variable
 
@@ -49,8 +49,8 @@ def over_rows(recorder: Any, stand_in: StandIn, stop: Stop) -> Shares:
     """
     gradient, others = _program(stand_in, stop)
     cts = [ct for ct in stop.cts if ct is not None]
-    if any(isinstance(ct, Kind) or not isinstance(densified(ct), Operand) for ct in cts):
-        return [Kind.DENSE if gives else None for gives in gradient.gives]
+    if any(isinstance(ct, GradientKind) or not isinstance(densified(ct), Operand) for ct in cts):
+        return [GradientKind.DENSE if gives else None for gives in gradient.gives]
     rows: Rows = densified(cts[0]).runtime
     received = [
         rows.shared(_below(rows, recorder.full(spec, 0))) if ct is None else densified(ct)
@@ -107,7 +107,7 @@ def _program(stand_in: StandIn, stop: Stop) -> tuple[ProgramGradient, Sequence[A
 
 def densified(ct: Any) -> Any:
     """Slices of operands as one operand."""
-    return ct if isinstance(ct, Kind) or not isinstance(getattr(ct, "values", None), Operand) else densify(ct)
+    return ct if isinstance(ct, GradientKind) or not isinstance(getattr(ct, "values", None), Operand) else densify(ct)
 
 
 def _below(rows: Rows, value: Any) -> Any:

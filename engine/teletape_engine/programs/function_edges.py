@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.recording.spec_recorder import Outline, Sketch
 from teletape_engine.recording.tape import Tape
@@ -135,7 +136,7 @@ def _reach(tape: Tape, masks: dict[Any, int]) -> tuple[dict[Any, int], bool, int
         for i, _ in plan.rules:
             into = reached.get(inputs[i], 0)
             mask |= into
-            if i in plan.bound.op.sparse:
+            if isinstance(plan.bound, Bound) and i in plan.bound.op.sparse:
                 sparse |= into
         if mask:
             reached[output] = reached.get(output, 0) | mask

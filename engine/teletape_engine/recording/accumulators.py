@@ -10,7 +10,8 @@ import weakref
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from teletape_engine.catalogue.op import NOT_REGISTERED, Bound
+from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
 from teletape_engine.recording.values import Uid, Variable
 from teletape_engine.spec import Spec
@@ -108,7 +109,7 @@ def push(recorder: Any, bound: Bound, inputs: Sequence[Any], result: Any) -> Non
     Raises:
         NoGradientRegisteredError: An input has a tangent, and the op has no derivative at all.
     """
-    if not bound.followed:
+    if not bound.trackable:
         return
     for accumulator in tuple(recorder.accumulators):
         mask = accumulator.mask(inputs)
@@ -124,7 +125,7 @@ def push(recorder: Any, bound: Bound, inputs: Sequence[Any], result: Any) -> Non
                 f"gradient registry has no entry for: {op.op_type}", op=op.name, op_type=op.op_type
             )
             raise error.surfaced() if accumulator.surfaces else error
-        rules = bound.pushes(mask)
+        rules = bound.jvp_rules(mask)
         if rules:
             shares = [(rule, accumulator.tangent(inputs[i])) for i, rule in rules]
             accumulator.follow(result, recorder.tangent(accumulator, bound, shares, inputs, result))

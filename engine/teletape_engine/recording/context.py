@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import TapeStateError
 from teletape_engine.recording.provenance import Departures, Event, Witness
@@ -148,7 +149,7 @@ class Context(Witness):
         plan = None
         for tape in self.tapes:
             if tape.watches(variable) and value.spec.differentiable:
-                plan = plan or CATALOGUE[_IDENTITY].call((value.spec,)).plan(1)
+                plan = plan or bind(CATALOGUE[_IDENTITY], (value.spec,)).plan(1)
                 kept = (value,) if tape.replayable else ()
                 tape.nodes.append((plan, (variable.uid,), value.uid, kept, self.here()))
                 tape.tracked[value.uid] = None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
-from teletape_engine.catalogue.op import Kind, Operand, Runtime, Slices
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
 from teletape_engine.ops.shapes.cast import cast
-from teletape_engine.ops.shapes.index import unsorted_segment_sum
 from teletape_engine.ops.shapes.shape import concat
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
-Ct: TypeAlias = Any  # an array, an Operand, Slices of either, or a Kind
+Ct: TypeAlias = Any  # an array, an Operand, SparseGradient of either, or a GradientKind
 
 
 class Algebra(Protocol):
@@ -35,19 +35,12 @@ class Algebra(Protocol):
 
 
 def _add(a: Ct, b: Ct) -> Ct:
-    if isinstance(a, Slices) and isinstance(b, Slices):
+    if isinstance(a, SparseGradient) and isinstance(b, SparseGradient):
         indices = [a.indices, b.indices]
         if a.indices.dtype != b.indices.dtype:
             indices = [cast(index, dtype="int64") for index in indices]
-        return Slices(concat(a.values, b.values, axis=0), concat(*indices, axis=0), a.dense)
+        return SparseGradient(concat(a.values, b.values, axis=0), concat(*indices, axis=0), a.dense)
     return densify(a) + densify(b)
-
-
-def densify(ct: Ct) -> Ct:
-    """Slices as one array: rows of equal index add up."""
-    if isinstance(ct, Slices):
-        return unsorted_segment_sum(ct.values, ct.indices, num_segments=ct.dense.shape[0])
-    return ct
 
 
 class Arrays:
@@ -63,7 +56,7 @@ class Arrays:
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Sums."""
-        return _add(a, b) if isinstance(a, Slices) or isinstance(b, Slices) else a + b
+        return _add(a, b) if isinstance(a, SparseGradient) or isinstance(b, SparseGradient) else a + b
 
     def dense(self, ct: Ct) -> Ct:
         """Sums slices."""
@@ -103,13 +96,13 @@ class Presence:
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Dense as soon as one is; the rows of two slices count together."""
-        if not (isinstance(a, Slices) and isinstance(b, Slices)):
-            return Kind.DENSE
+        if not (isinstance(a, SparseGradient) and isinstance(b, SparseGradient)):
+            return GradientKind.DENSE
         rows = a.values.shape[0] + b.values.shape[0]
         index = a.indices.dtype if a.indices.dtype is b.indices.dtype else DTYPES["int64"]
         values: Spec = a.values
-        return Slices(values.with_shape((rows, *values.shape[1:])), Spec.of((rows,), index), a.dense)
+        return SparseGradient(values.with_shape((rows, *values.shape[1:])), Spec.of((rows,), index), a.dense)
 
     def dense(self, ct: Ct) -> Ct:
         """Dense."""
-        return Kind.DENSE
+        return GradientKind.DENSE

@@ -7,54 +7,15 @@ for each of them, so that every node of a tape makes one value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
-from teletape_engine.catalogue.attributes import NO_ATTRS, Schema
-from teletape_engine.catalogue.op import NON_DIFFERENTIABLE, Bound, Op, Plan
+from teletape_engine.catalogue.binding import Call, Plan
 from teletape_engine.recording.tape import Node, Tape
 from teletape_engine.recording.values import Literal, Uid, Variable, new_uid
 from teletape_engine.spec import Spec, weak_dtype
 
 
-def _op(name: str, op_type: str, inputs: tuple[str, ...], doc: str) -> Op:
-    """A record for what stands on tapes and is in no catalogue: it is noted, never run."""
-
-    def refuse(*args: Any, **attrs: Any) -> Any:
-        raise TypeError(f"{name} is noted on tapes, and never run")
-
-    return Op(
-        name=name,
-        op_type=op_type,
-        tf=(),
-        arguments=(),
-        inputs=inputs,
-        variadic=True,
-        forward=refuse,
-        infer=refuse,
-        workspace=None,
-        vjp=(NON_DIFFERENTIABLE,),
-        jvp=(NON_DIFFERENTIABLE,),
-        batch=None,
-        sparse=frozenset(),
-        passes=False,
-        weak=False,
-        like=(),
-        views=False,
-        dynamic=False,
-        refuses=(),
-        expand=None,
-        backends=frozenset(),
-        samples=lambda: (),
-        doc=doc,
-        schema=Schema(name, ()),
-    )
-
-
-CUSTOM: Final = _op("custom_gradient", "IdentityN", ("xs",), "A call whose gradient is the caller's own function.")
-OUTPUT: Final = _op("custom_output", "Identity", ("xs",), "One of several results of a custom_gradient call.")
-
-
-class Custom(Bound):
+class Custom(Call):
     """A custom call on a tape.
 
     Attributes:
@@ -66,7 +27,7 @@ class Custom(Bound):
     __slots__ = ("label", "outputs", "tag")
 
     def __init__(self, specs: Sequence[Spec], outputs: Sequence[Spec], tag: Any, label: str) -> None:
-        _bind(self, CUSTOM, tuple(specs), outputs[0])
+        super().__init__("custom_gradient", "IdentityN", tuple(specs), outputs[0])
         self.outputs, self.tag, self.label = tuple(outputs), tag, label
 
 
@@ -100,7 +61,7 @@ class ProgramGradient(Literal):
         return [recorder.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one for one in given]
 
 
-class Output(Bound):
+class Output(Call):
     """One result of a custom call of several.
 
     Attributes:
@@ -111,22 +72,8 @@ class Output(Bound):
     __slots__ = ("count", "index")
 
     def __init__(self, spec: Spec, index: int, count: int) -> None:
-        _bind(self, OUTPUT, (spec,), spec)
+        super().__init__("custom_output", "Identity", (spec,), spec)
         self.index, self.count = index, count
-
-
-def _bind(bound: Bound, op: Op, specs: tuple[Spec, ...], spec: Spec) -> None:
-    bound.op, bound.specs, bound.spec, bound.attrs = op, specs, spec, NO_ATTRS
-    bound.price, bound.forward, bound.followed, bound.plain, bound.plans = 0, op.forward, True, False, {}
-    bound._pushes = {}
-
-
-def _plan(bound: Bound) -> Plan:
-    return Plan(bound, (), _nothing, unregistered=False, sparse=False, rules=(), shadow=())
-
-
-def _nothing(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return ()
 
 
 def record_custom(
@@ -161,7 +108,7 @@ def record_custom(
     following = [one for one in tapes if not one.tracked.keys().isdisjoint(uids)]
     if not following or not outputs:
         return False
-    plan = _plan(Custom([one.spec for one in inputs], [one.spec for one in outputs], tag, label))
+    plan = Plan.without_rules(Custom([one.spec for one in inputs], [one.spec for one in outputs], tag, label))
     kept: tuple[Any, ...] = () if function is None else (Function(function),)
     if program is not None:
         kept = (program[0], *program[1])
@@ -171,7 +118,7 @@ def record_custom(
         group: Uid = new_uid()
         nodes = [(plan, uids, group, kept, where)]
         for i, one in enumerate(outputs):
-            nodes.append((_plan(Output(one.spec, i, len(outputs))), (group,), one.uid, (), where))
+            nodes.append((Plan.without_rules(Output(one.spec, i, len(outputs))), (group,), one.uid, (), where))
     for tape in following:
         for node in nodes:
             tape.nodes.append(node)

@@ -10,7 +10,9 @@ import numpy as np
 
 from teletape_engine.arrays import Backend
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import Bound, Op, Slices
+from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
 from teletape_engine.ops.assign import change_of
 from teletape_engine.recording.accumulators import push
@@ -18,7 +20,7 @@ from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
 from teletape_engine.recording.recorder import Recorder, Share
-from teletape_engine.recording.values import Literal, Recorded, SlicesValue, Value, Variable, new_uid
+from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
 from teletape_engine.spec import DTYPES, DType, Shape, Spec
 
 
@@ -58,7 +60,7 @@ class Executor(Recorder):
         result = Value(array, spec, new_uid())
         if where is None and self.locate is not None:
             where = self.locate()
-        if self.tapes and bound.followed:
+        if self.tapes and bound.trackable:
             uids, values = ((a.uid, b.uid), (a, b, result)) if n == 2 else ((a.uid,), (a, result))
             for tape in self.tapes:
                 tracked = tape.tracked
@@ -180,12 +182,12 @@ class Executor(Recorder):
     def ct(self, value: Recorded) -> Any:
         """Its array, or arrays."""
         if isinstance(value, SlicesValue):
-            return Slices(value.values.array, value.indices.array, value.dense)
+            return SparseGradient(value.values.array, value.indices.array, value.dense)
         return value.array
 
     def answer(self, ct: Any, spec: Spec) -> Value | SlicesValue:
         """Wraps the arrays."""
-        if isinstance(ct, Slices):
+        if isinstance(ct, SparseGradient):
             return SlicesValue(self._wrap(ct.values), self._wrap(ct.indices), ct.dense)
         if ct.shape != spec.shape or ct.dtype != spec.dtype:  # a gradient function of the caller's gave it
             return self._wrap(ct)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from teletape_engine.catalogue.op import Bound
+from teletape_engine.catalogue.binding import Call
 from teletape_engine.recording.values import Uid, new_uid
 
 LENGTH: Final = 8192  #: Records that a context keeps: 2 MB at the most.
@@ -38,7 +38,7 @@ class Event(enum.Enum):
 
 
 #: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the caller's line.
-Note: TypeAlias = tuple[Bound | Event, tuple[Uid | None, ...], Uid, Any]
+Note: TypeAlias = tuple[Call | Event, tuple[Uid | None, ...], Uid, Any]
 Trail: TypeAlias = deque[Note]
 
 

@@ -11,7 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import CATALOGUE, Bound, Op, Operand, Rule, Runtime
+from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.rule import BoundRule
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import WHOLE, check_scatter
 from teletape_engine.recording.accumulators import Accumulator, push
@@ -21,7 +24,7 @@ from teletape_engine.recording.tape import record
 from teletape_engine.recording.values import Literal, Recorded, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
 
-Share: TypeAlias = tuple[Rule, Recorded]  #: A jvp rule of `Bound.pushes`, and the tangent of its input.
+Share: TypeAlias = tuple[BoundRule, Recorded]  #: A jvp rule of `Bound.jvp_rules`, and the tangent of its input.
 
 
 class Recorder(Context, Runtime):
@@ -145,9 +148,13 @@ class Recorder(Context, Runtime):
         if mode == "set":
             variable.assign(value.alias(new_uid()))
         else:
-            bound = CATALOGUE[mode].call((variable.spec, value.spec))
+            bound = bind(CATALOGUE[mode], (variable.spec, value.spec))
             variable.assign(self.run(bound, (variable.value, value)))
         self.assigned(variable, value.uid, mode)
+
+    def op(self, op: Op, *inputs: Any, **attrs: Any) -> Recorded:
+        """Runs `op` on recorded values and literals with these attributes. See `apply`."""
+        return self.apply(op, inputs, op.attrs(attrs))
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Recorded:
         """Runs `op` on recorded values and literals, and notes it on the active tapes that follow an input.
@@ -179,7 +186,7 @@ class Recorder(Context, Runtime):
                 for i, value in enumerate(inputs)
             ]
             specs = tuple([value.spec for value in inputs])
-        return inputs, op.call(specs, attrs)
+        return inputs, bind(op, specs, attrs)
 
     def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Recorded:
         assert bound.op.expand is not None

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.op import Bound, Kind, Slices
+from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.recorder import Recorder, Share
-from teletape_engine.recording.values import Literal, SlicesValue, Uid, new_uid
+from teletape_engine.recording.values import Literal, Uid, new_uid
 from teletape_engine.spec import DType, Spec
 
 
@@ -57,11 +58,11 @@ class Sketch(Recorder):
     def full(self, spec: Spec, number: int) -> Outline:
         return Outline(spec)
 
-    def ct(self, value: Any) -> Kind:
-        return Kind.DENSE
+    def ct(self, value: Any) -> GradientKind:
+        return GradientKind.DENSE
 
     def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, Slices):
+        if isinstance(ct, SparseGradient):
             return SlicesValue(Outline(ct.values), Outline(ct.indices), ct.dense)
         return Outline(spec)
 

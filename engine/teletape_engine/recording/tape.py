@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from teletape_engine.catalogue.op import Bound, Plan
+from teletape_engine.catalogue.binding import Bound, Call, Plan
 from teletape_engine.recording.provenance import Trail
 from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 
@@ -78,7 +78,7 @@ class Tape:
         self.name: Any = None
         self.turns: list[tuple[str, Uid]] = []
         self.trails: list[Trail] = []
-        self.declined: set[tuple[Bound, int]] = set()
+        self.declined: set[tuple[Call, int]] = set()
         self.clear()
 
     def clear(self) -> None:
@@ -168,7 +168,7 @@ def record(
     What a tape does not follow, or no tape is there to follow, goes to the trail.
     """
     uids = tuple([value.uid for value in inputs])
-    if not (tapes and bound.followed):
+    if not (tapes and bound.trackable):
         if trail is not None:
             trail.append((bound, uids, result.uid, where))
         return

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final, Protocol, Self, TypeAlias
 
-from teletape_engine.catalogue.op import Kind
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue
 from teletape_engine.spec import WEAK, Number, Spec, Weak
 
 Uid: TypeAlias = int
@@ -66,29 +66,11 @@ class Value:
         return f"<value {self.uid}: {self.spec!r}>"
 
 
-class SlicesValue:
-    """A sparse gradient: two recorded values and the spec of the array they stand for.
-
-    Attributes:
-        name: What a remote session knows it by, where there is one.
-    """
-
-    __slots__ = ("dense", "indices", "name", "spec", "values")
-
-    def __init__(self, values: Recorded, indices: Recorded, dense: Spec) -> None:
-        self.values, self.indices, self.dense = values, indices, dense
-        self.spec = dense
-        self.name: Any = None
-
-    def __repr__(self) -> str:
-        return f"<slices of {self.dense!r}>"
-
-
-def kind_of(answer: Any) -> Kind:
+def kind_of(answer: Any) -> GradientKind:
     """The structure of one source's gradient."""
     if answer is None:
-        return Kind.NONE
-    return Kind.SLICES if isinstance(answer, SlicesValue) else Kind.DENSE
+        return GradientKind.NONE
+    return GradientKind.SLICES if isinstance(answer, SlicesValue) else GradientKind.DENSE
 
 
 class Variable:

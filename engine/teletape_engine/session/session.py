@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine import commands
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.commands.results import Answer, Failure, Fetched, SlicesArrays
 from teletape_engine.errors import (
@@ -22,7 +23,7 @@ from teletape_engine.errors import (
 )
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.progress import Progress, no_progress
-from teletape_engine.recording.values import SlicesValue, Value, Variable
+from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.handlers import VERBS
 from teletape_engine.session.state import CLIENT_BITS, MAIN, Held, Poison, State
 from teletape_engine.spec import Spec

@@ -13,6 +13,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine import arrays, commands
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Result
 from teletape_engine.errors import (
@@ -28,7 +29,7 @@ from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
 from teletape_engine.recording.provenance import Departures, Trail
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, SlicesValue, Value, Variable
+from teletape_engine.recording.values import Literal, Value, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.

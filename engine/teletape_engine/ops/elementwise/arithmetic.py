@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import composite, elementwise, elementwise_spec
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
+from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import log
@@ -17,19 +20,19 @@ REAL = FLOATING | INTEGER
 QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER}
 
 
-@elementwise(1, 1, op_type="AddV2", tf=("add", "math.add"))
+@elementwise(1, 1, op_type="AddV2", tf="add math.add", traits=[Trait.CONVERTS_APART])
 def add(xp: Any, a: Any, b: Any) -> Any:
     """a + b, elementwise."""
     return xp.add(a, b)
 
 
-@elementwise(1, -1, op_type="Sub", tf=("subtract", "math.subtract"))
+@elementwise(1, -1, tf="subtract math.subtract")
 def sub(xp: Any, a: Any, b: Any) -> Any:
     """a - b, elementwise."""
     return xp.subtract(a, b)
 
 
-@elementwise("b", "a", op_type="Mul", tf=("multiply", "math.multiply"))
+@elementwise("b", "a", tf="multiply math.multiply", traits=[Trait.MULTIPLIES])
 def mul(xp: Any, a: Any, b: Any) -> Any:
     """a * b, elementwise."""
     return xp.multiply(a, b)
@@ -41,12 +44,13 @@ def _div_spec(a: Spec, b: Spec) -> Spec:
 
 
 @elementwise(
-    lambda ct, b: ct / b,
-    lambda ct, b, y: -ct * y / b,
+    linear_map(lambda ct, b: ct / b),
+    linear_map(lambda ct, b, y: -ct * y / b),
     op_type="RealDiv",
-    tf=("divide", "math.divide", "truediv", "math.truediv"),
+    tf="divide math.divide truediv math.truediv",
     infer=_div_spec,
     domain=(0.3, 2.0),
+    traits=[Trait.MULTIPLIES],
 )
 def div(xp: Any, a: Any, b: Any) -> Any:
     """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
@@ -68,7 +72,7 @@ def _check_divisor(xp: Any, b: Any) -> None:
     op_type="FloorDiv",
     refuses=("b",),
     temporaries=1,
-    tf=("math.floordiv",),
+    tf="math.floordiv",
     dtypes=REAL,
     domain=(0.3, 2.0),
 )
@@ -90,7 +94,7 @@ def floordiv(xp: Any, a: Any, b: Any) -> Any:
     lambda a, b: -floordiv(a, b),
     op_type="FloorMod",
     refuses=("b",),
-    tf=("math.floormod", "math.mod"),
+    tf="math.floormod math.mod",
     dtypes=REAL,
     domain=(0.3, 2.0),
 )
@@ -112,11 +116,10 @@ def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
 
 
 @elementwise(
-    lambda a, b: b * CATALOGUE["pow"](a, b - 1),
+    lambda a, b: b * ops.pow(a, b - 1),
     lambda a, y, a_spec: y * _log_of_base(a, y, a_spec),
-    op_type="Pow",
     refuses=("b",),
-    tf=("pow", "math.pow"),
+    tf="pow math.pow",
     dtypes=NUMERIC,
     domain=(0.3, 2.0),
     name="pow",
@@ -133,11 +136,11 @@ def pow_(xp: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    lambda ct, a, b: where(a >= b, ct, 0.0),
-    lambda ct, a, b: where(a >= b, 0.0, ct),
-    op_type="Maximum",
-    tf=("maximum", "math.maximum"),
+    linear_map(lambda ct, a, b: where(a >= b, ct, 0.0)),
+    linear_map(lambda ct, a, b: where(a >= b, 0.0, ct)),
+    tf="maximum math.maximum",
     dtypes=REAL,
+    traits=[Trait.COMPARES, Trait.SELECTS],
 )
 def maximum(xp: Any, a: Any, b: Any) -> Any:
     """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
@@ -145,11 +148,11 @@ def maximum(xp: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    lambda ct, a, b: where(a <= b, ct, 0.0),
-    lambda ct, a, b: where(a <= b, 0.0, ct),
-    op_type="Minimum",
-    tf=("minimum", "math.minimum"),
+    linear_map(lambda ct, a, b: where(a <= b, ct, 0.0)),
+    linear_map(lambda ct, a, b: where(a <= b, 0.0, ct)),
+    tf="minimum math.minimum",
     dtypes=REAL,
+    traits=[Trait.COMPARES, Trait.SELECTS],
 )
 def minimum(xp: Any, a: Any, b: Any) -> Any:
     """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
@@ -159,9 +162,8 @@ def minimum(xp: Any, a: Any, b: Any) -> Any:
 @elementwise(
     lambda a, b: 2 * (a - b),
     lambda a, b: -2 * (a - b),
-    op_type="SquaredDifference",
     temporaries=1,
-    tf=("math.squared_difference",),
+    tf="math.squared_difference",
     dtypes=FLOATING | (INTEGER & SIGNED),
 )
 def squared_difference(xp: Any, a: Any, b: Any) -> Any:
@@ -172,9 +174,8 @@ def squared_difference(xp: Any, a: Any, b: Any) -> Any:
 @elementwise(
     lambda a, b: b / (a * a + b * b),
     lambda a, b: -a / (a * a + b * b),
-    op_type="Atan2",
     args="y x",
-    tf=("atan2", "math.atan2"),
+    tf="atan2 math.atan2",
     dtypes=FLOATING,
     domain=(0.3, 2.0),
 )
@@ -207,9 +208,8 @@ def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=lambda t: t,
     batch=_batch_add_n,
     samples=[sample((2, 3), (2, 3), (2, 3)), sample((4,)), sample((), (), seed=1)],
-    op_type="AddN",
     args="inputs",
-    tf=("add_n", "math.add_n"),
+    tf="add_n math.add_n",
     views=True,
 )
 def add_n(xp: Any, *xs: Any) -> Any:
@@ -221,9 +221,8 @@ def add_n(xp: Any, *xs: Any) -> Any:
 
 
 @composite(
-    op_type="ClipByValue",
     args="t clip_value_min clip_value_max",
-    tf=("clip_by_value",),
+    tf="clip_by_value",
     samples=[sample((2, 3), -0.5, 0.7), sample((3,), (), (), low=0.1), sample((2, 2), (2, 2), 1, seed=2)],
 )
 def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_elementwise, linear, sum_to
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.elementwise import batch_elementwise, sum_to
+from teletape_engine.catalogue.families import linear
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.shapes.cast import cast
@@ -35,9 +37,8 @@ def _part_spec(op_type: str) -> Any:
     vjp=lambda ct, x_spec: cast(ct, dtype=x_spec.dtype),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Real",
     args="input",
-    tf=("math.real",),
+    tf="math.real",
     views=True,
 )
 def real(xp: Any, x: Any) -> Any:
@@ -47,12 +48,11 @@ def real(xp: Any, x: Any) -> Any:
 
 @linear(
     infer=_part_spec("Imag"),
-    vjp=lambda ct: CATALOGUE["complex"](zeros_like(ct), ct),
+    vjp=lambda ct: ops.complex(zeros_like(ct), ct),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Imag",
     args="input",
-    tf=("math.imag",),
+    tf="math.imag",
     views=True,
 )
 def imag(xp: Any, x: Any) -> Any:
@@ -67,11 +67,10 @@ def _conj_spec(x: Spec) -> Spec:
 
 @linear(
     infer=_conj_spec,
-    vjp=lambda ct: CATALOGUE["conj"](ct),
+    vjp=lambda ct: ops.conj(ct),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Conj",
-    tf=("math.conj",),
+    tf="math.conj",
 )
 def conj(xp: Any, x: Any) -> Any:
     """The complex conjugate, elementwise."""
@@ -91,14 +90,13 @@ def _complex_spec(a: Spec, b: Spec) -> Spec:
     infer=_complex_spec,
     vjp=[lambda ct, a_spec: sum_to(real(ct), a_spec.shape), lambda ct, b_spec: sum_to(imag(ct), b_spec.shape)],
     jvp=[
-        lambda t, b_spec, y_spec: CATALOGUE["complex"](t, _zeros(t, y_spec)),
-        lambda t, a_spec, y_spec: CATALOGUE["complex"](_zeros(t, y_spec), t),
+        lambda t, b_spec, y_spec: ops.complex(t, _zeros(t, y_spec)),
+        lambda t, a_spec, y_spec: ops.complex(_zeros(t, y_spec), t),
     ],
     batch=batch_elementwise,
     samples=[sample((2, 3), (2, 3)), sample((2, 1, 3), (4, 1), seed=1), sample((), (), seed=2)],
-    op_type="Complex",
     args="real imag",
-    tf=("complex", "dtypes.complex"),
+    tf="complex dtypes.complex",
     name="complex",
 )
 def complex_(xp: Any, a: Any, b: Any) -> Any:
@@ -143,8 +141,7 @@ def _abs_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
     jvp=_abs_jvp,
     batch=batch_elementwise,
     samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
-    op_type="Abs",
-    tf=("abs", "math.abs"),
+    tf="abs math.abs",
     name="abs",
 )
 def abs_(xp: Any, x: Any) -> Any:
@@ -166,17 +163,17 @@ def _turned(t: Any, x: Any, x_spec: Spec) -> Any:
     return (t - along) * cast(_over(ones_like(real(x)), abs_(x)), dtype=x_spec.dtype)
 
 
-_turned.vanishes = lambda spec: spec.dtype not in COMPLEX  # type: ignore[attr-defined]  # read by op.vanishes
+def _is_real(spec: Spec) -> bool:
+    return spec.dtype not in COMPLEX
 
 
 @op(
     infer=_sign_spec,
-    vjp=lambda ct, x, x_spec: _turned(ct, x, x_spec),
-    jvp=_turned,
+    vjp=by_name(_turned, zero=_is_real),
+    jvp=by_name(_turned, vanishes=_is_real),
     batch=batch_elementwise,
     samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
-    op_type="Sign",
-    tf=("sign", "math.sign"),
+    tf="sign math.sign",
 )
 def sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
@@ -195,9 +192,8 @@ def sign(xp: Any, x: Any) -> Any:
     jvp=lambda t, x: _over(imag(conj(x) * t), _norm(x)),
     batch=batch_elementwise,
     samples=_complex_samples,
-    op_type="Angle",
     args="input",
-    tf=("math.angle",),
+    tf="math.angle",
 )
 def angle(xp: Any, x: Any) -> Any:
     """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.define import check_dtype, check_dtypes, op, sample
-from teletape_engine.catalogue.families import comparison, elementwise
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, NOT_REGISTERED, Sample
+from teletape_engine.catalogue.elementwise import comparison, elementwise, linear_map
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, Spec, broadcast, shape_text
 
@@ -28,57 +31,56 @@ _ORDER = (
 )
 
 
-@comparison(op_type="Equal", tf=("equal", "math.equal"), dtypes=NUMERIC | _BOOL, samples=_ORDER)
+@comparison(tf="equal math.equal", dtypes=NUMERIC | _BOOL, samples=_ORDER)
 def equal(xp: Any, a: Any, b: Any) -> Any:
     """a == b, elementwise, as bool; nan equals nothing."""
     return xp.equal(a, b)
 
 
-@comparison(op_type="NotEqual", tf=("not_equal", "math.not_equal"), dtypes=NUMERIC | _BOOL, samples=_ORDER)
+@comparison(tf="not_equal math.not_equal", dtypes=NUMERIC | _BOOL, samples=_ORDER)
 def not_equal(xp: Any, a: Any, b: Any) -> Any:
     """a != b, elementwise, as bool."""
     return xp.not_equal(a, b)
 
 
-@comparison(op_type="Less", tf=("less", "math.less"), dtypes=REAL, samples=_ORDER)
+@comparison(tf="less math.less", dtypes=REAL, samples=_ORDER)
 def less(xp: Any, a: Any, b: Any) -> Any:
     """a < b, elementwise, as bool."""
     return xp.less(a, b)
 
 
-@comparison(op_type="LessEqual", tf=("less_equal", "math.less_equal"), dtypes=REAL, samples=_ORDER)
+@comparison(tf="less_equal math.less_equal", dtypes=REAL, samples=_ORDER)
 def less_equal(xp: Any, a: Any, b: Any) -> Any:
     """a <= b, elementwise, as bool."""
     return xp.less_equal(a, b)
 
 
-@comparison(op_type="Greater", tf=("greater", "math.greater"), dtypes=REAL, samples=_ORDER)
+@comparison(tf="greater math.greater", dtypes=REAL, samples=_ORDER)
 def greater(xp: Any, a: Any, b: Any) -> Any:
     """a > b, elementwise, as bool."""
     return xp.greater(a, b)
 
 
-@comparison(op_type="GreaterEqual", tf=("greater_equal", "math.greater_equal"), dtypes=REAL, samples=_ORDER)
+@comparison(tf="greater_equal math.greater_equal", dtypes=REAL, samples=_ORDER)
 def greater_equal(xp: Any, a: Any, b: Any) -> Any:
     """a >= b, elementwise, as bool."""
     return xp.greater_equal(a, b)
 
 
-@comparison(op_type="LogicalAnd", tf=("logical_and", "math.logical_and"), dtypes=_BOOL, samples=_PAIRS)
+@comparison(tf="logical_and math.logical_and", dtypes=_BOOL, samples=_PAIRS)
 def logical_and(xp: Any, a: Any, b: Any) -> Any:
     """Whether both are true, elementwise."""
     return xp.logical_and(a, b)
 
 
-@comparison(op_type="LogicalOr", tf=("logical_or", "math.logical_or"), dtypes=_BOOL, samples=_PAIRS)
+@comparison(tf="logical_or math.logical_or", dtypes=_BOOL, samples=_PAIRS)
 def logical_or(xp: Any, a: Any, b: Any) -> Any:
     """Whether one or both are true, elementwise."""
     return xp.logical_or(a, b)
 
 
 @comparison(
-    op_type="LogicalNot",
-    tf=("logical_not", "math.logical_not"),
+    tf="logical_not math.logical_not",
     dtypes=_BOOL,
     samples=[Sample((_T,), {}), Sample((_T[0, 0],), {})],
 )
@@ -89,8 +91,7 @@ def logical_not(xp: Any, x: Any) -> Any:
 
 @elementwise(
     NON_DIFFERENTIABLE,
-    op_type="BitwiseAnd",
-    tf=("bitwise.bitwise_and",),
+    tf="bitwise.bitwise_and",
     dtypes=INTEGER,
     samples=_BITS,
 )
@@ -99,13 +100,13 @@ def bitwise_and(xp: Any, a: Any, b: Any) -> Any:
     return xp.bitwise_and(a, b)
 
 
-@elementwise(NON_DIFFERENTIABLE, op_type="BitwiseOr", tf=("bitwise.bitwise_or",), dtypes=INTEGER, samples=_BITS)
+@elementwise(NON_DIFFERENTIABLE, tf="bitwise.bitwise_or", dtypes=INTEGER, samples=_BITS)
 def bitwise_or(xp: Any, a: Any, b: Any) -> Any:
     """The bits set in one or both, elementwise, of integers."""
     return xp.bitwise_or(a, b)
 
 
-@elementwise(NON_DIFFERENTIABLE, op_type="BitwiseXor", tf=("bitwise.bitwise_xor",), dtypes=INTEGER, samples=_BITS)
+@elementwise(NON_DIFFERENTIABLE, tf="bitwise.bitwise_xor", dtypes=INTEGER, samples=_BITS)
 def bitwise_xor(xp: Any, a: Any, b: Any) -> Any:
     """The bits set in one but not both, elementwise, of integers."""
     return xp.bitwise_xor(a, b)
@@ -113,8 +114,7 @@ def bitwise_xor(xp: Any, a: Any, b: Any) -> Any:
 
 @elementwise(
     NON_DIFFERENTIABLE,
-    op_type="Invert",
-    tf=("bitwise.invert",),
+    tf="bitwise.invert",
     dtypes=INTEGER,
     samples=[Sample((_BITS[0].inputs[0],), {})],
 )
@@ -134,21 +134,19 @@ def _class_spec(op_type: str) -> Any:
 _EXTREMES = (sample(np.array([1.0, np.inf, -np.inf, np.nan])), sample(()))
 
 
-@elementwise(NOT_REGISTERED, op_type="IsNan", tf=("math.is_nan",), infer=_class_spec("IsNan"), samples=_EXTREMES)
+@elementwise(NOT_REGISTERED, op_type="IsNan", tf="math.is_nan", infer=_class_spec("IsNan"), samples=_EXTREMES)
 def isnan(xp: Any, x: Any) -> Any:
     """Whether x is not a number, elementwise, as bool."""
     return xp.isnan(x)
 
 
-@elementwise(NOT_REGISTERED, op_type="IsInf", tf=("math.is_inf",), infer=_class_spec("IsInf"), samples=_EXTREMES)
+@elementwise(NOT_REGISTERED, op_type="IsInf", tf="math.is_inf", infer=_class_spec("IsInf"), samples=_EXTREMES)
 def isinf(xp: Any, x: Any) -> Any:
     """Whether x is inf or -inf, elementwise, as bool."""
     return xp.isinf(x)
 
 
-@elementwise(
-    NOT_REGISTERED, op_type="IsFinite", tf=("math.is_finite",), infer=_class_spec("IsFinite"), samples=_EXTREMES
-)
+@elementwise(NOT_REGISTERED, op_type="IsFinite", tf="math.is_finite", infer=_class_spec("IsFinite"), samples=_EXTREMES)
 def isfinite(xp: Any, x: Any) -> Any:
     """Whether x is neither nan nor infinite, elementwise, as bool."""
     return xp.isfinite(x)
@@ -169,10 +167,10 @@ def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
 
 @elementwise(
     NON_DIFFERENTIABLE,
-    lambda ct, condition: CATALOGUE["where"](condition, ct, 0.0),
-    lambda ct, condition: CATALOGUE["where"](condition, 0.0, ct),
+    linear_map(lambda ct, condition: ops.where(condition, ct, 0.0)),
+    linear_map(lambda ct, condition: ops.where(condition, 0.0, ct)),
     op_type="SelectV2",
-    tf=("where",),
+    tf="where",
     infer=_where_spec,
     samples=[
         sample(_T, (2, 3), (2, 3)),
@@ -181,6 +179,7 @@ def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
         sample(_T[0, 0], (2, 1), (3,), seed=2),
     ],
     like=(0, 1, 1),
+    traits=[Trait.SELECTS],
 )
 def where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the condition is true, b elsewhere, elementwise; all three broadcast.

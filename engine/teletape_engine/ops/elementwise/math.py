@@ -6,30 +6,31 @@ import math
 from typing import Any
 
 from teletape_engine.arrays import special
-from teletape_engine.catalogue.families import elementwise
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.catalogue.elementwise import elementwise, linear_map
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, SIGNED, wide
 
 SIGNED_NUMBERS = DIFFERENTIABLE | SIGNED
 
 
-@elementwise(-1, op_type="Neg", tf=("negative", "math.negative"), dtypes=SIGNED_NUMBERS)
+@elementwise(-1, tf="negative math.negative", dtypes=SIGNED_NUMBERS)
 def neg(xp: Any, x: Any) -> Any:
     """-x, elementwise."""
     return xp.negative(x)
 
 
-@elementwise(lambda x: 2 * x, op_type="Square", tf=("square", "math.square"))
+@elementwise(lambda x: 2 * x, tf="square math.square")
 def square(xp: Any, x: Any) -> Any:
     """x², elementwise."""
     return xp.square(x)
 
 
 @elementwise(
-    lambda ct, y: CATALOGUE["sqrt_grad"](y, ct),
+    linear_map(lambda ct, y: ops.sqrt_grad(y, ct)),
     jvp=[lambda y: 0.5 / y],
-    op_type="Sqrt",
-    tf=("sqrt", "math.sqrt"),
+    tf="sqrt math.sqrt",
     dtypes=DIFFERENTIABLE,
     domain=(0.2, 2.0),
 )
@@ -39,10 +40,9 @@ def sqrt(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda ct, y: CATALOGUE["rsqrt_grad"](y, ct),
-    op_type="Rsqrt",
+    linear_map(lambda ct, y: ops.rsqrt_grad(y, ct)),
     temporaries=1,
-    tf=("math.rsqrt",),
+    tf="math.rsqrt",
     dtypes=DIFFERENTIABLE,
     domain=(0.2, 2.0),
 )
@@ -52,9 +52,8 @@ def rsqrt(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda ct, y: CATALOGUE["reciprocal_grad"](y, ct),
-    op_type="Reciprocal",
-    tf=("math.reciprocal",),
+    linear_map(lambda ct, y: ops.reciprocal_grad(y, ct)),
+    tf="math.reciprocal",
     dtypes=DIFFERENTIABLE,
     domain=(0.2, 2.0),
 )
@@ -64,9 +63,7 @@ def reciprocal(xp: Any, x: Any) -> Any:
 
 
 # TensorFlow's kernels send back 0 where the gradient is 0, even at √0: under tf.where the other branch stays finite.
-@elementwise(
-    lambda y, root: -y / root, lambda root: 0.5 / root, op_type="SqrtGrad", dtypes=DIFFERENTIABLE, domain=(0.2, 2.0)
-)
+@elementwise(lambda y, root: -y / root, lambda root: 0.5 / root, dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
 def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""
     return xp.where(grad == 0, grad, 0.5 * grad / root)
@@ -74,8 +71,7 @@ def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
 
 @elementwise(
     lambda root, grad: -1.5 * grad * root * root,
-    lambda ct, root: CATALOGUE["rsqrt_grad"](root, ct),
-    op_type="RsqrtGrad",
+    linear_map(lambda ct, root: ops.rsqrt_grad(root, ct)),
     temporaries=2,
     dtypes=DIFFERENTIABLE,
     domain=(0.2, 2.0),
@@ -87,8 +83,7 @@ def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
 
 @elementwise(
     lambda inverse, grad: -2 * grad * inverse,
-    lambda ct, inverse: CATALOGUE["reciprocal_grad"](inverse, ct),
-    op_type="ReciprocalGrad",
+    linear_map(lambda ct, inverse: ops.reciprocal_grad(inverse, ct)),
     temporaries=1,
     dtypes=DIFFERENTIABLE,
     domain=(0.2, 2.0),
@@ -98,87 +93,79 @@ def reciprocal_grad(xp: Any, inverse: Any, grad: Any) -> Any:
     return xp.where(grad == 0, grad, -grad * inverse * inverse)
 
 
-@elementwise(lambda y: y, op_type="Exp", tf=("exp", "math.exp"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda y: y, tf="exp math.exp", dtypes=DIFFERENTIABLE)
 def exp(xp: Any, x: Any) -> Any:
     """eˣ, elementwise."""
     return xp.exp(x)
 
 
-@elementwise(lambda x: exp(x), op_type="Expm1", tf=("math.expm1",), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: exp(x), tf="math.expm1", dtypes=DIFFERENTIABLE)
 def expm1(xp: Any, x: Any) -> Any:
     """eˣ - 1, elementwise, exact near zero."""
     return xp.expm1(x)
 
 
-@elementwise(lambda x: reciprocal(x), op_type="Log", tf=("math.log",), dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
+@elementwise(lambda x: reciprocal(x), tf="math.log", dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
 def log(xp: Any, x: Any) -> Any:
     """Natural logarithm, elementwise; -inf at zero, nan below."""
     return xp.log(x)
 
 
-@elementwise(
-    lambda x: reciprocal(1 + x), op_type="Log1p", tf=("math.log1p",), dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5)
-)
+@elementwise(lambda x: reciprocal(1 + x), tf="math.log1p", dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5))
 def log1p(xp: Any, x: Any) -> Any:
     """log(1 + x), elementwise, exact near zero."""
     return xp.log1p(x)
 
 
-@elementwise(lambda x: CATALOGUE["cos"](x), op_type="Sin", tf=("sin", "math.sin"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: ops.cos(x), tf="sin math.sin", dtypes=DIFFERENTIABLE)
 def sin(xp: Any, x: Any) -> Any:
     """Sine of x in radians, elementwise."""
     return xp.sin(x)
 
 
-@elementwise(lambda x: -sin(x), op_type="Cos", tf=("cos", "math.cos"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: -sin(x), tf="cos math.cos", dtypes=DIFFERENTIABLE)
 def cos(xp: Any, x: Any) -> Any:
     """Cosine of x in radians, elementwise."""
     return xp.cos(x)
 
 
-@elementwise(lambda y: 1 + y * y, op_type="Tan", tf=("tan", "math.tan"), dtypes=DIFFERENTIABLE, domain=(-1.2, 1.2))
+@elementwise(lambda y: 1 + y * y, tf="tan math.tan", dtypes=DIFFERENTIABLE, domain=(-1.2, 1.2))
 def tan(xp: Any, x: Any) -> Any:
     """Tangent of x in radians, elementwise."""
     return xp.tan(x)
 
 
-@elementwise(lambda x: CATALOGUE["cosh"](x), op_type="Sinh", tf=("sinh", "math.sinh"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: ops.cosh(x), tf="sinh math.sinh", dtypes=DIFFERENTIABLE)
 def sinh(xp: Any, x: Any) -> Any:
     """Hyperbolic sine, elementwise."""
     return xp.sinh(x)
 
 
-@elementwise(lambda x: sinh(x), op_type="Cosh", tf=("cosh", "math.cosh"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda x: sinh(x), tf="cosh math.cosh", dtypes=DIFFERENTIABLE)
 def cosh(xp: Any, x: Any) -> Any:
     """Hyperbolic cosine, elementwise."""
     return xp.cosh(x)
 
 
-@elementwise(lambda y: 1 - y * y, op_type="Tanh", tf=("tanh", "math.tanh", "nn.tanh"), dtypes=DIFFERENTIABLE)
+@elementwise(lambda y: 1 - y * y, tf="tanh math.tanh nn.tanh", dtypes=DIFFERENTIABLE, traits=[Trait.SATURATES])
 def tanh(xp: Any, x: Any) -> Any:
     """Hyperbolic tangent, elementwise."""
     return xp.tanh(x)
 
 
-@elementwise(
-    lambda x: rsqrt(1 - x * x), op_type="Asin", tf=("asin", "math.asin"), dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8)
-)
+@elementwise(lambda x: rsqrt(1 - x * x), tf="asin math.asin", dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8))
 def asin(xp: Any, x: Any) -> Any:
     """Inverse sine in radians, elementwise; nan outside [-1, 1]."""
     return xp.arcsin(x)
 
 
-@elementwise(
-    lambda x: -rsqrt(1 - x * x), op_type="Acos", tf=("acos", "math.acos"), dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8)
-)
+@elementwise(lambda x: -rsqrt(1 - x * x), tf="acos math.acos", dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8))
 def acos(xp: Any, x: Any) -> Any:
     """Inverse cosine in radians, elementwise; nan outside [-1, 1]."""
     return xp.arccos(x)
 
 
-@elementwise(
-    lambda x: reciprocal(1 + x * x), op_type="Atan", tf=("atan", "math.atan"), dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8)
-)
+@elementwise(lambda x: reciprocal(1 + x * x), tf="atan math.atan", dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8))
 def atan(xp: Any, x: Any) -> Any:
     """Inverse tangent in radians, elementwise."""
     return xp.arctan(x)
@@ -186,10 +173,10 @@ def atan(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda y: y * (1 - y),
-    op_type="Sigmoid",
     temporaries=1,
-    tf=("sigmoid", "math.sigmoid", "nn.sigmoid"),
+    tf="sigmoid math.sigmoid nn.sigmoid",
     dtypes=DIFFERENTIABLE,
+    traits=[Trait.SATURATES],
 )
 def sigmoid(xp: Any, x: Any) -> Any:
     """1 / (1 + e⁻ˣ), elementwise."""
@@ -197,7 +184,7 @@ def sigmoid(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda x: sigmoid(x), op_type="Softplus", temporaries=1, tf=("math.softplus", "nn.softplus"), dtypes=FLOATING
+    lambda x: sigmoid(x), temporaries=1, tf="math.softplus nn.softplus", dtypes=FLOATING, traits=[Trait.SATURATES]
 )
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), elementwise, without overflow."""
@@ -206,11 +193,11 @@ def softplus(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda x: 2 / math.sqrt(math.pi) * exp(-x * x),
-    op_type="Erf",
     temporaries=3,
     args="x",
-    tf=("math.erf",),
+    tf="math.erf",
     dtypes=FLOATING,
+    traits=[Trait.SATURATES],
 )
 def erf(xp: Any, x: Any) -> Any:
     """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
@@ -222,31 +209,31 @@ def erf(xp: Any, x: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------- piecewise constant
-@elementwise(0, op_type="Step", dtypes=FLOATING | INTEGER)
+@elementwise(0, dtypes=FLOATING | INTEGER)
 def step(xp: Any, x: Any) -> Any:
     """1 where x > 0, else 0, in x's dtype, elementwise. The gradient is zero, not None: what relu's derivative is."""
     return xp.greater(x, 0).astype(x.dtype)
 
 
-@elementwise(NON_DIFFERENTIABLE, op_type="Round", tf=("round", "math.round"), dtypes=FLOATING | SIGNED)
+@elementwise(NON_DIFFERENTIABLE, tf="round math.round", dtypes=FLOATING | SIGNED)
 def round_(xp: Any, x: Any) -> Any:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     return x if x.dtype in INTEGER else xp.rint(x)
 
 
-@elementwise(NON_DIFFERENTIABLE, op_type="Rint", tf=("math.rint",), dtypes=FLOATING)
+@elementwise(NON_DIFFERENTIABLE, tf="math.rint", dtypes=FLOATING)
 def rint(xp: Any, x: Any) -> Any:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     return xp.rint(x)
 
 
-@elementwise(NON_DIFFERENTIABLE, op_type="Floor", tf=("floor", "math.floor"), dtypes=FLOATING)
+@elementwise(NON_DIFFERENTIABLE, tf="floor math.floor", dtypes=FLOATING)
 def floor(xp: Any, x: Any) -> Any:
     """The largest whole number not above x, elementwise; the gradient is None."""
     return xp.floor(x)
 
 
-@elementwise(NON_DIFFERENTIABLE, op_type="Ceil", tf=("math.ceil",), dtypes=FLOATING)
+@elementwise(NON_DIFFERENTIABLE, tf="math.ceil", dtypes=FLOATING)
 def ceil(xp: Any, x: Any) -> Any:
     """The smallest whole number not below x, elementwise; the gradient is None."""
     return xp.ceil(x)

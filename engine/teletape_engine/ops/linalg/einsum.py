@@ -116,7 +116,6 @@ def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[
 
 
 @composite(
-    op_type="Einsum",
     samples=[
         sample((2, 3), (3, 4), equation="ij,jk->ik"),
         sample((2, 3, 4), (2, 5, 4), equation="bqd,bkd->bqk"),
@@ -129,7 +128,7 @@ def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[
         sample((2, 1, 3), (4, 3), equation="...i,...i->...", seed=2),
         sample((2, 3, 4), equation="ijk->"),
     ],
-    tf=("einsum", "linalg.einsum"),
+    tf="einsum linalg.einsum",
 )
 def einsum(*xs: Any, equation: str) -> Any:
     """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.

@@ -9,8 +9,10 @@ import numpy as np
 from teletape_engine.arrays import linalg
 from teletape_engine.catalogue.attributes import Number
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import align, batch_all, composite, linear, sum_to
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.elementwise import align, sum_to
+from teletape_engine.catalogue.families import batch_all, composite, linear
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.products import matmul
@@ -81,7 +83,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
 
 @linear(
     infer=_part_spec,
-    vjp=lambda ct, x_spec, k: CATALOGUE["diag"](ct, k=k, num_rows=x_spec.shape[-2], num_cols=x_spec.shape[-1]),
+    vjp=lambda ct, x_spec, k: ops.diag(ct, k=k, num_rows=x_spec.shape[-2], num_cols=x_spec.shape[-1]),
     batch=stacked,
     samples=[
         sample((3, 3)),
@@ -91,7 +93,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
         sample((2, 4), k=2),
     ],
     op_type="MatrixDiagPartV3",
-    tf=("linalg.diag_part",),
+    tf="linalg.diag_part",
     views=True,
 )
 def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
@@ -102,7 +104,7 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
 @op(
     infer=_diag_spec,
     vjp=lambda ct, k: diag_part(ct, k=k),
-    jvp=lambda t, k, num_rows, num_cols: CATALOGUE["diag"](t, k=k, num_rows=num_rows, num_cols=num_cols),
+    jvp=lambda t, k, num_rows, num_cols: ops.diag(t, k=k, num_rows=num_rows, num_cols=num_cols),
     batch=stacked,
     samples=[
         sample((3,)),
@@ -112,7 +114,7 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
         sample((0,)),
     ],
     op_type="MatrixDiagV3",
-    tf=("linalg.diag",),
+    tf="linalg.diag",
 )
 def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
     """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: as few as do."""
@@ -139,17 +141,17 @@ def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
 @op(
     infer=_set_diag_spec,
     vjp=[
-        lambda ct, k: CATALOGUE["set_diag"](ct, zeros_like(diag_part(ct, k=k)), k=k),
+        lambda ct, k: ops.set_diag(ct, zeros_like(diag_part(ct, k=k)), k=k),
         lambda ct, k: diag_part(ct, k=k),
     ],
     jvp=[
-        lambda t, k: CATALOGUE["set_diag"](t, zeros_like(diag_part(t, k=k)), k=k),
+        lambda t, k: ops.set_diag(t, zeros_like(diag_part(t, k=k)), k=k),
         lambda t, k, y_spec: diag(t, k=k, num_rows=y_spec.shape[-2], num_cols=y_spec.shape[-1]),
     ],
     batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
     samples=[sample((3, 3), (3,)), sample((2, 3, 4), (2, 3), k=1), sample((4, 3), (3,), k=-1, seed=1)],
     op_type="MatrixSetDiagV3",
-    tf=("linalg.set_diag",),
+    tf="linalg.set_diag",
     like=(0, 0),
 )
 def set_diag(xp: Any, x: Any, diagonal: Any, *, k: int = 0) -> Any:
@@ -174,7 +176,7 @@ def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
 
 @linear(
     infer=_band_spec,
-    vjp=lambda ct, num_lower, num_upper: CATALOGUE["band_part"](ct, num_lower=num_lower, num_upper=num_upper),
+    vjp=lambda ct, num_lower, num_upper: ops.band_part(ct, num_lower=num_lower, num_upper=num_upper),
     batch=stacked,
     samples=[
         sample((3, 3), num_lower=-1, num_upper=0),
@@ -182,8 +184,9 @@ def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
         sample((3, 2), num_lower=0, num_upper=-1),
     ],
     op_type="MatrixBandPart",
-    tf=("linalg.band_part",),
+    tf="linalg.band_part",
     workspace=lambda x, **_: 3 * x.shape[-2] * x.shape[-1],
+    traits=[Trait.SELECTS],
 )
 def band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
     """x with zeros outside of a band of that many diagonals below and above the main one; negative: all of them."""
@@ -217,14 +220,14 @@ def _hermitian(x: Any) -> Any:
 def _cholesky_vjp(ct: Any, y: Any) -> Any:
     # L⁻ᴴ Φ(Lᴴ ct) L⁻¹, made Hermitian.
     inner = _half_lower(matmul(y, ct, adjoint_a=True))
-    left = CATALOGUE["triangular_solve"](y, inner, lower=True, adjoint=True)
-    return _hermitian(adjoint_of(CATALOGUE["triangular_solve"](y, adjoint_of(left), lower=True, adjoint=True)))
+    left = ops.triangular_solve(y, inner, lower=True, adjoint=True)
+    return _hermitian(adjoint_of(ops.triangular_solve(y, adjoint_of(left), lower=True, adjoint=True)))
 
 
 def _cholesky_jvp(t: Any, y: Any) -> Any:
     # L Φ(L⁻¹ t L⁻ᴴ)
-    left = CATALOGUE["triangular_solve"](y, _hermitian(t), lower=True)
-    inner = adjoint_of(CATALOGUE["triangular_solve"](y, adjoint_of(left), lower=True))
+    left = ops.triangular_solve(y, _hermitian(t), lower=True)
+    inner = adjoint_of(ops.triangular_solve(y, adjoint_of(left), lower=True))
     return matmul(y, _half_lower(inner))
 
 
@@ -241,9 +244,8 @@ def _definite(*lead: int) -> Any:
     jvp=_cholesky_jvp,
     batch=stacked,
     samples=lambda: [sample(_definite()), sample(_definite(2)), sample(np.zeros((0, 0)))],
-    op_type="Cholesky",
     args="input",
-    tf=("linalg.cholesky",),
+    tf="linalg.cholesky",
     symmetric=(0,),
     workspace=lambda x: x.nbytes,
 )
@@ -283,13 +285,13 @@ def _outer(x: Any, y: Any, lower: bool, adjoint: bool) -> Any:
 
 
 def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, matrix_spec: Spec, lower: bool, adjoint: bool) -> Any:
-    back = CATALOGUE["triangular_solve"](matrix, ct, lower=lower, adjoint=not adjoint)
+    back = ops.triangular_solve(matrix, ct, lower=lower, adjoint=not adjoint)
     return sum_to(_outer(back, y, lower, adjoint), matrix_spec.shape)
 
 
 def _solve_jvp_matrix(t: Any, matrix: Any, y: Any, lower: bool, adjoint: bool) -> Any:
     moved = matmul(band_part(t, **(_LOWER if lower else _UPPER)), y, adjoint_a=adjoint)
-    return -CATALOGUE["triangular_solve"](matrix, moved, lower=lower, adjoint=adjoint)
+    return -ops.triangular_solve(matrix, moved, lower=lower, adjoint=adjoint)
 
 
 def _triangle(*lead: int) -> Any:
@@ -302,12 +304,12 @@ def _triangle(*lead: int) -> Any:
     vjp=[
         _solve_vjp_matrix,
         lambda ct, matrix, rhs_spec, lower, adjoint: sum_to(
-            CATALOGUE["triangular_solve"](matrix, ct, lower=lower, adjoint=not adjoint), rhs_spec.shape
+            ops.triangular_solve(matrix, ct, lower=lower, adjoint=not adjoint), rhs_spec.shape
         ),
     ],
     jvp=[
         _solve_jvp_matrix,
-        lambda t, matrix, lower, adjoint: CATALOGUE["triangular_solve"](matrix, t, lower=lower, adjoint=adjoint),
+        lambda t, matrix, lower, adjoint: ops.triangular_solve(matrix, t, lower=lower, adjoint=adjoint),
     ],
     batch=lambda record, args, batched, attrs: record(*align(args, batched), **attrs),
     samples=lambda: [
@@ -319,7 +321,7 @@ def _triangle(*lead: int) -> Any:
         sample(_triangle(), (3, 0)),
     ],
     op_type="MatrixTriangularSolve",
-    tf=("linalg.triangular_solve",),
+    tf="linalg.triangular_solve",
     like=(0, 0),
     workspace=lambda matrix, rhs, **attrs: 2 * matrix.nbytes + 3 * _solve_spec(matrix, rhs, **attrs).nbytes,
 )
@@ -335,9 +337,8 @@ def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjo
 
 
 @composite(
-    op_type="CholeskySolve",
     samples=lambda: [sample(_triangle(), (3, 2)), sample(_triangle(2), (3, 1))],
-    tf=("linalg.cholesky_solve",),
+    tf="linalg.cholesky_solve",
 )
 def cholesky_solve(chol: Any, rhs: Any) -> Any:
     """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""

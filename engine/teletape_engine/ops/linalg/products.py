@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import align, sum_to
+from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.shapes.shape import reshape
@@ -122,8 +123,9 @@ def _transposed(xp: Any, x: Any) -> Any:
         sample((0, 3), (3, 2)),
     ],
     op_type="MatMul",
-    tf=("matmul", "linalg.matmul"),
+    tf="matmul linalg.matmul",
     workspace=_workspace,
+    traits=[Trait.MULTIPLIES],
 )
 def matmul(
     xp: Any,

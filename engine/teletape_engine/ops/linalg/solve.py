@@ -9,7 +9,7 @@ import numpy as np
 from teletape_engine.arrays import linalg
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.matrix import SOLVABLE, diag_part, stacked
@@ -55,7 +55,7 @@ def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
     samples=lambda: [sample(_matrices()), sample(_matrices(2), adjoint=True), sample(np.zeros((0, 0)))],
     op_type="MatrixInverse",
     args="input adjoint",
-    tf=("linalg.inv",),
+    tf="linalg.inv",
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
@@ -82,16 +82,16 @@ def _solve_spec(matrix: Spec, rhs: Spec, *, adjoint: bool) -> Spec:
 
 
 def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
-    back = CATALOGUE["solve"](matrix, ct, adjoint=not adjoint)
+    back = ops.solve(matrix, ct, adjoint=not adjoint)
     return -(matmul(y, back, adjoint_b=True) if adjoint else matmul(back, y, adjoint_b=True))
 
 
 @op(
     infer=_solve_spec,
-    vjp=[_solve_vjp_matrix, lambda ct, matrix, adjoint: CATALOGUE["solve"](matrix, ct, adjoint=not adjoint)],
+    vjp=[_solve_vjp_matrix, lambda ct, matrix, adjoint: ops.solve(matrix, ct, adjoint=not adjoint)],
     jvp=[
-        lambda t, matrix, y, adjoint: -CATALOGUE["solve"](matrix, matmul(t, y, adjoint_a=adjoint), adjoint=adjoint),
-        lambda t, matrix, adjoint: CATALOGUE["solve"](matrix, t, adjoint=adjoint),
+        lambda t, matrix, y, adjoint: -ops.solve(matrix, matmul(t, y, adjoint_a=adjoint), adjoint=adjoint),
+        lambda t, matrix, adjoint: ops.solve(matrix, t, adjoint=adjoint),
     ],
     batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
     samples=lambda: [
@@ -101,7 +101,7 @@ def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
         sample(_matrices(), (3, 0)),
     ],
     op_type="MatrixSolve",
-    tf=("linalg.solve",),
+    tf="linalg.solve",
     like=(0, 0),
     workspace=lambda matrix, rhs, **_: 2 * matrix.nbytes + rhs.nbytes,
 )
@@ -143,7 +143,7 @@ def _traced(t: Any, x: Any) -> Any:
     samples=lambda: [sample(_matrices()), sample(_matrices(2))],
     op_type="MatrixDeterminant",
     args="input",
-    tf=("linalg.det",),
+    tf="linalg.det",
     workspace=lambda x: x.nbytes,
 )
 def det(xp: Any, x: Any) -> Any:

@@ -7,7 +7,9 @@ from typing import Any
 
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_axes, composite, elementwise
+from teletape_engine.catalogue.elementwise import elementwise
+from teletape_engine.catalogue.families import batch_axes, composite
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import erf, exp, sigmoid, step, tanh
 from teletape_engine.ops.reduce import reduce_sum
@@ -21,7 +23,7 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 # ------------------------------------------------------------------------------------------------------- activations
-@elementwise(lambda y: step(y), op_type="Relu", args="features", tf=("nn.relu",), dtypes=REAL)
+@elementwise(lambda y: step(y), args="features", tf="nn.relu", dtypes=REAL, traits=[Trait.SATURATES])
 def relu(xp: Any, x: Any) -> Any:
     """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
     return xp.maximum(x, 0)
@@ -29,12 +31,12 @@ def relu(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda y: step(y) * step(6 - y),
-    op_type="Relu6",
     temporaries=1,
     args="features",
-    tf=("nn.relu6",),
+    tf="nn.relu6",
     dtypes=REAL,
     domain=(-3.0, 9.0),
+    traits=[Trait.SATURATES],
 )
 def relu6(xp: Any, x: Any) -> Any:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
@@ -43,19 +45,21 @@ def relu6(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda x, alpha: step(x) + alpha * (1 - step(x)),
-    op_type="LeakyRelu",
     temporaries=2,
     args="features alpha",
-    tf=("nn.leaky_relu",),
+    tf="nn.leaky_relu",
     dtypes=FLOATING,
     samples=[sample((2, 3)), sample((4,), alpha=0.5, seed=1), sample((), seed=2)],
+    traits=[Trait.SATURATES],
 )
 def leaky_relu(xp: Any, x: Any, *, alpha: float = 0.2) -> Any:
     """x above zero, alpha·x elsewhere, elementwise. The gradient at 0 is alpha."""
     return xp.where(x > 0, x, x * x.dtype.type(alpha))
 
 
-@elementwise(lambda y: 1 + y * step(-y), op_type="Elu", temporaries=2, args="features", tf=("nn.elu",), dtypes=FLOATING)
+@elementwise(
+    lambda y: 1 + y * step(-y), temporaries=2, args="features", tf="nn.elu", dtypes=FLOATING, traits=[Trait.SATURATES]
+)
 def elu(xp: Any, x: Any) -> Any:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
     return xp.where(x > 0, x, xp.expm1(xp.minimum(x, 0)))
@@ -63,11 +67,11 @@ def elu(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda y: _SELU_SCALE + (y + _SELU_SCALE * (_SELU_ALPHA - 1)) * step(-y),
-    op_type="Selu",
     temporaries=3,
     args="features",
-    tf=("nn.selu",),
+    tf="nn.selu",
     dtypes=FLOATING,
+    traits=[Trait.SATURATES],
 )
 def selu(xp: Any, x: Any) -> Any:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
@@ -76,9 +80,8 @@ def selu(xp: Any, x: Any) -> Any:
 
 
 @composite(
-    op_type="Gelu",
     args="features approximate",
-    tf=("nn.gelu",),
+    tf="nn.gelu",
     samples=[sample((2, 3)), sample((2, 3), approximate=True), sample(())],
 )
 def gelu(x: Any, *, approximate: bool = False) -> Any:
@@ -88,7 +91,7 @@ def gelu(x: Any, *, approximate: bool = False) -> Any:
     return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
-@composite(op_type="Silu", args="features", tf=("nn.silu", "nn.swish"), samples=[sample((2, 3)), sample(())])
+@composite(args="features", tf="nn.silu nn.swish", samples=[sample((2, 3)), sample(())])
 def silu(x: Any) -> Any:
     """x·sigmoid(x), elementwise."""
     return x * sigmoid(x)
@@ -140,9 +143,9 @@ def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
     jvp=lambda t, y, axis: _softmax_vjp(t, y, axis),  # the Jacobian is symmetric
     batch=batch_axes,
     samples=_SOFTMAX_SAMPLES,
-    op_type="Softmax",
-    tf=("nn.softmax",),
+    tf="nn.softmax",
     workspace=_rows_bytes,
+    traits=[Trait.SATURATES],
 )
 def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     """eˣ / Σ eˣ along `axis`, without overflow."""
@@ -158,9 +161,9 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     jvp=lambda t, y, axis: t - reduce_sum(t * exp(y), axis=axis, keepdims=True),
     batch=batch_axes,
     samples=_SOFTMAX_SAMPLES,
-    op_type="LogSoftmax",
-    tf=("nn.log_softmax",),
+    tf="nn.log_softmax",
     workspace=lambda x, *, axis: wide_bytes(x) + _rows_bytes(x, axis=axis),
+    traits=[Trait.SATURATES],
 )
 def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     """x - log Σ eˣ along `axis`, without overflow."""
@@ -202,8 +205,7 @@ def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=[lambda t: t, lambda t, value_spec: broadcast_to(t, shape=value_spec.shape)],
     batch=_batch_bias_add,
     samples=[sample((2, 3), (3,)), sample((2, 3, 4), (4,), seed=1)],
-    op_type="BiasAdd",
-    tf=("nn.bias_add",),
+    tf="nn.bias_add",
 )
 def bias_add(xp: Any, value: Any, bias: Any) -> Any:
     """value [..., c] + bias [c]."""
@@ -226,9 +228,8 @@ def _batch_l2_loss(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=lambda t, x: reduce_sum(t * x),
     batch=_batch_l2_loss,
     samples=[sample((2, 3)), sample(())],
-    op_type="L2Loss",
     args="t",
-    tf=("nn.l2_loss",),
+    tf="nn.l2_loss",
     workspace=lambda x: wide_bytes(x) + half_bytes(x),
 )
 def l2_loss(xp: Any, x: Any) -> Any:

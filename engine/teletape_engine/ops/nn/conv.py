@@ -13,7 +13,8 @@ from typing import Any
 
 from teletape_engine.catalogue.attributes import DType, Ints, Pairs, Shape
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.op import CATALOGUE, Rule
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.shape import reshape, transpose
@@ -24,7 +25,6 @@ _BUFFER = 8 << 20  # bytes of patches at a time
 
 
 # ---------------------------------------------------------------------------------------------------------- geometry
-_GEOMETRY = ("strides", "padding", "paddings", "dilations")
 
 
 def _check(images: Shape, filters: Shape) -> None:
@@ -204,36 +204,23 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     return {"strides": (1, 1), "padding": "VALID", "paddings": None, "dilations": (1, 1)} | at
 
 
-def _rule(run: Any, *needs: str) -> Rule:
-    """A rule that asks for these names, and for the geometry."""
-    run.needs = (*needs, *_GEOMETRY)
-    return run  # type: ignore[no-any-return]  # the function it was
-
-
 @op(
     infer=_spec,
     vjp=[
-        _rule(
-            lambda ct, filters, x_spec, **at: CATALOGUE["conv2d_backprop_input"](ct, filters, shape=x_spec.shape, **at),
-            *("ct", "filters", "x_spec"),
-        ),
-        _rule(
-            lambda ct, x, filters_spec, **at: CATALOGUE["conv2d_backprop_filter"](
-                x, ct, shape=filters_spec.shape, **at
-            ),
-            *("ct", "x", "filters_spec"),
-        ),
+        lambda ct, filters, x_spec, **at: ops.conv2d_backprop_input(ct, filters, shape=x_spec.shape, **at),
+        lambda ct, x, filters_spec, **at: ops.conv2d_backprop_filter(x, ct, shape=filters_spec.shape, **at),
     ],
     jvp=[
-        _rule(lambda t, filters, **at: CATALOGUE["conv2d"](t, filters, **at), "t", "filters"),
-        _rule(lambda t, x, **at: CATALOGUE["conv2d"](x, t, **at), "t", "x"),
+        lambda t, filters, **at: ops.conv2d(t, filters, **at),
+        lambda t, x, **at: ops.conv2d(x, t, **at),
     ],
     batch=_batch,
     samples=[sample(images, filters, seed=i, **at) for i, (images, filters, at) in enumerate(_CASES)],
     op_type="Conv2D",
-    tf=("nn.conv2d",),
+    tf="nn.conv2d",
     like=(0, 0),
     workspace=lambda x, filters, **at: _workspace(x.shape, filters.shape, x.dtype, at),
+    traits=[Trait.MULTIPLIES],
 )
 def conv2d(
     xp: Any,
@@ -264,17 +251,14 @@ def conv2d(
 @op(
     infer=_input_spec,
     vjp=[
-        _rule(lambda ct, filters, **at: conv2d(ct, filters, **at), "ct", "filters"),
-        _rule(
-            lambda ct, grad, filters_spec, **at: CATALOGUE["conv2d_backprop_filter"](
-                ct, grad, shape=filters_spec.shape, **at
-            ),
-            *("ct", "grad", "filters_spec"),
+        lambda ct, filters, shape, **at: conv2d(ct, filters, **at),
+        lambda ct, grad, filters_spec, shape, **at: ops.conv2d_backprop_filter(
+            ct, grad, shape=filters_spec.shape, **at
         ),
     ],
     jvp=[
-        _rule(lambda t, filters, **at: CATALOGUE["conv2d_backprop_input"](t, filters, **at), "t", "filters", "shape"),
-        _rule(lambda t, grad, **at: CATALOGUE["conv2d_backprop_input"](grad, t, **at), "t", "grad", "shape"),
+        lambda t, filters, **at: ops.conv2d_backprop_input(t, filters, **at),
+        lambda t, grad, **at: ops.conv2d_backprop_input(grad, t, **at),
     ],
     batch=_batch_input,
     samples=[
@@ -282,7 +266,7 @@ def conv2d(
         for i, (images, filters, at) in enumerate(_CASES)
     ],
     op_type="Conv2DBackpropInput",
-    tf=("nn.conv2d_transpose",),
+    tf="nn.conv2d_transpose",
     like=(0, 0),
     workspace=lambda grad, filters, *, shape, **at: _workspace(shape, filters.shape, grad.dtype, at),
 )
@@ -313,15 +297,12 @@ def conv2d_backprop_input(
 @op(
     infer=_filter_spec,
     vjp=[
-        _rule(
-            lambda ct, grad, x_spec, **at: conv2d_backprop_input(grad, ct, shape=x_spec.shape, **at),
-            *("ct", "grad", "x_spec"),
-        ),
-        _rule(lambda ct, x, **at: conv2d(x, ct, **at), "ct", "x"),
+        lambda ct, grad, x_spec, shape, **at: conv2d_backprop_input(grad, ct, shape=x_spec.shape, **at),
+        lambda ct, x, shape, **at: conv2d(x, ct, **at),
     ],
     jvp=[
-        _rule(lambda t, grad, **at: CATALOGUE["conv2d_backprop_filter"](t, grad, **at), "t", "grad", "shape"),
-        _rule(lambda t, x, **at: CATALOGUE["conv2d_backprop_filter"](x, t, **at), "t", "x", "shape"),
+        lambda t, grad, **at: ops.conv2d_backprop_filter(t, grad, **at),
+        lambda t, x, **at: ops.conv2d_backprop_filter(x, t, **at),
     ],
     batch=_batch_filter,
     samples=[

@@ -8,8 +8,9 @@ import numpy as np
 
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_all, composite, sum_to
-from teletape_engine.catalogue.op import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.elementwise import sum_to
+from teletape_engine.catalogue.families import batch_all, composite
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import exp, log1p
@@ -92,7 +93,7 @@ def _label_samples() -> list[Any]:
     batch=_batch_dense,
     samples=_label_samples,
     op_type="SoftmaxCrossEntropyWithLogits",
-    tf=("nn.softmax_cross_entropy_with_logits",),
+    tf="nn.softmax_cross_entropy_with_logits",
     workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
 )
 def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
@@ -157,7 +158,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
     ],
     op_type="SparseSoftmaxCrossEntropyWithLogits",
     refuses=("labels",),
-    tf=("nn.sparse_softmax_cross_entropy_with_logits",),
+    tf="nn.sparse_softmax_cross_entropy_with_logits",
     workspace=lambda labels, logits: wide_bytes(logits, 2),
 )
 def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
@@ -182,7 +183,7 @@ def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------ sigmoid
 @composite(
     op_type="SigmoidCrossEntropyWithLogits",
-    tf=("nn.sigmoid_cross_entropy_with_logits",),
+    tf="nn.sigmoid_cross_entropy_with_logits",
     samples=[sample((2, 3), (2, 3)), sample((), (), seed=1)],
 )
 def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:

@@ -13,7 +13,8 @@ import numpy as np
 from teletape_engine.catalogue.attributes import Ints, Pairs, Shape
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
-from teletape_engine.catalogue.op import CATALOGUE, Rule
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like
@@ -21,7 +22,6 @@ from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import FLOATING, INTEGER, DType, Spec, finfo, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
-_NEEDS = ("ksize", "strides", "padding", "paddings")
 
 
 # ------------------------------------------------------------------------------------------------------------- specs
@@ -109,11 +109,6 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     return reshape(y, shape=(n, images, *y.shape[1:]))
 
 
-def _rule(run: Any, *needs: str) -> Rule:
-    run.needs = (*needs, *_NEEDS)
-    return run  # type: ignore[no-any-return]  # the function it was
-
-
 # ----------------------------------------------------------------------------------------------------------- maximum
 _CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
     ((2, 4, 4, 2), {"ksize": (2, 2), "strides": (2, 2)}),
@@ -129,13 +124,13 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
 
 @op(
     infer=_max_spec,
-    vjp=_rule(lambda ct, x, **at: CATALOGUE["max_pool_backprop"](ct, x, **at), "ct", "x"),
-    jvp=_rule(lambda t, x, **at: CATALOGUE["max_pool_pick"](t, x, **at), "t", "x"),
+    vjp=lambda ct, x, **at: ops.max_pool_backprop(ct, x, **at),
+    jvp=lambda t, x, **at: ops.max_pool_pick(t, x, **at),
     batch=_batch,
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
-    op_type="MaxPool",
-    tf=("nn.max_pool2d", "nn.max_pool"),
+    tf="nn.max_pool2d nn.max_pool",
     workspace=lambda x, **at: x.size * x.dtype.itemsize + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
+    traits=[Trait.SELECTS],
 )
 def max_pool(
     xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -156,11 +151,11 @@ def max_pool(
 @op(
     infer=_max_grad_spec,
     vjp=[
-        _rule(lambda ct, x, **at: CATALOGUE["max_pool_pick"](ct, x, **at), "ct", "x"),
+        lambda ct, x, **at: ops.max_pool_pick(ct, x, **at),
         lambda ct, x: zeros_like(x),
     ],
     jvp=[
-        _rule(lambda t, x, **at: CATALOGUE["max_pool_backprop"](t, x, **at), "t", "x"),
+        lambda t, x, **at: ops.max_pool_backprop(t, x, **at),
         lambda t, x: zeros_like(x),
     ],
     batch=_batch,
@@ -183,11 +178,11 @@ def max_pool_backprop(
 @op(
     infer=_max_pick_spec,
     vjp=[
-        _rule(lambda ct, x, **at: max_pool_backprop(ct, x, **at), "ct", "x"),
+        lambda ct, x, **at: max_pool_backprop(ct, x, **at),
         lambda ct, x: zeros_like(x),
     ],
     jvp=[
-        _rule(lambda t, x, **at: CATALOGUE["max_pool_pick"](t, x, **at), "t", "x"),
+        lambda t, x, **at: ops.max_pool_pick(t, x, **at),
         lambda t, y: zeros_like(y),
     ],
     batch=_batch,
@@ -210,11 +205,10 @@ def max_pool_pick(
 # -------------------------------------------------------------------------------------------------------------- mean
 @linear(
     infer=_average_spec,
-    vjp=_rule(lambda ct, x_spec, **at: CATALOGUE["avg_pool_backprop"](ct, shape=x_spec.shape, **at), "ct", "x_spec"),
+    vjp=lambda ct, x_spec, **at: ops.avg_pool_backprop(ct, shape=x_spec.shape, **at),
     batch=_batch,
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
-    op_type="AvgPool",
-    tf=("nn.avg_pool2d", "nn.avg_pool"),
+    tf="nn.avg_pool2d nn.avg_pool",
     workspace=lambda x, **at: 2 * x.size * wide(x.dtype).itemsize + 2 * wide_bytes(x.with_shape(_pooled(x.shape, at))),
 )
 def avg_pool(
@@ -232,7 +226,7 @@ def avg_pool(
 
 @linear(
     infer=_average_grad_spec,
-    vjp=_rule(lambda ct, **at: avg_pool(ct, **at), "ct"),
+    vjp=lambda ct, shape, **at: avg_pool(ct, **at),
     batch=_batch,
     samples=[sample(_pooled(shape, _whole(at)), shape=shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="AvgPoolGrad",

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from teletape_engine.catalogue.attributes import DType
+from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import op, sample
-from teletape_engine.catalogue.families import batch_all, batch_elementwise
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
+from teletape_engine.catalogue.elementwise import batch_elementwise
+from teletape_engine.catalogue.families import batch_all
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import COMPLEX, DTYPES
 
 _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
@@ -15,8 +19,8 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
 
 @op(
     infer=lambda x, *, dtype: x.with_dtype(dtype),
-    vjp=lambda ct, x_spec: CATALOGUE["cast"](ct, dtype=x_spec.dtype),
-    jvp=lambda t, dtype: CATALOGUE["cast"](t, dtype=dtype),
+    vjp=lambda ct, x_spec: ops.cast(ct, dtype=x_spec.dtype),
+    jvp=lambda t, dtype: ops.cast(t, dtype=dtype),
     batch=batch_elementwise,
     samples=[
         sample((2, 3), dtype=DTYPES["float64"]),
@@ -25,9 +29,9 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
         sample((3,), dtype=_I32),
         sample((3,), dtype=DTYPES["bool"]),
     ],
-    op_type="Cast",
-    tf=("cast",),
+    tf="cast",
     views=True,
+    traits=[Trait.CONVERTS],
 )
 def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
     """x as another dtype.
@@ -46,9 +50,8 @@ def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
     jvp=lambda t: t,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    op_type="Identity",
-    tf=("identity",),
-    passes=True,
+    tf="identity",
+    traits=[Trait.ALIASES],
     views=True,
 )
 def identity(xp: Any, x: Any) -> Any:
@@ -61,10 +64,10 @@ def identity(xp: Any, x: Any) -> Any:
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    op_type="StopGradient",
     args="input",
-    tf=("stop_gradient",),
+    tf="stop_gradient",
     views=True,
+    traits=[Trait.STOPS_GRADIENT],
 )
 def stop_gradient(xp: Any, x: Any) -> Any:
     """x itself, as a constant: no gradient goes back through it."""
@@ -76,8 +79,7 @@ def stop_gradient(xp: Any, x: Any) -> Any:
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    op_type="NoGradient",
-    tf=("raw_ops.no_gradient",),
+    tf="raw_ops.no_gradient",
     views=True,
 )
 def no_gradient(xp: Any, x: Any) -> Any:
@@ -92,14 +94,15 @@ def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 @op(
     infer=lambda *xs: xs[0],
     vjp=(
-        lambda ct, xs: CATALOGUE["tie"](ct, *xs[1:]),
-        lambda ct, xs, i: CATALOGUE["tie"](CATALOGUE["zeros_like"](xs[i]), ct, *xs[1:]),
+        lambda ct, xs: ops.tie(ct, *xs[1:]),
+        by_name(lambda ct, xs, i: ops.tie(ops.zeros_like(xs[i]), ct, *xs[1:]), zero=lambda spec: True),
     ),
-    jvp=(lambda t: t, lambda t, y: CATALOGUE["zeros_like"](y)),
+    jvp=(lambda t: t, lambda t, y: ops.zeros_like(y)),
     batch=_batch_first,
     samples=[sample((2, 3), (2,), ()), sample((), (3,))],
     op_type="StatefulPartitionedCall",
     views=True,
+    traits=[Trait.EDGES],
 )
 def tie(xp: Any, *xs: Any) -> Any:
     """The first array itself, connected to the others: their gradients are zeros and not None, at every order."""
@@ -108,12 +111,13 @@ def tie(xp: Any, *xs: Any) -> Any:
 
 @op(
     infer=lambda *xs: xs[0],
-    vjp=(lambda ct, xs: CATALOGUE["tie"](ct, *xs[1:]), NON_DIFFERENTIABLE),
+    vjp=(lambda ct, xs: ops.tie(ct, *xs[1:]), NON_DIFFERENTIABLE),
     jvp=(lambda t: t, NON_DIFFERENTIABLE),
     batch=_batch_first,
     samples=[sample((2, 3), (2,), ()), sample((), (3,))],
     op_type="StatefulPartitionedCall",
     views=True,
+    traits=[Trait.EDGES],
 )
 def anchor(xp: Any, *xs: Any) -> Any:
     """The first array itself; what its gradient is, is connected to the others."""

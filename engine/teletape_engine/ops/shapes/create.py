@@ -9,8 +9,12 @@ import numpy as np
 
 from teletape_engine.catalogue.attributes import Axis, DType, Number, Shape
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_all, batch_elementwise
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE, Sample
+from teletape_engine.catalogue.elementwise import batch_elementwise
+from teletape_engine.catalogue.families import batch_all
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, Spec, axis_in, shape_text
@@ -29,18 +33,17 @@ def _fill_spec(value: Spec, *, shape: Shape, dtype: DType | None) -> Spec:
 def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     (value,), shape, dtype = args, attrs["shape"], attrs["dtype"]
     n = value.shape[0]
-    rows = CATALOGUE["reshape"](value, shape=(n, *(1,) * len(shape)))
-    rows = CATALOGUE["broadcast_to"](rows, shape=(n, *shape))
+    rows = ops.reshape(value, shape=(n, *(1,) * len(shape)))
+    rows = ops.broadcast_to(rows, shape=(n, *shape))
     return rows if dtype is None else cast(rows, dtype=dtype)
 
 
 @op(
     infer=_fill_spec,
-    vjp=lambda ct, value_spec: cast(CATALOGUE["reduce_sum"](ct), dtype=value_spec.dtype),
-    jvp=lambda t, shape, dtype: CATALOGUE["fill"](t, shape=shape, dtype=dtype),
+    vjp=lambda ct, value_spec: cast(ops.reduce_sum(ct), dtype=value_spec.dtype),
+    jvp=lambda t, shape, dtype: ops.fill(t, shape=shape, dtype=dtype),
     batch=_batch_fill,
     samples=[sample((), shape=(2, 3)), sample((), shape=(), dtype=DTYPES["float64"]), sample((), shape=(0, 2), seed=1)],
-    op_type="Fill",
 )
 def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> Any:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
@@ -52,8 +55,8 @@ def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> An
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    op_type="ZerosLike",
-    tf=("zeros_like",),
+    tf="zeros_like",
+    traits=[Trait.SHAPE_ONLY],
 )
 def zeros_like(xp: Any, x: Any) -> Any:
     """Zeros of x's shape and dtype."""
@@ -65,8 +68,8 @@ def zeros_like(xp: Any, x: Any) -> Any:
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    op_type="OnesLike",
-    tf=("ones_like",),
+    tf="ones_like",
+    traits=[Trait.SHAPE_ONLY],
 )
 def ones_like(xp: Any, x: Any) -> Any:
     """Ones of x's shape and dtype."""
@@ -108,7 +111,6 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
         Sample((), {"start": 1, "limit": 2, "delta": 0.25}),
         Sample((), {"limit": 0}),
     ],
-    op_type="Range",
     workspace=lambda **attrs: 2 * 8 * _range_spec(**attrs).size,
     name="range",
 )
@@ -141,7 +143,7 @@ def _linspace_spec(start: Spec, stop: Spec, *, num: int, axis: int) -> Spec:
 
 def _share_of_stop(y: Any, num: int, axis: int) -> Any:
     """0 to 1 along `axis`, in the shape of y: how much of each element comes from `stop`."""
-    return CATALOGUE["cumsum"](ones_like(y), axis=axis, exclusive=True) / max(num - 1, 1)
+    return ops.cumsum(ones_like(y), axis=axis, exclusive=True) / max(num - 1, 1)
 
 
 def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
@@ -152,12 +154,12 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 @op(
     infer=_linspace_spec,
     vjp=[
-        lambda ct, num, axis: CATALOGUE["reduce_sum"](ct * (1 - _share_of_stop(ct, num, axis)), axis=axis),
-        lambda ct, num, axis: CATALOGUE["reduce_sum"](ct * _share_of_stop(ct, num, axis), axis=axis),
+        lambda ct, num, axis: ops.reduce_sum(ct * (1 - _share_of_stop(ct, num, axis)), axis=axis),
+        lambda ct, num, axis: ops.reduce_sum(ct * _share_of_stop(ct, num, axis), axis=axis),
     ],
     jvp=[
-        lambda t, num, axis: CATALOGUE["linspace"](t, zeros_like(t), num=num, axis=axis),
-        lambda t, num, axis: CATALOGUE["linspace"](zeros_like(t), t, num=num, axis=axis),
+        lambda t, num, axis: ops.linspace(t, zeros_like(t), num=num, axis=axis),
+        lambda t, num, axis: ops.linspace(zeros_like(t), t, num=num, axis=axis),
     ],
     batch=_batch_linspace,
     samples=[
@@ -170,7 +172,7 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     op_type="LinSpace",
     workspace=lambda start, stop, *, num, axis: 3 * 8 * num * start.size,
-    tf=("linspace",),
+    tf="linspace",
     like=(0, 0),
 )
 def linspace(xp: Any, start: Any, stop: Any, *, num: int, axis: Axis = 0) -> Any:
@@ -202,8 +204,7 @@ def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dty
         Sample((), {"num_rows": 2}),
         Sample((), {"num_rows": 2, "num_columns": 3, "batch_shape": (2,), "dtype": _I32}),
     ],
-    op_type="Eye",
-    tf=("eye",),
+    tf="eye",
 )
 def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
@@ -234,9 +235,8 @@ def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample(np.array(1), depth=2, on_value=True, off_value=False, dtype=DTYPES["bool"]),
         sample(np.array([[0, 2]]), depth=4, axis=1, dtype=_I32),
     ],
-    op_type="OneHot",
     workspace=lambda indices, *, depth, **_: 2 * indices.size * depth,
-    tf=("one_hot",),
+    tf="one_hot",
 )
 def one_hot(
     xp: Any,

@@ -12,8 +12,10 @@ from teletape_engine.arrays.scatter import add_rows, check_indices
 from teletape_engine.catalogue.attributes import Axis, Shape, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_all, linear
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
-from teletape_engine.catalogue.op import Slices as Rows
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.slices import SparseGradient as Rows
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.shapes.shape import reshape
@@ -79,11 +81,11 @@ _INDICES: tuple[tuple[Shape, Slices], ...] = (
 
 @linear(
     infer=lambda x, *, index: x.with_shape(sliced(x.shape, index)),
-    vjp=lambda ct, x_spec, index: CATALOGUE["strided_slice_grad"](ct, index=index, shape=x_spec.shape),
+    vjp=lambda ct, x_spec, index: ops.strided_slice_grad(ct, index=index, shape=x_spec.shape),
     batch=lambda record, args, batched, attrs: record(args[0], index=_behind_batch(attrs["index"])),
     samples=[sample(shape, index=index) for shape, index in _INDICES],
-    op_type="StridedSlice",
     views=True,
+    traits=[Trait.SELECTS],
 )
 def strided_slice(xp: Any, x: Any, *, index: Slices) -> Any:
     """x[index], as Python indexes.
@@ -112,7 +114,6 @@ def _batch_slice_grad(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     vjp=lambda ct, index: strided_slice(ct, index=index),
     batch=_batch_slice_grad,
     samples=[sample(sliced(shape, index), index=index, shape=shape) for shape, index in _INDICES],
-    op_type="StridedSliceGrad",
 )
 def strided_slice_grad(xp: Any, x: Any, *, index: Slices, shape: Shape) -> Any:
     """Zeros of `shape` with x at `index`: the transpose of strided_slice."""
@@ -182,7 +183,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     infer=_gather_spec,
     vjp=[_gather_vjp, NON_DIFFERENTIABLE],
     jvp=[
-        lambda t, indices, axis, batch_dims: CATALOGUE["gather"](t, indices, axis=axis, batch_dims=batch_dims),
+        lambda t, indices, axis, batch_dims: ops.gather(t, indices, axis=axis, batch_dims=batch_dims),
         NON_DIFFERENTIABLE,
     ],
     batch=_batch_gather,
@@ -198,8 +199,9 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     op_type="GatherV2",
     refuses=("indices",),
-    tf=("gather",),
+    tf="gather",
     sparse=(0,),
+    traits=[Trait.SELECTS],
 )
 def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
@@ -275,7 +277,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     infer=_segment_spec,
     vjp=[_segment_vjp, NON_DIFFERENTIABLE],
     jvp=[
-        lambda t, segment_ids, num_segments, axis, batch_dims: CATALOGUE["unsorted_segment_sum"](
+        lambda t, segment_ids, num_segments, axis, batch_dims: ops.unsorted_segment_sum(
             t, segment_ids, num_segments=num_segments, axis=axis, batch_dims=batch_dims
         ),
         NON_DIFFERENTIABLE,
@@ -289,8 +291,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3, 2), np.array([[2, 0], [1, 1]]), num_segments=3, axis=2, batch_dims=1),
         sample((0, 2), np.zeros((0,), np.int64), num_segments=2),
     ],
-    op_type="UnsortedSegmentSum",
-    tf=("math.unsorted_segment_sum",),
+    tf="math.unsorted_segment_sum",
     workspace=lambda data, segment_ids, **_: 3 * data.nbytes + 2 * segment_ids.nbytes,
 )
 def unsorted_segment_sum(

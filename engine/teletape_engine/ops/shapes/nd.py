@@ -11,8 +11,10 @@ from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, 
 from teletape_engine.catalogue.attributes import Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
-from teletape_engine.catalogue.op import CATALOGUE, NON_DIFFERENTIABLE
-from teletape_engine.catalogue.op import Slices as Rows
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.slices import SparseGradient as Rows
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
@@ -48,7 +50,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec) ->
 @op(
     infer=_gather_spec,
     vjp=[_gather_vjp, NON_DIFFERENTIABLE],
-    jvp=[lambda t, indices: CATALOGUE["gather_nd"](t, indices), NON_DIFFERENTIABLE],
+    jvp=[lambda t, indices: ops.gather_nd(t, indices), NON_DIFFERENTIABLE],
     batch=batch_loop,
     samples=[
         sample((4, 2), np.array([[3], [0], [3]])),
@@ -57,10 +59,10 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec) ->
         sample((3,), np.zeros((0, 1), np.int64)),
         sample((2, 3), np.zeros((2, 0), np.int64)),
     ],
-    op_type="GatherNd",
     refuses=("indices",),
-    tf=("gather_nd",),
+    tf="gather_nd",
     sparse=(0,),
+    traits=[Trait.SELECTS],
 )
 def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
     """What stands at `indices` [..., depth] along the first axes of params: [*indices[:-1], *params[depth:]].
@@ -97,7 +99,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
 @op(
     infer=_scatter_spec,
     vjp=[NON_DIFFERENTIABLE, lambda ct, indices: gather_nd(ct, indices)],
-    jvp=[NON_DIFFERENTIABLE, lambda t, indices, shape: CATALOGUE["scatter_nd"](indices, t, shape=shape)],
+    jvp=[NON_DIFFERENTIABLE, lambda t, indices, shape: ops.scatter_nd(indices, t, shape=shape)],
     batch=batch_loop,
     samples=[
         sample(np.array([[1], [3], [1]]), (3,), shape=(5,)),
@@ -105,9 +107,8 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
         sample(np.array([[0, 1], [1, 2]]), (2, 2), shape=(3, 3, 2)),
         sample(np.zeros((0, 1), np.int64), (0,), shape=(2,)),
     ],
-    op_type="ScatterNd",
     refuses=("indices",),
-    tf=("scatter_nd",),
+    tf="scatter_nd",
     workspace=lambda indices, updates, **_: 3 * updates.nbytes + 2 * indices.nbytes,
 )
 def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
@@ -132,14 +133,14 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
 @op(
     infer=_put_spec,
     vjp=[
-        lambda ct, indices: CATALOGUE["tensor_scatter_nd_update"](ct, indices, zeros_like(gather_nd(ct, indices))),
+        lambda ct, indices: ops.tensor_scatter_nd_update(ct, indices, zeros_like(gather_nd(ct, indices))),
         NON_DIFFERENTIABLE,
         lambda ct, indices: gather_nd(ct, indices),
     ],
     jvp=[
-        lambda t, indices, updates: CATALOGUE["tensor_scatter_nd_update"](t, indices, zeros_like(updates)),
+        lambda t, indices, updates: ops.tensor_scatter_nd_update(t, indices, zeros_like(updates)),
         NON_DIFFERENTIABLE,
-        lambda t, tensor, indices: CATALOGUE["tensor_scatter_nd_update"](zeros_like(tensor), indices, t),
+        lambda t, tensor, indices: ops.tensor_scatter_nd_update(zeros_like(tensor), indices, t),
     ],
     batch=batch_loop,
     samples=[
@@ -150,7 +151,7 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     op_type="TensorScatterUpdate",
     like=(0, 1, 0),
     refuses=("indices",),
-    tf=("tensor_scatter_nd_update",),
+    tf="tensor_scatter_nd_update",
 )
 def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` at `indices` [..., depth] instead; of places named twice the last counts."""
@@ -167,13 +168,13 @@ def _put_samples() -> list[Any]:
     return [sample((3,), np.array([[1], [1]]), (2,)), sample((2, 3), np.array([[1]], np.int32), (1, 3))]
 
 
-@composite(op_type="TensorScatterAdd", tf=("tensor_scatter_nd_add",), samples=_put_samples, like=(0, 1, 0))
+@composite(op_type="TensorScatterAdd", tf="tensor_scatter_nd_add", samples=_put_samples, like=(0, 1, 0))
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` added at `indices` [..., depth]; places named twice count twice."""
     return tensor + scatter_nd(indices, updates, shape=tensor.shape)
 
 
-@composite(op_type="TensorScatterSub", tf=("tensor_scatter_nd_sub",), samples=_put_samples, like=(0, 1, 0))
+@composite(op_type="TensorScatterSub", tf="tensor_scatter_nd_sub", samples=_put_samples, like=(0, 1, 0))
 def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; places named twice count twice."""
     return tensor - scatter_nd(indices, updates, shape=tensor.shape)

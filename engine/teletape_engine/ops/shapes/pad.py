@@ -7,7 +7,8 @@ from typing import Any
 from teletape_engine.catalogue.attributes import Number, Pairs, Shape, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import composite
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.shape import concat
@@ -36,15 +37,15 @@ def _inside(x_spec: Spec, paddings: Pairs) -> Slices:
 @op(
     infer=_pad_spec,
     vjp=lambda ct, x_spec, paddings: strided_slice(ct, index=_inside(x_spec, paddings)),
-    jvp=lambda t, paddings: CATALOGUE["pad"](t, paddings=paddings),
+    jvp=lambda t, paddings: ops.pad(t, paddings=paddings),
     batch=lambda record, args, batched, attrs: record(args[0], **{**attrs, "paddings": ((0, 0), *attrs["paddings"])}),
     samples=[
         sample((2, 3), paddings=((1, 0), (0, 2))),
         sample((2,), paddings=((1, 2),), constant_value=5),
         sample((), paddings=()),
     ],
-    op_type="Pad",
-    tf=("pad",),
+    tf="pad",
+    traits=[Trait.SELECTS],
 )
 def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:
     """x with `constant_value` around it: paddings[i] elements before and after along axis i."""
@@ -54,7 +55,6 @@ def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:
 
 
 @composite(
-    op_type="MirrorPad",
     samples=[
         sample((3, 4), paddings=((1, 2), (0, 3)), mode="REFLECT"),
         sample((3, 2), paddings=((3, 1), (0, 2)), mode="SYMMETRIC"),

@@ -7,8 +7,10 @@ from typing import Any
 
 from teletape_engine.catalogue.attributes import Axes, Axis, Ints, Shape, Slices
 from teletape_engine.catalogue.define import check_dtype, op, sample
-from teletape_engine.catalogue.families import batch_all, linear, sum_to
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.elementwise import sum_to
+from teletape_engine.catalogue.families import batch_all, linear
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
 
@@ -47,7 +49,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 
 @linear(
     infer=lambda x, *, shape: x.with_shape(resolve(shape, x.size)),
-    vjp=lambda ct, x_spec: CATALOGUE["reshape"](ct, shape=x_spec.shape),
+    vjp=lambda ct, x_spec: ops.reshape(ct, shape=x_spec.shape),
     batch=_batch_reshape,
     samples=[
         sample((2, 3), shape=(3, 2)),
@@ -55,8 +57,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((), shape=(1, 1)),
         sample((1,), shape=()),
     ],
-    op_type="Reshape",
-    tf=("reshape",),
+    tf="reshape",
     views=True,
 )
 def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
@@ -81,8 +82,7 @@ def _batch_expand_dims(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     vjp=lambda ct, x_spec: reshape(ct, shape=x_spec.shape),
     batch=_batch_expand_dims,
     samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1), sample((2, 3), axis=1), sample((), axis=0)],
-    op_type="ExpandDims",
-    tf=("expand_dims",),
+    tf="expand_dims",
     views=True,
 )
 def expand_dims(xp: Any, x: Any, *, axis: Axis) -> Any:
@@ -128,8 +128,7 @@ def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3)),
         sample((1, 1), axis=0),
     ],
-    op_type="Squeeze",
-    tf=("squeeze",),
+    tf="squeeze",
     views=True,
 )
 def squeeze(xp: Any, x: Any, *, axis: Axes = None) -> Any:
@@ -170,8 +169,7 @@ def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     vjp=_transpose_vjp,
     batch=_batch_transpose,
     samples=[sample((2, 3, 4)), sample((2, 3, 4), perm=(1, 2, 0)), sample((2, 3), perm=(-1, 0)), sample(())],
-    op_type="Transpose",
-    tf=("transpose",),
+    tf="transpose",
     views=True,
 )
 def transpose(xp: Any, x: Any, *, perm: Ints | None = None) -> Any:
@@ -206,8 +204,7 @@ def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any
         sample((), shape=(2,)),
         sample((2,), shape=(2,)),
     ],
-    op_type="BroadcastTo",
-    tf=("broadcast_to",),
+    tf="broadcast_to",
     views=True,
 )
 def broadcast_to(xp: Any, x: Any, *, shape: Shape) -> Any:
@@ -228,7 +225,7 @@ def _tile_spec(x: Spec, *, multiples: Ints) -> Spec:
 
 def _tile_vjp(ct: Any, x_spec: Spec, multiples: Ints) -> Any:
     apart = tuple(part for pair in zip(multiples, x_spec.shape, strict=True) for part in pair)
-    return CATALOGUE["reduce_sum"](reshape(ct, shape=apart), axis=tuple(range(0, 2 * x_spec.ndim, 2)))
+    return ops.reduce_sum(reshape(ct, shape=apart), axis=tuple(range(0, 2 * x_spec.ndim, 2)))
 
 
 @linear(
@@ -241,8 +238,7 @@ def _tile_vjp(ct: Any, x_spec: Spec, multiples: Ints) -> Any:
         sample((), multiples=()),
         sample((2,), multiples=(0,)),
     ],
-    op_type="Tile",
-    tf=("tile",),
+    tf="tile",
 )
 def tile(xp: Any, x: Any, *, multiples: Ints) -> Any:
     """x repeated `multiples[i]` times along axis i."""
@@ -278,11 +274,11 @@ def _part(xs_specs: tuple[Spec, ...], axis: int, i: int) -> Slices:
 
 
 def _cut(ct: Any, index: Slices) -> Any:
-    return CATALOGUE["strided_slice"](ct, index=index)
+    return ops.strided_slice(ct, index=index)
 
 
 def _placed(t: Any, index: Slices, shape: Shape) -> Any:
-    return CATALOGUE["strided_slice_grad"](t, index=index, shape=shape)
+    return ops.strided_slice_grad(t, index=index, shape=shape)
 
 
 def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
@@ -302,7 +298,8 @@ def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 0), (2, 1), axis=1),
     ],
     op_type="ConcatV2",
-    tf=("concat",),
+    tf="concat",
+    traits=[Trait.JOINS],
 )
 def concat(xp: Any, *xs: Any, axis: Axis) -> Any:
     """Arrays of one rank end to end along `axis`; the other axes agree."""
@@ -341,7 +338,8 @@ def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     batch=_batch_stack,
     samples=[sample((2, 3), (2, 3)), sample((2, 3), (2, 3), (2, 3), axis=-1), sample((), ()), sample((2,), axis=1)],
     op_type="Pack",
-    tf=("stack",),
+    tf="stack",
+    traits=[Trait.JOINS],
 )
 def stack(xp: Any, *xs: Any, axis: Axis = 0) -> Any:
     """Arrays of one shape side by side along a new `axis` of the result."""

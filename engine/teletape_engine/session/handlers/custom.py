@@ -6,7 +6,8 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 from teletape_engine import commands
-from teletape_engine.catalogue.op import Operand, Slices
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Told
 from teletape_engine.derivatives.backward import Stop
@@ -16,7 +17,7 @@ from teletape_engine.programs.batched import check_vectorizes
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.custom import Custom, ProgramGradient, record_custom
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Recorded, SlicesValue, Value, kind_of
+from teletape_engine.recording.values import Literal, Recorded, Value, kind_of
 from teletape_engine.session.handlers.questions import HeldGradient, answer, question
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import Held, State
@@ -65,7 +66,7 @@ class HeldPass(Held):
         if self.stop is None:
             return {"through": True}
         bound = self.stop.bound
-        called = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op.op_type}
+        called = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op_type}
         return {"through": False, **called, "cts": [kind_of(one).value for one in self.stop.cts]}
 
     def alive(self) -> Iterator[Any]:
@@ -74,7 +75,7 @@ class HeldPass(Held):
             yield from node[3]
         stop = self.stop
         for ct in (*stop.held.values(), *stop.cts) if stop is not None else self.found or ():
-            for one in ct[:2] if isinstance(ct, Slices) else ct if isinstance(ct, list) else (ct,):
+            for one in ct[:2] if isinstance(ct, SparseGradient) else ct if isinstance(ct, list) else (ct,):
                 if isinstance(one, Value | Operand):
                     yield one if isinstance(one, Value) else one.value
                 elif isinstance(one, SlicesValue):

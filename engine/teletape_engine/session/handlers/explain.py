@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from teletape_engine import commands
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands.results import Told
 from teletape_engine.explain.explain import explain, explain_numbers
-from teletape_engine.recording.values import SlicesValue, Value, Variable
+from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import HeldTape, State, sent_call_site
 

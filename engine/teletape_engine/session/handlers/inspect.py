@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from teletape_engine import commands
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Told
 from teletape_engine.diagram.facts import MOST, diagram
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.explain.explain import explain
 from teletape_engine.recording.memory import footprint
-from teletape_engine.recording.values import SlicesValue, Uid, Value, Variable
+from teletape_engine.recording.values import Uid, Value, Variable
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import HeldTape, State, sent_call_site
 

@@ -9,11 +9,12 @@ import numpy as np
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Fetched, Made, SlicesArrays
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import ROWS
-from teletape_engine.recording.values import Literal, SlicesValue, Value, Variable, new_uid
+from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import State, read_only
 

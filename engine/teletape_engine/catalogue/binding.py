@@ -1,0 +1,336 @@
+"""Binding: what is decided once for an op on inputs of certain specs and with certain attributes.
+
+`bind` gives a `Bound`: the result's spec, the price, and for each set of tracked inputs a `Plan` that says what a tape
+keeps and which rules run. `trace_spec` follows a function of operands by specs alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
+from teletape_engine.catalogue.slices import GradientKind, SparseGradient
+from teletape_engine.catalogue.trait import Trait
+from teletape_engine.errors import TeletapeError
+from teletape_engine.spec import DTYPES, WEAK, Spec, Weak
+
+_MAX_BOUND: Final = 4096  # bound calls of one op; past that its table is emptied
+
+
+class Call:
+    """What a node of a tape stands for: a bound op, or a call that is in no catalogue.
+
+    Attributes:
+        name: For messages.
+        op_type: TensorFlow's op type.
+        specs: Of the inputs; Python numbers as scalars of the dtype that they take.
+        spec: Of the result.
+        attrs: The canonical attributes.
+        traits: Of the op.
+    """
+
+    __slots__ = ("attrs", "name", "op_type", "spec", "specs", "traits")
+
+    def __init__(
+        self,
+        name: str,
+        op_type: str,
+        specs: tuple[Spec, ...],
+        spec: Spec,
+        attrs: Attrs = NO_ATTRS,
+        traits: frozenset[Trait] = frozenset(),
+    ) -> None:
+        self.name, self.op_type, self.attrs, self.traits = name, op_type, attrs, traits
+        self.specs, self.spec = specs, spec
+
+    def input_name(self, i: int) -> str:
+        """The name of input `i` in messages."""
+        return f"xs[{i}]"
+
+
+class Plan(NamedTuple):
+    """What a tape keeps of one call when the inputs in a mask are tracked, and how a gradient passes back through it.
+
+    Attributes:
+        bound: The call.
+        picks: Which of (*inputs, result) are kept, as positions.
+        keep: From (*inputs, result) to what is kept.
+        unregistered: Whether the op has no gradient registered.
+        sparse: Whether a rule may give a sparse gradient.
+        passes: Whether the rules take sparse gradients as they are, and pass them on.
+        rules: (input, `rule(ct, kept) -> ct of the input`) for each tracked differentiable input.
+        structural: The same without arrays: from GradientKind.DENSE or a SparseGradient of specs to one of those.
+    """
+
+    bound: Call
+    picks: tuple[int, ...]
+    keep: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    unregistered: bool
+    sparse: bool
+    passes: bool
+    rules: tuple[tuple[int, BoundRule], ...]
+    structural: tuple[tuple[int, BoundRule], ...]
+
+    @classmethod
+    def without_rules(cls, call: Call) -> Plan:
+        """The plan of a call whose gradient does not come from rules: it keeps nothing of itself."""
+        return cls(call, (), _keeper(()), unregistered=False, sparse=False, passes=False, rules=(), structural=())
+
+
+def _keeper(picks: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    if not picks:
+        return lambda values: ()
+    if len(picks) == 1:
+        (only,) = picks
+        return lambda values: (values[only],)
+    return itemgetter(*picks)
+
+
+class Bound(Call):
+    """An op bound to the specs and attributes of a call.
+
+    In addition to the fields of `Call`:
+
+    Attributes:
+        op: The op.
+        price: Bytes that running it may allocate: the result and the workspace.
+        forward: `forward(xp, *arrays)`, the attributes bound.
+        trackable: Whether tapes may track the result. The result of stop_gradient is tracked no more than a constant.
+        plain: The array that the forward returns is the new value: no expansion, no view, a shape known beforehand.
+        plans: Plans by mask, computed on demand.
+    """
+
+    __slots__ = ("_jvp_rules", "forward", "op", "plain", "plans", "price", "trackable")
+
+    def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
+        try:
+            super().__init__(op.name, op.op_type, specs, op.infer(*specs, **attrs), attrs, op.traits)
+            self.price = self.spec.nbytes + (op.workspace(*specs, **attrs) if op.workspace else 0)
+        except TeletapeError as error:
+            error.details.setdefault("op", op.name)
+            raise
+        self.op = op
+        self.forward: Callable[..., Any] = partial(op.forward, **attrs) if attrs else op.forward
+        if self.spec.dtype.name == "bfloat16":
+            self.forward = _rounded(self.forward)
+        self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
+        self.plain = not (op.views or op.dynamic or op.expand)
+        self.plans: dict[int, Plan] = {}
+        self._jvp_rules: dict[int, tuple[tuple[int, BoundRule], ...]] = {}
+
+    def input_name(self, i: int) -> str:
+        """The name of input `i` in messages."""
+        return self.op.input_name(i)
+
+    def jvp_rules(self, mask: int) -> tuple[tuple[int, BoundRule], ...]:
+        """(input, `rule(t, (*inputs, result)) -> its term of the result's tangent`) for the inputs in `mask`.
+
+        Inputs without a term are left out: those declared to have none, and those whose rule `vanishes`.
+        """
+        rules = self._jvp_rules.get(mask)
+        if rules is None:
+            everything = dict(enumerate(range(len(self.specs) + 1)))
+            rules = self._jvp_rules[mask] = tuple(
+                (i, _rounded(run) if self.spec.dtype.name == "bfloat16" else run)
+                for i, rule in self._rules(self.op.jvp, mask)
+                if rule.vanishes is None or not rule.vanishes(self.specs[i])
+                for run in (rule.bind(self, i, everything),)
+            )
+        return rules
+
+    def plan(self, mask: int) -> Plan:
+        """The plan for the tracked inputs in `mask` (bit i: input i); below zero: one that keeps every input."""
+        plan = self.plans.get(mask)
+        if plan is None:
+            plan = self.plans[mask] = self._plan(mask)
+        return plan
+
+    def _plan(self, mask: int) -> Plan:
+        op, n = self.op, len(self.specs)
+        chosen = list(self._rules(op.vjp, abs(mask)))
+        picks = {position for _, rule in chosen for position in self._residuals(rule)}
+        if not op.registered:  # a gradient that the caller registers may use any of it
+            picks.update(range(n + 1))
+        if mask < 0:
+            picks.update(range(n))
+        kept = tuple(sorted(picks))
+        slots = {position: slot for slot, position in enumerate(kept)}
+        return Plan(
+            self,
+            kept,
+            _keeper(kept),
+            unregistered=not op.registered,
+            sparse=any(i in op.sparse for i, _ in chosen),
+            passes=Trait.ALIASES in op.traits,
+            rules=tuple((i, self._vjp(rule, i, slots)) for i, rule in chosen),
+            structural=tuple((i, self._structural(rule, i)) for i, rule in chosen),
+        )
+
+    def _rules(self, rules: tuple[Rule | NoGradient, ...], mask: int) -> list[tuple[int, Rule]]:
+        """The inputs in `mask` that are differentiable and have a rule, with it."""
+        chosen = []
+        for i, spec in enumerate(self.specs):
+            rule = self.op.rule(rules, i)
+            if mask >> i & 1 and spec.differentiable and not isinstance(rule, NoGradient):
+                chosen.append((i, rule))
+        return chosen
+
+    def _vjp(self, rule: Rule, i: int, slots: Mapping[int, int]) -> BoundRule:
+        run = rule.bind(self, i, slots)
+        return _rounded(run) if self.specs[i].dtype.name == "bfloat16" and Trait.ALIASES not in self.op.traits else run
+
+    def _structural(self, rule: Rule, i: int) -> BoundRule:
+        if Trait.ALIASES in self.op.traits:
+            return lambda ct, kept: ct
+        if i not in self.op.sparse:
+            return lambda ct, kept: GradientKind.DENSE
+        runtime = _SpecRuntime()
+        operands = [Operand(runtime, _SpecOnly(spec)) for spec in (*self.specs, self.spec)]
+        gradient = rule.bind(self, i, dict(enumerate(range(len(operands)))))(operands[-1], operands)
+        if not isinstance(gradient, SparseGradient):  # sparse only with other attributes
+            return lambda ct, kept: GradientKind.DENSE
+        structure = SparseGradient(gradient.values.value.spec, gradient.indices.value.spec, gradient.dense)
+        return lambda ct, kept: structure
+
+    def _residuals(self, rule: Rule) -> list[int]:
+        n = len(self.specs)
+        kept = [n] if "y" in rule.needs else []
+        if self.op.variadic:
+            return kept + (list(range(n)) if self.op.inputs[0] in rule.needs else [])
+        return kept + [i for i, name in enumerate(self.op.inputs) if name in rule.needs]
+
+    def zero_derivative(self, i: int) -> bool:
+        """Whether the derivative by input `i` is zero everywhere, whatever the elements are."""
+        rule = self.op.rule(self.op.vjp, i)
+        return isinstance(rule, Rule) and rule.zero is not None and rule.zero(self.specs[i])
+
+    def static(self, name: str, i: int) -> Any:
+        """What a rule of input `i` gets under `name` when it is no array: a spec, an attribute, the input's number.
+
+        Raises:
+            TypeError: The op has nothing of that name.
+        """
+        op = self.op
+        if name == "i":
+            return i
+        if name == "y_spec":
+            return self.spec
+        if op.variadic and name == f"{op.inputs[0]}_specs":
+            return self.specs
+        if not op.variadic and name.endswith("_spec") and name[:-5] in op.inputs:
+            return self.specs[op.inputs.index(name[:-5])]
+        if name in self.attrs:
+            return self.attrs[name]
+        raise TypeError(f"{op.name}: a rule needs {name!r}, which is no input, spec or attribute of the op")
+
+
+def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bound:
+    """The op bound to inputs of these specs; from its table if they were bound before.
+
+    Raises:
+        InvalidArgumentError: The op does not take such inputs; the message names the op.
+    """
+    key = (*specs, attrs)
+    bound: Bound | None = op.bound.get(key)
+    if bound is None:
+        bound = Bound(op, op.strong_specs(specs), attrs)
+        if op.takes_numbers(specs):
+            if len(op.bound) >= _MAX_BOUND:
+                op.bound.clear()
+            op.bound[key] = bound
+    return bound
+
+
+def by_name(
+    function: Callable[..., Any],
+    *,
+    zero: Callable[[Spec], bool] | None = None,
+    vanishes: Callable[[Spec], bool] | None = None,
+) -> Rule:
+    """The rule that calls `function` with the cotangent or the tangent first, and the rest by parameter name.
+
+    Args:
+        function: The formula. A parameter `**attrs` takes all attributes that no other parameter names.
+        zero: See `Rule`.
+        vanishes: See `Rule`.
+
+    Raises:
+        TypeError: The first parameter is not called `ct` or `t`, so that it was probably forgotten.
+    """
+    first, *parameters = inspect.signature(function).parameters.values()
+    if first.name not in ("ct", "t"):
+        raise TypeError(f"a rule takes the cotangent `ct` or the tangent `t` first, found {first.name!r}")
+    names = tuple(p.name for p in parameters if p.kind is not p.VAR_KEYWORD)
+    takes_attrs = len(names) < len(parameters)
+
+    def bound_rule(bound: Bound, i: int, slots: Mapping[int, int]) -> BoundRule:
+        op, n = bound.op, len(bound.specs)
+        static: dict[str, Any] = {}
+        arrays: list[tuple[str, int]] = []
+        variadic = ""
+        for name in names:
+            if name == "y":
+                arrays.append((name, slots[n]))
+            elif op.variadic and name == op.inputs[0]:
+                variadic = name
+            elif not op.variadic and name in op.inputs:
+                arrays.append((name, slots[op.inputs.index(name)]))
+            else:
+                static[name] = bound.static(name, i)
+        if takes_attrs:
+            static |= {name: value for name, value in bound.attrs.items() if name not in static}
+        run = partial(function, **static) if static else function
+        if variadic:
+            inputs = [slots[j] for j in range(n)]
+            return lambda ct, kept: run(ct, **{variadic: [kept[s] for s in inputs]}, **{k: kept[s] for k, s in arrays})
+        if not arrays:
+            return lambda ct, kept: run(ct)
+        if len(arrays) == 1 and names[0] == arrays[0][0]:
+            slot = arrays[0][1]
+            return lambda ct, kept: run(ct, kept[slot])
+        return lambda ct, kept: run(ct, **{name: kept[s] for name, s in arrays})
+
+    return Rule(names, bound_rule, vanishes=vanishes, zero=zero)
+
+
+def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, its result as bfloat16: NumPy gives float32 where a bfloat16 array meets a Python float."""
+    dtype = DTYPES["bfloat16"]
+
+    def rounded(*args: Any) -> Any:
+        result = run(*args)
+        if isinstance(result, SparseGradient):
+            return result._replace(values=ops.cast(result.values, dtype=dtype))
+        return result if result.dtype == dtype else ops.cast(result, dtype=dtype)
+
+    return rounded
+
+
+# ------------------------------------------------------------------------------------------------- abstract evaluation
+class _SpecOnly(NamedTuple):
+    """A recorded value of which only the spec is known."""
+
+    spec: Spec
+
+
+class _SpecRuntime(Runtime):
+    """Follows ops by their specs, and records nothing."""
+
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
+        specs = tuple(arg.value.spec if isinstance(arg, Operand) else WEAK[type(arg)] for arg in args)
+        return Operand(self, _SpecOnly(bind(op, specs, op.attrs(attrs)).spec))
+
+
+def trace_spec(function: Callable[..., Any], specs: Sequence[Spec], attrs: Mapping[str, Any]) -> Spec:
+    """The spec of the result of a function of operands, for inputs of these specs."""
+    runtime = _SpecRuntime()
+    result: Operand = function(*[Operand(runtime, _SpecOnly(spec)) for spec in specs], **attrs)
+    return result.value.spec  # type: ignore[no-any-return]  # a _SpecOnly
