@@ -26,6 +26,7 @@ from teletape_engine.spec import DTYPES, Spec
 F32 = np.float32
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_op_obeys_law(name, law):

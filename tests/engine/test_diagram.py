@@ -7,7 +7,7 @@ import pytest
 from driving import failing, run, watched
 
 from teletape_engine.commands import Call, Gradient, MakeVariable, Put, TapeGraph, TapeOpen, TapeWatch
-from teletape_engine.diagram.dot import dot, measured, quoted
+from teletape_engine.diagram.dot import bytes_text, dot, quoted
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
@@ -209,7 +209,7 @@ def test_an_edge_over_many_ranks_is_drawn_as_a_label():
 
 
 def test_bytes_are_told_in_round_numbers():
-    assert [measured(n) for n in (0, 1, 1023, 1536, 5 << 20, 300 << 20, 7 << 40)] == [
+    assert [bytes_text(n) for n in (0, 1, 1023, 1536, 5 << 20, 300 << 20, 7 << 40)] == [
         "0 bytes",
         "1 bytes",
         "1,023 bytes",

@@ -22,14 +22,14 @@ def test_the_outer_loop_is_found_before_the_repetitions_inside_it():
     assert runs(["init", *LSTM * 50, "loss"]) == [Run(0, 1, 1), Run(1, 801, 16), Run(801, 802, 1)]
 
 
-def test_a_long_trip_counts_as_one_although_its_parts_repeat():
+def test_a_long_iteration_is_one_run_although_its_parts_repeat():
     assert runs(([1] * 50 + [2] * 50) * 40) == [Run(0, 4000, 100)]
 
 
-def test_trips_are_put_together_whole():
+def test_iterations_are_folded_whole():
     segments = fold([*LSTM * 1000], 100)
     assert len(segments) <= 100
-    assert all(one.start % 16 == 0 and one.trips == (one.stop - one.start) // 16 for one in segments)
+    assert all(one.start % 16 == 0 and one.iterations == (one.stop - one.start) // 16 for one in segments)
     assert covered(segments) == list(range(16_000))
 
 
@@ -37,7 +37,7 @@ def test_what_does_not_repeat_is_cut_into_neighbours():
     segments = fold(range(1000), 10)
     assert len(segments) <= 10
     assert covered(segments) == list(range(1000))
-    assert not any(one.trips for one in segments)
+    assert not any(one.iterations for one in segments)
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 3, 9])
@@ -50,6 +50,6 @@ def test_any_sequence_is_covered_in_order_by_no_more_segments_than_asked_for(kin
         assert len(segments) <= most
         assert covered(segments) == list(range(len(keys)))
         for one in segments:
-            if one.trips > 1:  # trips are equal, but for the last segment of a run they are also whole
-                trip = keys[one.start : one.start + one.period]
-                assert keys[one.start : one.start + one.trips * one.period] == trip * one.trips
+            if one.iterations > 1:  # iterations are equal, but for the last segment of a run they are also whole
+                iteration = keys[one.start : one.start + one.period]
+                assert keys[one.start : one.start + one.iterations * one.period] == iteration * one.iterations

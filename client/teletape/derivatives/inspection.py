@@ -11,7 +11,7 @@ from teletape.sessions import session
 from teletape.tensors import nest
 from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings
 from teletape_engine.diagram import dot, graphviz
-from teletape_engine.diagram.facts import MOST
+from teletape_engine.diagram.facts import MAX_NODES
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.tape import Tape
 
@@ -32,7 +32,7 @@ class TapeMemory(NamedTuple):
     frees: int
 
     def __str__(self) -> str:
-        return f"{self.ops:,} ops keep {dot.measured(self.bytes)}; ending the tape frees {dot.measured(self.frees)}"
+        return f"{self.ops:,} ops keep {dot.bytes_text(self.bytes)}; ending the tape frees {dot.bytes_text(self.frees)}"
 
 
 class TapeGraph:
@@ -69,7 +69,7 @@ class TapeGraph:
 
     def __repr__(self) -> str:
         told = self.json["folded"] or f"{self.json['ops']:,} ops"
-        kept = "" if self.json["bytes"] is None else f", {dot.measured(self.json['bytes'])} kept"
+        kept = "" if self.json["bytes"] is None else f", {dot.bytes_text(self.json['bytes'])} kept"
         cuts = [f"\n  {one['message']}" for one in self.json["explanations"] if one["drawn"] is not None]
         return f"<TapeGraph: {told}{kept}>" + "".join(cuts)
 
@@ -84,7 +84,7 @@ class Looks:
         """Whose tape it is; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def graph(self, target: Any = None, sources: Any = None, *, nodes: int = MOST) -> TapeGraph:
+    def graph(self, target: Any = None, sources: Any = None, *, nodes: int = MAX_NODES) -> TapeGraph:
         """The tape as a picture: what it watched, the calls it recorded, and what each keeps.
 
         It may be asked while the tape records, and after it has answered.

@@ -260,7 +260,7 @@ class Session(ABC):
             explanations={source.uid: each for source, each in zip(sources, explanations, strict=False)},
             size=self._size(),
             format_where=placed,
-            most=most,
+            max_nodes=most,
         )
 
     def _size(self) -> Size | None:

@@ -1,7 +1,6 @@
-"""A diagram as DOT, the language of Graphviz. Every name in it is text and nothing else, whatever characters it has.
+"""Writes a diagram as DOT, the language of Graphviz. Names are quoted: whatever characters they have, they are text.
 
-Long edges are what makes a layout slow and unreadable: beyond a few ranks an edge is drawn as a label beside the node
-that it reaches.
+Long edges make a layout slow and unreadable: an edge over many ranks is drawn as a label next to the node it reaches.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-_LONG: Final = 16  #: Ranks from which an edge is drawn as a label, in a diagram of more than `_FEW` nodes.
-_FEW: Final = 60
-_MANY: Final = 300  #: Nodes from which the layout takes short cuts.
-_WIDTH: Final = 48  #: Characters of a name that are shown.
+_LONG_EDGE: Final = 16  #: An edge over more ranks is drawn as a label, if the diagram has more than `_SMALL` nodes.
+_SMALL: Final = 60
+_LARGE: Final = 300  #: With more nodes the layout is simplified.
+_NAME_LENGTH: Final = 48  #: Characters of a name that are shown.
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
-_LOOK: Final = {
+_STYLES: Final = {
     "variable": 'shape=cylinder, fillcolor="#fde9b8"',
     "tensor": 'shape=ellipse, fillcolor="#fdf6de"',
     "watched": 'shape=ellipse, fillcolor="#fdf6de", peripheries=2',
@@ -29,7 +28,7 @@ _LOOK: Final = {
 
 
 def dot(diagram: Mapping[str, Any]) -> str:
-    """The facts of `teletape_engine.diagram.facts` as DOT text."""
+    """Returns the facts of `teletape_engine.diagram.facts` as DOT text."""
     return "\n".join(_lines(diagram)) + "\n"
 
 
@@ -38,20 +37,20 @@ def _lines(diagram: Mapping[str, Any]) -> Iterator[str]:
     ranks = _ranks(diagram)
     yield "digraph tape {"
     yield '  graph [rankdir=TB, fontname="Helvetica", fontsize=11, labelloc=t, nodesep=0.3, ranksep=0.35];'
-    if len(nodes) > _MANY:
+    if len(nodes) > _LARGE:
         yield "  graph [splines=line, nslimit=0.1, nslimit1=0.1, mclimit=0.01];"
     yield '  node [fontname="Helvetica", fontsize=10, style=filled, color="#5b6b7b", margin="0.12,0.06"];'
     yield '  edge [color="#5b6b7b", arrowsize=0.6, fontname="Helvetica", fontsize=9];'
     yield f"  label={quoted(*_title(diagram))};"
     for node in nodes:
         yield f"  {node['id']} [{_attributes(node)}];"
-    shown = {node["id"]: node for node in nodes}
-    for at, edge in enumerate(diagram["edges"]):
+    by_id = {node["id"]: node for node in nodes}
+    for number, edge in enumerate(diagram["edges"]):
         begin, end = edge["from"], edge["to"]
-        if len(nodes) > _FEW and ranks[end] - ranks[begin] > _LONG:
-            stub = quoted("from " + _called(shown[begin]))
-            yield f'  s{at} [shape=plaintext, style="", fontsize=9, fontcolor="#5b6b7b", label={stub}];'
-            begin = f"s{at}"
+        if len(nodes) > _SMALL and ranks[end] - ranks[begin] > _LONG_EDGE:
+            label = quoted("from " + _short_name(by_id[begin]))
+            yield f'  s{number} [shape=plaintext, style="", fontsize=9, fontcolor="#5b6b7b", label={label}];'
+            begin = f"s{number}"
         yield f"  {begin} -> {end}{_edge(edge)};"
     yield "}"
 
@@ -59,15 +58,15 @@ def _lines(diagram: Mapping[str, Any]) -> Iterator[str]:
 def _title(diagram: Mapping[str, Any]) -> list[str]:
     parts = [f"{diagram['ops']:,} ops"]
     if diagram["consumed"]:
-        parts.append("answered: nothing is kept any more")
+        parts.append("consumed: it keeps nothing any more")
     elif diagram["bytes"] is not None:
-        parts.append(f"{measured(diagram['bytes'])} kept")
+        parts.append(f"{bytes_text(diagram['bytes'])} kept")
     if any("cut" in node["marks"] for node in diagram["nodes"]):
         parts.append("red: where the gradient ends")
     return [", ".join(parts), *([diagram["folded"]] if diagram["folded"] else [])]
 
 
-def _called(node: Mapping[str, Any]) -> str:
+def _short_name(node: Mapping[str, Any]) -> str:
     if node["name"]:
         return shortened(node["name"])
     return shortened(node["label"]) if node["first"] is None else f"#{node['first']:,} {shortened(node['label'])}"
@@ -75,58 +74,58 @@ def _called(node: Mapping[str, Any]) -> str:
 
 def _attributes(node: Mapping[str, Any]) -> str:
     name, label = node["name"], node["label"]
-    called = node["kind"] in ("variable", "tensor", "outside") and name is not None
-    lines = [shortened(name if called else label)]
-    if name and not called:
+    label_is_name = node["kind"] in ("variable", "tensor", "outside") and name is not None
+    lines = [shortened(name if label_is_name else label)]
+    if name and not label_is_name:
         lines[0] += f" → {shortened(name)}"
     if node["dtype"] is not None:
         lines.append(f"{node['dtype']} {node['shape']}")
     if node["bytes"]:
-        lines.append("keeps " + ", ".join(node["keeps"] + [measured(node["bytes"])]))
+        lines.append("keeps " + ", ".join(node["keeps"] + [bytes_text(node["bytes"])]))
     elif node["keeps"]:
-        lines.append("keeps " + ", ".join(node["keeps"]) + ", kept before")
+        lines.append("keeps " + ", ".join(node["keeps"]) + ", kept by an earlier op")
     if node["why"]:
         lines.append(node["why"])
-    out = [f"label={quoted(*lines)}", _LOOK[node["kind"]]]
+    attributes = [f"label={quoted(*lines)}", _STYLES[node["kind"]]]
     if node["where"]:
-        out.append(f"tooltip={quoted(node['where'])}")
+        attributes.append(f"tooltip={quoted(node['where'])}")
     marks = node["marks"]
     if "cut" in marks:
-        out.append('color="#c62828", fontcolor="#c62828", penwidth=2.5')
+        attributes.append('color="#c62828", fontcolor="#c62828", penwidth=2.5')
     elif "target" in marks or "source" in marks:
-        out.append('color="#1b5e20", penwidth=2.5')
+        attributes.append('color="#1b5e20", penwidth=2.5')
     elif "path" in marks:
-        out.append('color="#1b5e20", penwidth=1.5')
-    return ", ".join(out)
+        attributes.append('color="#1b5e20", penwidth=1.5')
+    return ", ".join(attributes)
 
 
 def _edge(edge: Mapping[str, Any]) -> str:
-    out = []
+    attributes = []
     if edge["uses"] > 1:
-        out.append(f'label="×{edge["uses"]:,}"')
+        attributes.append(f'label="×{edge["uses"]:,}"')
     if edge["path"]:
-        out.append('color="#1b5e20", penwidth=1.5')
+        attributes.append('color="#1b5e20", penwidth=1.5')
     elif not edge["carries"]:
-        out.append('style=dashed, color="#c62828"')
-    return f" [{', '.join(out)}]" if out else ""
+        attributes.append('style=dashed, color="#c62828"')
+    return f" [{', '.join(attributes)}]" if attributes else ""
 
 
 def _ranks(diagram: Mapping[str, Any]) -> dict[str, int]:
-    """How far down each node stands: below all that it uses. What uses nothing stands above its first user."""
+    """The rank of each node: below all that it uses. A node that uses nothing is just above its first user."""
     ranks = {node["id"]: 0 for node in diagram["nodes"]}
-    first: dict[str, int] = {}
+    above_user: dict[str, int] = {}
     used = {edge["to"] for edge in diagram["edges"]}
-    for edge in diagram["edges"]:  # in the order of their ends, which is the order of the calls
+    for edge in diagram["edges"]:  # in the order of the calls that they reach
         begin, end = edge["from"], edge["to"]
         ranks[end] = max(ranks[end], ranks[begin] + 1)
     for edge in diagram["edges"]:
         if edge["from"] not in used:
-            below = ranks[edge["to"]] - 1
-            first[edge["from"]] = min(first.get(edge["from"], below), below)
-    return ranks | first
+            rank = ranks[edge["to"]] - 1
+            above_user[edge["from"]] = min(above_user.get(edge["from"], rank), rank)
+    return ranks | above_user
 
 
-def measured(nbytes: int) -> str:
+def bytes_text(nbytes: int) -> str:
     """A number of bytes for people: 1,536 as 1.5 KiB."""
     size = float(nbytes)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
@@ -137,12 +136,12 @@ def measured(nbytes: int) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name of at most `_WIDTH` characters, its end cut."""
-    return name if len(name) <= _WIDTH else name[: _WIDTH - 1] + "…"
+    """The name, cut to `_NAME_LENGTH` characters."""
+    return name if len(name) <= _NAME_LENGTH else name[: _NAME_LENGTH - 1] + "…"
 
 
 def quoted(*lines: str) -> str:
-    """Lines of text as one DOT string: escapes, entities and control characters among them mean nothing."""
+    """Lines of text as one DOT string; escapes, entities and control characters in them have no effect."""
     return '"' + "\\n".join(map(_safe, lines)) + '"'
 
 

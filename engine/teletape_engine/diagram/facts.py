@@ -1,4 +1,4 @@
-"""A tape as a diagram: what it watched, the calls it recorded, what each keeps; folded where they are too many to see.
+"""A tape as a diagram: what it watched, the calls it recorded, what each keeps; folded if there are too many to show.
 
 Facts alone, JSON-able; `teletape_engine.diagram.dot` writes them as DOT.
 """
@@ -18,18 +18,18 @@ from teletape_engine.recording.tape import Node, Tape
 from teletape_engine.recording.values import Literal, Uid
 from teletape_engine.spec import Spec
 
-MOST: Final = 2000  #: Nodes of a diagram, unless another number is asked for.
-_SHOWN: Final = 6  #: Kinds of ops that a group names.
+MAX_NODES: Final = 2000  #: Nodes of a diagram, unless the caller gives another number.
+_SHOWN_OPS: Final = 6  #: Kinds of ops that the label of a group names.
 
 #: From a kept value to the identity and the bytes of the buffer that it keeps alive.
 Size = Callable[[Any], tuple[int, int]]
 
 
-def _nowhere(where: Any) -> str | None:
+def _where_text(where: Any) -> str | None:
     return None if where is None else str(where)
 
 
-def _nameless(uid: Uid) -> str | None:
+def _no_name(uid: Uid) -> str | None:
     return None
 
 
@@ -40,40 +40,42 @@ def diagram(
     sources: Sequence[Any] = (),
     explanations: Mapping[Uid, Explanation] | None = None,
     size: Size | None = None,
-    name: Callable[[Uid], str | None] = _nameless,
-    format_where: Callable[[Any], str | None] = _nowhere,
-    most: int = MOST,
+    name: Callable[[Uid], str | None] = _no_name,
+    format_where: Callable[[Any], str | None] = _where_text,
+    max_nodes: int = MAX_NODES,
 ) -> dict[str, Any]:
-    """The tape as JSON-able facts.
+    """Returns a tape's diagram as JSON-able facts.
 
     Args:
-        tape: Which; of one that has answered the structure is still there, and nothing is kept.
-        targets: Recorded values or variables: they, and the path of their gradient to the sources, are marked.
-        sources: The same.
-        explanations: Why the targets' gradient is what it is, by the uid of the source: what they blame is marked.
-        size: Tells the buffers that kept values keep alive; without, bytes are unknown (null).
-        name: What people call the value of that uid.
+        tape: The tape. One that has answered still has its structure, and keeps nothing.
+        targets: Recorded values or variables. They, and the path of their gradient to the sources, are marked.
+        sources: Recorded values or variables.
+        explanations: Why the targets' gradient is what it is, by the uid of the source. What they blame is marked.
+        size: Gives the buffers that kept values keep alive. Without it, bytes are unknown (null).
+        name: The name that people gave the value of a uid.
         format_where: Turns a node's call site into text.
-        most: Nodes, at least 4; more are folded.
+        max_nodes: Nodes, at least 4; a longer tape is folded.
 
     Returns:
-        ops: How many calls the tape has recorded.
-        bytes: What they keep, each buffer once (null: not known here).
-        consumed: Whether it has answered, and keeps nothing any more.
-        folded: How calls were put together, in words; null if each has a node of its own.
+        ops: Number of calls that the tape has recorded.
+        bytes: Bytes that they keep, each buffer once (null: not known here).
+        consumed: Whether the tape has answered, and keeps nothing any more.
+        folded: How calls were put together, in words; null if each call has a node.
         nodes: Each with `id`, `kind` (variable, tensor, op, read, group: calls drawn as one, watched: several sources
-            drawn as one, outside: asked for and not on the tape, cut: blamed and not on the tape), `ops` (calls),
-            `first` (number of the first of them on the tape), `label`, `name`, `dtype`, `shape`, `bytes` (of buffers
-            that no call before it keeps), `keeps` (inputs by name, y: the result), `where`, `marks` (source, target,
-            path, cut), `why` (of a cut).
-        edges: Each with `from`, `to`, `uses` (how many inputs), `carries` (whether a gradient passes), `path`.
-        explanations: Of each source, with `source` and `drawn`: its node, and that which is to blame (null: none is).
+            drawn as one, outside: a target or source that is not on the tape, cut: blamed and not on the tape), `ops`
+            (number of calls), `first` (position of the first of them on the tape), `label`, `name`, `dtype`, `shape`,
+            `bytes` (of buffers that no earlier call keeps), `keeps` (inputs by name, y: the result), `where`, `marks`
+            (source, target, path, cut), `why` (of a cut).
+        edges: Each with `from`, `to`, `uses` (number of inputs), `carries` (whether a gradient passes), `path`.
+        explanations: One for each source, with `source` and `drawn`: the ids of its node and of the blamed node (null:
+            no node is to blame).
     """
-    return _Drawing(tape, targets, sources, explanations or {}, size, name, format_where, max(most, 4)).facts()
+    drawing = _Drawing(tape, targets, sources, explanations or {}, size, name, format_where, max(max_nodes, 4))
+    return drawing.facts()
 
 
 class _Drawing:
-    """One diagram in the making."""
+    """One diagram in the making; the arguments are those of `diagram`."""
 
     def __init__(
         self,
@@ -83,112 +85,123 @@ class _Drawing:
         explanations: Mapping[Uid, Explanation],
         size: Size | None,
         name: Callable[[Uid], str | None],
-        place: Callable[[Any], str | None],
-        most: int,
+        format_where: Callable[[Any], str | None],
+        max_nodes: int,
     ) -> None:
-        self.tape, self.size, self.name, self.place, self.most = tape, size, name, place, most
+        self.tape, self.size, self.name, self.format_where = tape, size, name, format_where
+        self.max_nodes = max_nodes
         self.nodes = tape.structure()
-        self.explanations = {uid: one for uid, one in explanations.items() if one.code is not Reason.CONNECTED}
-        self.cuts = {self.nodes[one.node][2]: one.message for one in self.explanations.values() if one.node is not None}
-        self.specs: dict[Uid, Spec] = {one.uid: one.spec for one in (*targets, *sources, *tape.variables.values())}
-        self.targets, self.sources = {one.uid for one in targets}, {one.uid for one in sources}
-        self.made = {node[2]: at for at, node in enumerate(self.nodes)}
+        self.explanations = {
+            uid: explanation for uid, explanation in explanations.items() if explanation.code is not Reason.CONNECTED
+        }
+        self.cuts = {
+            self.nodes[explanation.node][2]: explanation.message
+            for explanation in self.explanations.values()
+            if explanation.node is not None
+        }
+        self.specs: dict[Uid, Spec] = {
+            recorded.uid: recorded.spec for recorded in (*targets, *sources, *tape.variables.values())
+        }
+        self.targets, self.sources = {target.uid for target in targets}, {source.uid for source in sources}
+        self.outputs = {node[2] for node in self.nodes}
         self.on_path = _path(self.nodes, self.targets, self.sources)
-        self.counted: set[int] = set()
-        self.total = 0
+        self.counted_buffers: set[int] = set()
+        self.total_bytes = 0
 
     def facts(self) -> dict[str, Any]:
-        ends = self._ends()
-        segments = fold([_alike(node) for node in self.nodes], self.most - min(len(ends), self.most // 4))
-        drawn, of = self._leaves(ends)
-        ids: list[str] = []
+        leaves = self._leaves()
+        room = self.max_nodes - min(len(leaves), self.max_nodes // 4)
+        segments = fold([_fold_key(node) for node in self.nodes], room)
+        drawn, drawn_as = self._leaf_nodes(leaves)
+        node_ids: list[str] = []  # of each call
         for segment in segments:
-            one = self._call(self.nodes[segment.start], segment.start) if _single(segment) else self._group(segment)
-            drawn.append(one)
-            for node in self.nodes[segment.start : segment.stop]:
-                of[node[2]] = one["id"]
-                ids.append(one["id"])
-        edges = self._edges(ids, of)
-        text = self._told(segments, len(ends) - (len(drawn) - len(segments)))
-        blamed = self._blamed(drawn, edges, of)
+            single = segment.stop - segment.start == 1
+            node = self._call(self.nodes[segment.start], segment.start) if single else self._group(segment)
+            drawn.append(node)
+            for call in self.nodes[segment.start : segment.stop]:
+                drawn_as[call[2]] = node["id"]
+                node_ids.append(node["id"])
+        hidden = len(leaves) - (len(drawn) - len(segments))
+        edges = self._edges(node_ids, drawn_as)
+        explanations = self._explanations(drawn, edges, drawn_as)
         return {
             "ops": len(self.nodes),
-            "bytes": None if self.size is None else self.total,
+            "bytes": None if self.size is None else self.total_bytes,
             "consumed": self.tape.consumed,
-            "folded": text,
+            "folded": self._folded_text(segments, hidden),
             "nodes": drawn,
             "edges": edges,
-            "explanations": blamed,
+            "explanations": explanations,
         }
 
     # ---------------------------------------------------------------------------------------------------------- nodes
-    def _ends(self) -> dict[Uid, str]:
-        """What the calls begin with, and what was asked for and is none of it, each with its kind."""
+    def _leaves(self) -> dict[Uid, str]:
+        """The kinds of values that calls begin with, and of targets and sources that are not on the tape."""
         tape = self.tape
-        ends = dict.fromkeys(tape.variables, "variable")
+        leaves = dict.fromkeys(tape.variables, "variable")
         used: dict[Uid, None] = {}
         for plan, inputs, _, _, _ in self.nodes:
-            for i, uid in enumerate(inputs):
-                if uid in tape.leaves and uid not in self.made:
+            for index, uid in enumerate(inputs):
+                if uid in tape.leaves and uid not in self.outputs:
                     used[uid] = None
-                    self.specs.setdefault(uid, plan.bound.specs[i])
+                    self.specs.setdefault(uid, plan.bound.specs[index])
         for uid in (*used, *sorted(tape.leaves - used.keys())):
-            ends.setdefault(uid, "tensor")
+            leaves.setdefault(uid, "tensor")
         for uid in sorted(self.targets | self.sources):
-            if uid not in self.made:
-                ends.setdefault(uid, "outside")
-        return ends
+            if uid not in self.outputs:
+                leaves.setdefault(uid, "outside")
+        return leaves
 
-    def _leaves(self, ends: Mapping[Uid, str]) -> tuple[list[dict[str, Any]], dict[Uid | None, str]]:
-        """A node for each end, asked ones first; those beyond a quarter of all nodes share one."""
-        room = max(self.most // 4, 1)
-        order = sorted(ends, key=lambda uid: uid not in self.targets | self.sources) if len(ends) > room else list(ends)
-        alone, rest = (order, []) if len(order) <= room else (order[: room - 1], order[room - 1 :])
-        drawn, of = [], dict[Uid | None, str]()
-        for at, uid in enumerate(alone):
-            spec = self.specs.get(uid)
-            of[uid] = f"w{at}"
-            label = "not on the tape" if ends[uid] == "outside" else ends[uid]
+    def _leaf_nodes(self, leaves: Mapping[Uid, str]) -> tuple[list[dict[str, Any]], dict[Uid | None, str]]:
+        """A node for each leaf, targets and sources first; beyond a quarter of all nodes the rest share one node."""
+        room = max(self.max_nodes // 4, 1)
+        order = list(leaves)
+        rest: list[Uid] = []
+        if len(order) > room:
+            order.sort(key=lambda uid: uid not in self.targets | self.sources)
+            order, rest = order[: room - 1], order[room - 1 :]
+        drawn, drawn_as = [], dict[Uid | None, str]()
+        for position, uid in enumerate(order):
+            drawn_as[uid] = f"w{position}"
+            label = "not on the tape" if leaves[uid] == "outside" else leaves[uid]
             facts = {"label": label, "name": self._name(uid), "marks": self._marks((uid,))}
-            drawn.append(_node(of[uid], ends[uid], spec, **facts))
+            drawn.append(_node(drawn_as[uid], leaves[uid], self.specs.get(uid), **facts))
         if rest:
-            of |= dict.fromkeys(rest, "w")
+            drawn_as |= dict.fromkeys(rest, "w")
             label = f"{len(rest):,} more watched"
             drawn.append(_node("w", "watched", None, label=label, marks=self._marks(rest)))
-        return drawn, of
+        return drawn, drawn_as
 
-    def _call(self, node: Node, at: int) -> dict[str, Any]:
+    def _call(self, node: Node, position: int) -> dict[str, Any]:
         plan, inputs, output, kept, where = node
         bound = plan.bound
-        read = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
-        n = len(bound.specs)
-        arrays = [i for i, value in zip(plan.picks, kept, strict=False) if not isinstance(value, Literal)]
-        keeps = ["y" if i == n else bound.input_name(i) for i in arrays]
-        label = getattr(bound, "label", None) or bound.name
+        reads_variable = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
+        result = len(bound.specs)
+        picks = [pick for pick, value in zip(plan.picks, kept, strict=False) if not isinstance(value, Literal)]
         return _node(
-            f"n{at}",
-            "read" if read else "op",
+            f"n{position}",
+            "read" if reads_variable else "op",
             bound.spec,
-            label="read" if read else label,
+            label="read" if reads_variable else getattr(bound, "label", None) or bound.name,
             ops=1,
-            first=at,
+            first=position,
             name=self._name(output),
             bytes=self._bytes((kept,)),
-            keeps=keeps,
-            where=self.place(where),
+            keeps=["y" if pick == result else bound.input_name(pick) for pick in picks],
+            where=self.format_where(where),
             marks=self._marks((output,)),
             why=self.cuts.get(output),
         )
 
     def _group(self, segment: Segment) -> dict[str, Any]:
         nodes = self.nodes[segment.start : segment.stop]
-        names = Counter(node[0].bound.name for node in nodes)
-        label = ", ".join(f"{count:,} {op}" for op, count in names.most_common(_SHOWN))
-        if len(names) > _SHOWN:
-            label += f" and {len(names) - _SHOWN} other kinds"
-        if segment.trips > 1:
-            label = f"{segment.trips:,} times the same {segment.period}: {label}"
-        first, last = self.place(nodes[0][4]), self.place(nodes[-1][4])
+        counts = Counter(node[0].bound.name for node in nodes)
+        label = ", ".join(f"{count:,} {op}" for op, count in counts.most_common(_SHOWN_OPS))
+        if len(counts) > _SHOWN_OPS:
+            label += f" and {len(counts) - _SHOWN_OPS} other kinds"
+        if segment.iterations > 1:
+            label = f"{segment.iterations:,} times the same {segment.period}: {label}"
+        first, last = self.format_where(nodes[0][4]), self.format_where(nodes[-1][4])
         outputs = [node[2] for node in nodes]
         return _node(
             f"n{segment.start}",
@@ -208,101 +221,104 @@ class _Drawing:
         return self.name(uid) if variable is None else variable.name
 
     def _marks(self, uids: Collection[Uid]) -> list[str]:
-        found = ("source", self.sources), ("target", self.targets), ("path", self.on_path), ("cut", self.cuts)
-        return [mark for mark, marked in found if marked and any(uid in marked for uid in uids)]
+        marked: tuple[tuple[str, Collection[Uid]], ...] = (
+            ("source", self.sources),
+            ("target", self.targets),
+            ("path", self.on_path),
+            ("cut", self.cuts),
+        )
+        return [mark for mark, marked_uids in marked if marked_uids and any(uid in marked_uids for uid in uids)]
 
     def _bytes(self, kept: Iterable[tuple[Any, ...]]) -> int | None:
+        """Bytes of the buffers that these kept values keep alive, and no earlier node does."""
         if self.size is None:
             return None
-        found = 0
+        added = 0
         for values in kept:
             for value in values:
                 if not isinstance(value, Literal):
                     buffer, nbytes = self.size(value)
-                    if buffer not in self.counted:
-                        self.counted.add(buffer)
-                        found += nbytes
-        self.total += found
-        return found
+                    if buffer not in self.counted_buffers:
+                        self.counted_buffers.add(buffer)
+                        added += nbytes
+        self.total_bytes += added
+        return added
 
-    def _told(self, segments: Sequence[Segment], hidden: int) -> str | None:
-        """How calls, and watched values (`hidden`: how many have no node of their own), were put together."""
-        told = []
+    def _folded_text(self, segments: Sequence[Segment], hidden: int) -> str | None:
+        """How calls, and the `hidden` watched values that have no node of their own, were put together."""
+        texts = []
         if len(segments) < len(self.nodes):
-            repeated = any(segment.trips for segment in segments)
+            repeated = any(segment.iterations for segment in segments)
             how = (
-                "calls that repeat, such as the trips of a loop, stand together"
+                "calls that repeat, such as the iterations of a loop, are one node"
                 if repeated
-                else "neighbours stand together"
+                else "neighbours are one node"
             )
-            told.append(f"{len(self.nodes):,} ops are drawn as {len(segments):,} nodes: {how}")
+            texts.append(f"{len(self.nodes):,} ops are drawn as {len(segments):,} nodes: {how}")
         if hidden:
-            told.append(f"{hidden + 1:,} watched values share a node")
-        return "; ".join(told) or None
+            texts.append(f"{hidden + 1:,} watched values share a node")
+        return "; ".join(texts) or None
 
-    def _blamed(
-        self, drawn: list[dict[str, Any]], edges: list[dict[str, Any]], of: Mapping[Uid | None, str]
+    def _explanations(
+        self, drawn: list[dict[str, Any]], edges: list[dict[str, Any]], drawn_as: Mapping[Uid | None, str]
     ) -> list[dict[str, Any]]:
-        """The explanations. What they blame and no tape has recorded is added, between the source and the targets."""
-        told: list[dict[str, Any]] = []
-        for uid, one in self.explanations.items():
-            placed = one.with_call_sites(self.place)
-            node = None if one.node is None else of[self.nodes[one.node][2]]
-            if node is None and one.op is not None:
-                node = f"x{len(told)}"
-                text = {"label": one.op, "where": placed.where, "why": one.message, "marks": ["cut"]}
-                drawn.append(_node(node, "cut", None, **text))
-                edges.append(_edge(of.get(one.cut_value, of[uid]), node))
-                edges += [_edge(node, of[target]) for target in sorted(self.targets) if of[target] != of[uid]]
-            told.append(placed.facts() | {"source": of[uid], "drawn": node})
-        return told
+        """The explanations. What they blame outside the tape is drawn between the source and the targets."""
+        described: list[dict[str, Any]] = []
+        for uid, explanation in self.explanations.items():
+            as_text = explanation.with_call_sites(self.format_where)
+            node = None if explanation.node is None else drawn_as[self.nodes[explanation.node][2]]
+            if node is None and explanation.op is not None:
+                node = f"x{len(described)}"
+                facts = {"label": explanation.op, "where": as_text.where, "why": explanation.message, "marks": ["cut"]}
+                drawn.append(_node(node, "cut", None, **facts))
+                edges.append(_edge(drawn_as.get(explanation.cut_value, drawn_as[uid]), node))
+                ends = [drawn_as[target] for target in sorted(self.targets)]
+                edges += [_edge(node, end) for end in ends if end != drawn_as[uid]]
+            described.append(as_text.facts() | {"source": drawn_as[uid], "drawn": node})
+        return described
 
     # ---------------------------------------------------------------------------------------------------------- edges
-    def _edges(self, ids: Sequence[str], of: Mapping[Uid | None, str]) -> list[dict[str, Any]]:
+    def _edges(self, node_ids: Sequence[str], drawn_as: Mapping[Uid | None, str]) -> list[dict[str, Any]]:
         edges: dict[tuple[str, str], dict[str, Any]] = {}
-        for to, (plan, inputs, output, _, _) in zip(ids, self.nodes, strict=True):
-            carrying = carriers(plan)
-            for i, uid in enumerate(inputs):
-                begin = of.get(uid)
-                if begin is None or begin == to:
+        for end, (plan, inputs, output, _, _) in zip(node_ids, self.nodes, strict=True):
+            passing = passing_inputs(plan)
+            for index, uid in enumerate(inputs):
+                begin = drawn_as.get(uid)
+                if begin is None or begin == end:
                     continue
-                edge = edges.get((begin, to))
+                edge = edges.get((begin, end))
                 if edge is None:
-                    edge = edges[begin, to] = _edge(begin, to, uses=0)
+                    edge = edges[begin, end] = _edge(begin, end, uses=0)
                 edge["uses"] += 1
-                edge["carries"] |= i in carrying
-                edge["path"] |= uid in self.on_path and output in self.on_path and i in carrying
+                edge["carries"] |= index in passing
+                edge["path"] |= uid in self.on_path and output in self.on_path and index in passing
         return list(edges.values())
 
 
-def carriers(plan: Plan) -> Collection[int]:
-    """The inputs of a call to which a gradient passes through it."""
-    if isinstance(plan.bound, Custom | Output):  # the caller's own function decides
+def passing_inputs(plan: Plan) -> Collection[int]:
+    """Numbers of the inputs that a gradient passes to; all of a custom call's, whose function decides."""
+    if isinstance(plan.bound, Custom | Output):
         return range(len(plan.bound.specs))
-    return [i for i, _ in plan.rules]
+    return [index for index, _ in plan.rules]
 
 
 def _path(nodes: Sequence[Node], targets: Collection[Uid], sources: Collection[Uid]) -> set[Uid]:
-    """The uids that a gradient of the targets passes on its way to the sources."""
+    """The uids that a gradient of the targets passes before it comes to the sources."""
     if not targets or not sources:
         return set()
-    reached: set[Uid | None] = set(sources)
+    made_of_sources: set[Uid | None] = set(sources)
     for plan, inputs, output, _, _ in nodes:
-        if any(inputs[i] in reached for i in carriers(plan)):
-            reached.add(output)
-    needed: set[Uid | None] = set(targets)
+        if any(inputs[index] in made_of_sources for index in passing_inputs(plan)):
+            made_of_sources.add(output)
+    reached: set[Uid | None] = set(targets)
     for plan, inputs, output, _, _ in reversed(nodes):
-        if output in needed:
-            needed.update([inputs[i] for i in carriers(plan)])
-    return {uid for uid in reached & needed if uid is not None}
+        if output in reached:
+            reached.update([inputs[index] for index in passing_inputs(plan)])
+    return {uid for uid in made_of_sources & reached if uid is not None}
 
 
-def _single(segment: Segment) -> bool:
-    return segment.stop - segment.start == 1
-
-
-def _alike(node: Node) -> Any:
-    """Equal for calls that are drawn alike, on both sides of a wire."""
+def _fold_key(node: Node) -> Any:
+    """Equal for calls that are drawn alike, in the engine and in an SDK."""
     plan = node[0]
     return plan.bound.name, plan.bound.spec, plan.picks
 
@@ -311,9 +327,9 @@ def _edge(begin: str, end: str, *, uses: int = 1) -> dict[str, Any]:
     return {"from": begin, "to": end, "uses": uses, "carries": False, "path": False}
 
 
-def _node(id: str, kind: str, spec: Spec | None, **facts: Any) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "id": id,
+def _node(node_id: str, kind: str, spec: Spec | None, **facts: Any) -> dict[str, Any]:
+    node: dict[str, Any] = {
+        "id": node_id,
         "kind": kind,
         "ops": 0,
         "first": None,
@@ -327,4 +343,4 @@ def _node(id: str, kind: str, spec: Spec | None, **facts: Any) -> dict[str, Any]
         "marks": [],
         "why": None,
     }
-    return out | facts
+    return node | facts

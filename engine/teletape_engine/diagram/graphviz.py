@@ -1,7 +1,6 @@
-"""DOT into SVG by Graphviz, in a process of its own with limits: layouts may take long, and the names are strangers'.
+"""Lays out DOT as SVG with Graphviz, in a process of its own with limits: layouts take time, and names are untrusted.
 
-It is `dot` where that is installed, else the copy of Graphviz in the package pygraphviz, which needs no compiler.
-Beside `teletape_wire` the one part of the SDK that the server imports: it needs nothing else of either.
+It runs the program `dot` if that is installed, else the copy of Graphviz in the package pygraphviz.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from typing import Final
 
 from teletape_engine.errors import TeletapeError
 
-SECONDS: Final = 20.0  #: That a layout may take.
-_BYTES: Final = 2 << 30  #: Of address space.
+SECONDS: Final = 20.0  #: Limit for one layout.
+_BYTES: Final = 2 << 30  #: Limit of the address space.
 
-#: Run by a Python without the caller's paths: takes its limits, then becomes `dot`, or draws with pygraphviz.
+#: Run by a Python without the caller's paths: it takes its limits, then becomes `dot`, or draws with pygraphviz.
 _CHILD: Final = """
 import os, resource, sys
 seconds, nbytes, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 for kind, wanted in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, nbytes), (resource.RLIMIT_CORE, 0)):
     hard = resource.getrlimit(kind)[1]
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(kind, (most, most))
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(kind, (limit, limit))
 if program:
     os.execv(program, [program, "-Tsvg"])
 import pygraphviz
-drawn = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode()).draw(format="svg", prog="dot")
-sys.stdout.buffer.write(drawn)
+drawing = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode()).draw(format="svg", prog="dot")
+sys.stdout.buffer.write(drawing)
 """
 
 
@@ -40,7 +39,7 @@ class NoLayoutError(TeletapeError):
 
 
 class LayoutFailedError(TeletapeError):
-    """Graphviz took too long, or gave up."""
+    """Graphviz failed or took too long."""
 
     code = "layout_failed"
 
@@ -51,15 +50,15 @@ def available() -> bool:
 
 
 def svg(dot: str, *, seconds: float = SECONDS) -> str:
-    """The picture of a DOT text.
+    """Returns the picture of a DOT text as SVG.
 
     Args:
         dot: As `teletape_engine.diagram.dot` writes it.
-        seconds: After which the layout is given up.
+        seconds: Time limit.
 
     Raises:
         NoLayoutError: Graphviz is not installed here.
-        LayoutFailedError: It took too long, or refused the text.
+        LayoutFailedError: Graphviz took too long, or rejected the text.
     """
     if not available():
         raise NoLayoutError(
@@ -68,14 +67,15 @@ def svg(dot: str, *, seconds: float = SECONDS) -> str:
         )
     limits = [str(int(seconds) + 1), str(_BYTES), shutil.which("dot") or ""]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-c", _CHILD, *limits], input=dot.encode(), capture_output=True, timeout=seconds
         )
     except subprocess.TimeoutExpired:
         raise LayoutFailedError(
-            f"the layout took longer than {seconds:g} s and was given up: ask for fewer nodes, or for DOT"
+            f"the layout took longer than {seconds:g} s and was stopped: ask for fewer nodes, or for DOT"
         ) from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise LayoutFailedError(f"Graphviz gave up ({done.returncode}): {said[-1][:300] if said else 'without a word'}")
-    return done.stdout.decode()
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        message = lines[-1][:300] if lines else "no message"
+        raise LayoutFailedError(f"Graphviz failed ({process.returncode}): {message}")
+    return process.stdout.decode()

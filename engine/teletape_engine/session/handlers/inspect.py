@@ -10,7 +10,7 @@ from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Told
-from teletape_engine.diagram.facts import MOST, diagram
+from teletape_engine.diagram.facts import MAX_NODES, diagram
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.explain.explain import explain
 from teletape_engine.recording.memory import footprint
@@ -58,7 +58,7 @@ def graph(state: State, command: commands.TapeGraph) -> None:
         size=lambda value: state.backend.base(value.array),
         name=names.get,
         format_where=sent_call_site,
-        most=MOST if command.nodes is None else command.nodes,
+        max_nodes=MAX_NODES if command.nodes is None else command.nodes,
     )
     state.results.append(Told(state.index, facts))
 
