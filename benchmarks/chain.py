@@ -27,7 +27,7 @@ if any(os.environ.get(name) != value for name, value in _QUIET.items()):
 import numpy as np  # noqa: E402  # after the environment is as the numbers need it
 
 import teletape as tf  # noqa: E402
-from teletape_engine.commands import Batch, Call, Fetch, Gradient, Put, TapeOpen, TapeWatch  # noqa: E402
+from teletape_engine.commands import Batch, Call, Constant, Fetch, Gradient, TapeOpen, TapeWatch  # noqa: E402
 from teletape_engine.recording.values import Literal  # noqa: E402
 from teletape_engine.session.session import Session  # noqa: E402
 
@@ -100,7 +100,7 @@ def commands() -> tuple[Call, ...]:
 
 
 _COMMANDS = (
-    Put(10, START),
+    Constant(10, START),
     TapeOpen(1),
     TapeWatch(1, (10,)),
     *commands(),

@@ -22,7 +22,7 @@ ask "$url/sessions/walk/tapes/tape/ops" --data '{"ops": [
     {"op": "reduce_sum", "inputs": ["squares"], "outputs": ["loss"]}]}'
 
 # asked of the tape; kept as dw
-ask "$url/sessions/walk/tapes/tape/gradient" --data '{"targets": ["loss"], "sources": ["w"], "ids": ["dw"]}'
+ask "$url/sessions/walk/tapes/tape/gradient" --data '{"targets": ["loss"], "sources": ["w"], "outputs": ["dw"]}'
 
 # w -= dw / 100
 ask "$url/sessions/walk/ops" --data '{"ops": [{"op": "mul", "inputs": ["dw", 0.01], "outputs": ["step"]}]}'

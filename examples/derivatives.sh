@@ -24,7 +24,7 @@ ask "$session/tapes/tape/ops" --data '{"ops": [
 
 # [d cubes / d w] and the Hessian of the loss times a vector: two questions, one request
 ask "$session/tapes/tape/questions" --data '{"questions": [
-    {"ask": "jacobian", "target": "cubes", "sources": ["w"]},
+    {"ask": "jacobian", "targets": ["cubes"], "sources": ["w"]},
     {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[0.5, 0.5, 0.5]]}]}'
 
 # null: why, and at which line of the caller's
@@ -36,11 +36,11 @@ ask "$session/tapes/tape/check_gradients" --data '{"targets": ["loss"], "sources
 ask "$session/tapes/tape/graph?target=steps&source=w&format=dot"
 
 # Newton's step for the square root of a: results and gradients in one request, then the loop, which a tape records
-ask "$session/functions" --data '{"id": "newton", "inputs": ["x", "a"], "outputs": ["next"], "calls": [
+ask "$session/functions" --data '{"id": "newton", "inputs": ["x", "a"], "outputs": ["next"], "steps": [
     {"op": "div", "inputs": ["a", "x"], "outputs": ["quotient"]},
     {"op": "add", "inputs": ["x", "quotient"], "outputs": ["sum"]},
     {"op": "mul", "inputs": ["sum", 0.5], "outputs": ["next"]}]}'
-ask "$session/functions/newton/gradient" --data '{"inputs": [4.5, 2.5], "wrt": ["a"]}'
+ask "$session/functions/newton/gradient" --data '{"inputs": [4.5, 2.5], "sources": ["a"]}'
 ask "$session/variables" --data '{"id": "a", "value": 2.25}'
 ask "$session/tapes" --data '{"id": "loop"}'
 ask "$session/functions/newton/scan" --data '{
@@ -55,9 +55,9 @@ ask "$url/run" --data '{"commands": [
     {"do": "custom", "inputs": ["x"], "outputs": ["y"], "tag": "clipped"},
     {"do": "op", "op": "square", "inputs": ["y"], "outputs": ["loss"]},
     {"do": "backward.begin", "id": "b", "tape": "t", "targets": ["loss"], "sources": ["x"]},
-    {"do": "backward.to", "id": "b", "outputs": ["dy"], "tag": "clipped"},
+    {"do": "backward.cotangents", "id": "b", "outputs": ["dy"], "tag": "clipped"},
     {"do": "op", "op": "clip_by_value", "inputs": ["dy", -7.5, 7.5], "outputs": ["dx"]},
-    {"do": "backward.give", "id": "b", "cts": ["dx"]},
+    {"do": "backward.resume", "id": "b", "cotangents": ["dx"]},
     {"do": "backward.end", "id": "b", "outputs": ["gradient"]}],
     "fetch": ["gradient"]}'
 

@@ -60,7 +60,7 @@ def create_app(
             idle=settings.idle_limit,
             max_age=settings.max_age,
             max_body=settings.max_body,
-            max_trips=settings.max_trips,
+            max_iterations=settings.max_iterations,
             time_limit=settings.time_limit,
             clock=clock,
         )
@@ -121,7 +121,7 @@ def _info(settings: Settings) -> Info:
         "max_age",
         "patience",
         "time_limit",
-        "max_trips",
+        "max_iterations",
     )
     return Info(
         version=version(),

@@ -66,7 +66,7 @@ class Sessions:
         quota: What an owner may have.
         idle, max_age: Seconds; see `leases`.
         max_body: Bytes of the largest request.
-        max_trips: Trips that the loops of one command may take.
+        max_iterations: Iterations that the loops of one command may take.
         time_limit: Seconds that a request may compute.
         clock: Unix seconds now.
     """
@@ -79,14 +79,14 @@ class Sessions:
         idle: float,
         max_age: float,
         max_body: int,
-        max_trips: int,
+        max_iterations: int,
         time_limit: float,
         clock: Callable[[], float],
     ) -> None:
         self._hosts = hosts
         self._quota = quota
         self._idle, self._max_age, self._max_body = idle, max_age, max_body
-        self._max_trips, self._time_limit = max_trips, time_limit
+        self._max_iterations, self._time_limit = max_iterations, time_limit
         self.clock = clock
         self._live: dict[tuple[str, str], Session] = {}
         self._starting: dict[tuple[str, str], asyncio.Task[Session]] = {}
@@ -136,7 +136,7 @@ class Sessions:
         try:
             await self._check(device)
             host = await self._hosts.start(
-                Start(device, limit, self._max_body, max_trips=self._max_trips, time_limit=self._time_limit)
+                Start(device, limit, self._max_body, max_iterations=self._max_iterations, time_limit=self._time_limit)
             )
         except (HostGone, OSError) as error:
             raise Problem("internal", f"the session's process could not be started: {error}") from error

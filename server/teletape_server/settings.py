@@ -138,8 +138,8 @@ class Settings:
     time_limit: float = field(
         default=3600.0, metadata=_knob(_seconds, "a request that computes longer is stopped", "TIME")
     )
-    max_trips: int = field(
-        default=10_000_000, metadata=_knob(_whole(1, 1 << 62), "trips that the loops of one command may take")
+    max_iterations: int = field(
+        default=10_000_000, metadata=_knob(_whole(1, 1 << 62), "iterations that the loops of one command may take")
     )
     log_level: str = field(default="warning", metadata=_knob(_level, "debug, info, warning or error", "LEVEL"))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from teletape_engine.commands import Batch, Fetch, Put, TapeOpen, TapeWatch
+from teletape_engine.commands import Batch, Constant, Fetch, TapeOpen, TapeWatch
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -29,4 +29,4 @@ def value(session, name):
 
 def watched(*todo, tape="t", persistent=False):
     """`todo` under a tape that watches x."""
-    return Put("x", X), TapeOpen(tape, persistent), TapeWatch(tape, ("x",)), *todo
+    return Constant("x", X), TapeOpen(tape, persistent), TapeWatch(tape, ("x",)), *todo

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.commands import Call, CallProgram
+from teletape_engine.commands import Call, CallFunction
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.programs.function_edges import connections
 from teletape_engine.programs.program import Program
@@ -21,7 +21,7 @@ TWO = Program(("a", "b"), (Call("mul", ("a", Literal(2.0)), ("x",)), Call("neg",
 SUM = Program(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
 PRODUCT = Program(("a", "b"), (Call("mul", ("a", "b"), ("p",)),), ("p",))
 CUT = Program(("a", "b"), (Call("round", ("b",), ("r",)), Call("neg", ("a",), ("n",))), ("n", "r"))
-NESTED = Program(("a", "b"), (CallProgram(TWO, ("a", "b"), ("x", "y")), Call("neg", ("x",), ("z",))), ("z",))
+NESTED = Program(("a", "b"), (CallFunction(TWO, ("a", "b"), ("x", "y")), Call("neg", ("x",), ("z",))), ("z",))
 
 
 def of(program, specs=(SCALAR, SCALAR)):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from teletape_engine import commands
-from teletape_engine.commands import Batch, Call, Command, Fetch, Put
+from teletape_engine.commands import Batch, Call, Command, Constant, Fetch
 from teletape_engine.commands.results import Fetched, Told
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
@@ -21,8 +21,8 @@ def call(op: str, *inputs: Any, to: str) -> Call:
     return Call(op, inputs, (to,))
 
 
-def program(name: str, inputs: str, *calls: Command, outputs: str) -> commands.DefineProgram:
-    return commands.DefineProgram(name, tuple(inputs.split()), calls, tuple(outputs.split()))
+def program(name: str, inputs: str, *calls: Command, outputs: str) -> commands.DefineFunction:
+    return commands.DefineFunction(name, tuple(inputs.split()), calls, tuple(outputs.split()))
 
 
 BELOW = program("below", "x w", call("less", "x", Literal(100.0), to="more"), outputs="more")
@@ -46,7 +46,7 @@ PLUS = program("plus", "x w", call("mul", "x", "x", to="y"), outputs="y")
 CHOICE = program(
     "choice",
     "x w",
-    commands.CallProgram("below_zero", ("x",), ("b",)),
+    commands.CallFunction("below_zero", ("x",), ("b",)),
     commands.Cond(("minus", "plus"), ("b", "x", "w"), ("y",)),
     Call("reduce_sum", ("w",), ("t",), {}),
     call("mul", "y", "t", to="z"),
@@ -56,8 +56,8 @@ CHOICE = program(
 
 @pytest.fixture
 def session() -> Session:
-    made = Session(memory_limit=64 << 20, most_trips=5000)
-    run(made, BELOW, TIMES, SUMS, Put("x", np.float32(3.0) * np.ones((), np.float32)))
+    made = Session(memory_limit=64 << 20, most_iterations=5000)
+    run(made, BELOW, TIMES, SUMS, Constant("x", np.float32(3.0) * np.ones((), np.float32)))
     return made
 
 
@@ -74,9 +74,9 @@ def failed(session: Session, *todo: Command) -> Any:
 
 
 def test_a_loop_runs_while_its_condition_is_true(session: Session) -> None:
-    loop = commands.While("below", "times", ("x", Literal(2.0)), ("y", "trips"), captured=1, tell=True)
-    told, y, trips = run(session, loop, Fetch("y"), Fetch("trips"))
-    assert (y, trips) == (192.0, 6)
+    loop = commands.While("below", "times", ("x", Literal(2.0)), ("y", "iterations"), captured=1, report_decisions=True)
+    told, y, iterations = run(session, loop, Fetch("y"), Fetch("iterations"))
+    assert (y, iterations) == (192.0, 6)
     assert isinstance(told, Told)
     assert told.facts == {"decisions": [[1, 6], [0, 1]]}
 
@@ -97,14 +97,14 @@ def gradient(session: Session, command: Command, target: str, *sources: str) -> 
     return found
 
 
-def test_the_tape_sees_the_trips_that_were_made(session: Session) -> None:
-    run(session, Put("w", np.array(2.0, np.float32)))
+def test_the_tape_sees_the_iterations_that_were_made(session: Session) -> None:
+    run(session, Constant("w", np.array(2.0, np.float32)))
     loop = commands.While("below", "times", ("x", "w"), ("y",), captured=1)
     assert gradient(session, loop, "y", "x", "w") == [64.0, 6 * 192.0 / 2]
 
 
-def test_a_loop_without_a_trip_is_its_first_value(session: Session) -> None:
-    run(session, Put("w", np.array(2.0, np.float32)), Put("big", np.array(300.0, np.float32)))
+def test_a_loop_without_a_iteration_is_its_first_value(session: Session) -> None:
+    run(session, Constant("w", np.array(2.0, np.float32)), Constant("big", np.array(300.0, np.float32)))
     loop = commands.While("below", "times", ("big", "w"), ("y",), captured=1)
     assert gradient(session, loop, "y", "big", "w") == [1.0, None]
 
@@ -114,10 +114,10 @@ def test_a_function_with_the_same_loop_gives_zeros_instead(session: Session) -> 
     run(
         session,
         program("f", "x w", inner, outputs="y"),
-        Put("w", np.array(2.0, np.float32)),
-        Put("big", np.array(300.0, np.float32)),
+        Constant("w", np.array(2.0, np.float32)),
+        Constant("big", np.array(300.0, np.float32)),
     )
-    assert gradient(session, commands.CallProgram("f", ("big", "w"), ("y",)), "y", "big", "w") == [1.0, 0.0]
+    assert gradient(session, commands.CallFunction("f", ("big", "w"), ("y",)), "y", "big", "w") == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def numbers(*values: float) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 11])
 def test_a_scan_and_its_gradient(session: Session, length: int, reverse: bool) -> None:
     elements = np.linspace(0.5, 2.0, length).astype(np.float32)
-    run(session, Put("xs", elements), Put("s", np.array(0.25, np.float32)))
+    run(session, Constant("xs", elements), Constant("s", np.array(0.25, np.float32)))
     scan = commands.Scan("sums", ("s", "xs"), ("last", "all"), carried=1, reverse=reverse)
     tape = [commands.TapeOpen("t"), commands.TapeWatch("t", ("xs", "s")), scan]
     question = commands.Gradient("t", ("last", "all"), ("xs", "s"), ("dxs", "ds"))
@@ -168,7 +168,7 @@ def test_a_scan_and_its_gradient(session: Session, length: int, reverse: bool) -
 
 
 def test_a_scan_over_nothing(session: Session) -> None:
-    run(session, Put("none", np.zeros((0,), np.float32)))
+    run(session, Constant("none", np.zeros((0,), np.float32)))
     scan = commands.Scan("sums", (Literal(5.0), "none"), ("last", "all"), carried=1)
     assert run(session, scan, Fetch("last"), Fetch("all")) == [5.0, []]
 
@@ -176,11 +176,19 @@ def test_a_scan_over_nothing(session: Session) -> None:
 @pytest.mark.parametrize("op", ["matvec", "choice"])
 def test_all_elements_together_are_the_same_as_one_by_one(session: Session, op: str) -> None:
     rng = np.random.default_rng(3)
-    run(session, Put("w", rng.normal(size=(4, 3))), Put("xs", rng.normal(size=(5, 3))), BELOW_ZERO, MINUS, PLUS, MATVEC)
+    run(
+        session,
+        Constant("w", rng.normal(size=(4, 3))),
+        Constant("xs", rng.normal(size=(5, 3))),
+        BELOW_ZERO,
+        MINUS,
+        PLUS,
+        MATVEC,
+    )
     run(session, CHOICE)
     found = []
-    for at, together in enumerate((False, True)):
-        scan = commands.Scan(op, ("xs", "w"), (f"y{at}",), captured=1, together=together)
+    for at, vectorize in enumerate((False, True)):
+        scan = commands.Scan(op, ("xs", "w"), (f"y{at}",), captured=1, vectorize=vectorize)
         tape = [commands.TapeOpen(f"t{at}"), commands.TapeWatch(f"t{at}", ("xs", "w")), scan]
         question = commands.Gradient(f"t{at}", (f"y{at}",), ("xs", "w"), (f"dx{at}", f"dw{at}"))
         *_, y, dx, dw = run(session, *tape, question, *[Fetch(f"{name}{at}") for name in ("y", "dx", "dw")])
@@ -190,10 +198,10 @@ def test_all_elements_together_are_the_same_as_one_by_one(session: Session, op: 
 
 
 def test_together_the_steps_are_recorded_once_and_not_once_an_element(session: Session) -> None:
-    run(session, Put("w", np.ones((4, 3))), Put("xs", np.ones((50, 3))), MATVEC)
+    run(session, Constant("w", np.ones((4, 3))), Constant("xs", np.ones((50, 3))), MATVEC)
     counts = []
-    for at, together in enumerate((False, True)):
-        scan = commands.Scan("matvec", ("xs", "w"), (f"y{at}",), captured=1, together=together)
+    for at, vectorize in enumerate((False, True)):
+        scan = commands.Scan("matvec", ("xs", "w"), (f"y{at}",), captured=1, vectorize=vectorize)
         name = f"t{at}"
         run(session, commands.TapeOpen(name, persistent=True), commands.TapeWatch(name, ("xs", "w")), scan)
         counts.append(session.describe(name)["ops"])
@@ -201,13 +209,13 @@ def test_together_the_steps_are_recorded_once_and_not_once_an_element(session: S
     assert counts[1] < 10
 
 
-def test_a_fixed_number_of_trips(session: Session) -> None:
+def test_a_fixed_number_of_iterations(session: Session) -> None:
     scan = commands.Scan("times", ("x", Literal(2.0)), ("y",), carried=1, captured=1, length=10)
     assert run(session, scan, Fetch("y")) == [3072.0]
 
 
 @pytest.mark.parametrize("command", ["while", "scan"])
-def test_loops_stop_when_they_are_cancelled_between_trips(session: Session, command: str) -> None:
+def test_loops_stop_when_they_are_cancelled_between_iterations(session: Session, command: str) -> None:
     seen: list[tuple[int, ...]] = []
 
     def progress(*far: int) -> None:
@@ -217,23 +225,23 @@ def test_loops_stop_when_they_are_cancelled_between_trips(session: Session, comm
         "while": commands.While("below", "times", ("x", Literal(1.0)), ("y",), captured=1),
         "scan": commands.Scan("times", ("x", Literal(1.0)), ("y",), carried=1, captured=1, length=4000),
     }
-    batch = Batch((Fetch("x"), loops[command], Put("later", np.zeros(3))))
+    batch = Batch((Fetch("x"), loops[command], Constant("later", np.zeros(3))))
     answer = session.execute(batch, cancelled=lambda: len(seen) > 100, progress=progress, poison=False)
     assert answer.failure is not None
     assert (answer.failure.code, answer.failure.index) == ("cancelled", 1)
     assert seen[-1][2] in (98, 99)
     assert {far[3] for far in seen[2:]} == ({0} if command == "while" else {4000})
-    assert run(session, Put("later", np.zeros(3)), Fetch("x")) == [3.0]
+    assert run(session, Constant("later", np.zeros(3)), Fetch("x")) == [3.0]
 
 
 def test_a_loop_without_end_is_refused_with_the_numbers(session: Session) -> None:
     failure = failed(session, commands.While("below", "times", ("x", Literal(1.0)), ("y",), captured=1))
     assert failure.code == "resource_exhausted"
-    assert failure.details == {"trips": 5001, "limit": 5000}
+    assert failure.details == {"iterations": 5001, "limit": 5000}
 
 
 def test_loops_within_loops_count_together() -> None:
-    session = Session(most_trips=50)
+    session = Session(most_iterations=50)
     inner = commands.Scan("inc", ("x",), ("y",), carried=1, length=10)
     run(
         session,
@@ -242,26 +250,26 @@ def test_loops_within_loops_count_together() -> None:
     )
     assert run(session, commands.Scan("tens", (Literal(0.0),), ("a",), carried=1, length=4), Fetch("a")) == [40.0]
     failure = failed(session, commands.Scan("tens", (Literal(0.0),), ("b",), carried=1, length=5))
-    assert (failure.code, failure.details) == ("resource_exhausted", {"trips": 55, "limit": 50})
-    assert "would take 10 behind 45 of others" in failure.message
+    assert (failure.code, failure.details) == ("resource_exhausted", {"iterations": 55, "limit": 50})
+    assert "would take 10 after 45 of others" in failure.message
 
 
-def test_more_elements_than_trips_are_refused_before_the_first(session: Session) -> None:
+def test_more_elements_than_iterations_are_refused_before_the_first(session: Session) -> None:
     told: list[int] = []
     run(session, program("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"))
     batch = Batch((commands.Scan("inc", (Literal(0.0),), ("y",), carried=1, length=10**9),))
-    answer = session.execute(batch, progress=lambda done, total, trip=0, trips=0: told.append(trips))
+    answer = session.execute(batch, progress=lambda done, total, iteration=0, iterations=0: told.append(iterations))
     assert answer.failure is not None
-    assert (answer.failure.code, answer.failure.details) == ("resource_exhausted", {"trips": 10**9, "limit": 5000})
+    assert (answer.failure.code, answer.failure.details) == ("resource_exhausted", {"iterations": 10**9, "limit": 5000})
     assert set(told) == {0}
 
 
 def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
     session = Session(memory_limit=1 << 20)
     run(session, TIMES, program("on", "x w", call("less", Literal(0.0), Literal(1.0), to="y"), outputs="y"))
-    run(session, Put("m", np.ones((64, 64), np.float32)), Put("w", np.ones((64, 64), np.float32)))
+    run(session, Constant("m", np.ones((64, 64), np.float32)), Constant("w", np.ones((64, 64), np.float32)))
     loop = commands.While("on", "times", ("m", "w"), ("y",), captured=1, maximum_iterations=1000)
-    assert run(session, loop, Fetch("y", 1)) == [[1.0]], "without a tape each trip's memory is the next one's"
+    assert run(session, loop, Fetch("y", 1)) == [[1.0]], "without a tape each iteration's memory is the next one's"
     failure = failed(
         session,
         commands.TapeOpen("t"),
@@ -297,7 +305,7 @@ def test_loops_that_are_wrong(session: Session, command: Command, said: str) -> 
 
 
 def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
-    below, times = (Program(one.inputs, one.calls, one.outputs) for one in (BELOW, TIMES))
+    below, times = (Program(one.inputs, one.steps, one.outputs) for one in (BELOW, TIMES))
     loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
     f = Program(("x", "w"), (loop,), ("y", "n"))
     assert f.infer((F32, F32)) == (F32, Spec.of((), DTYPES["int64"]))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Context
-from teletape_engine.commands import Call, Gradient, Hessian, Hvp, MakeVariable, Put, TapeOpen, TapeWatch
+from teletape_engine.commands import Call, Constant, Gradient, Hessian, Hvp, MakeVariable, TapeOpen, TapeWatch
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import Options, jacobian
 from teletape_engine.derivatives.second_order import hessian, hvp
@@ -155,7 +155,7 @@ def test_an_outer_tape_differentiates_the_product():
 def test_a_tape_that_is_not_persistent_answers_once():
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
-    hvp(context, tape, [y], sources, [context.value(A), context.value(B)], Options(more=True))
+    hvp(context, tape, [y], sources, [context.value(A), context.value(B)], Options(retain_tape=True))
     found = hessian(context, tape, [y], sources)
     np.testing.assert_allclose(found[0][0].array, by_two_tapes("quartic")[0][0].array)
     assert tape.consumed
@@ -185,7 +185,7 @@ def test_commands():
     session = Session()
     run(
         session,
-        Put("x", A),
+        Constant("x", A),
         MakeVariable("w", B),
         TapeOpen("t", persistent=True),
         TapeWatch("t", ("x",)),

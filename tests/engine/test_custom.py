@@ -11,20 +11,20 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.commands import (
     BackwardBegin,
+    BackwardCotangents,
     BackwardEnd,
-    BackwardGive,
-    BackwardTo,
+    BackwardResume,
     Call,
+    Constant,
     Custom,
     CustomCall,
-    CustomProgram,
+    CustomFunction,
     Declare,
-    DefineProgram,
+    DefineFunction,
     Fetch,
     Gradient,
     Jacobian,
     MakeSlices,
-    Put,
     TapeOpen,
     TapeWatch,
 )
@@ -56,9 +56,9 @@ def through(pass_="b", given=("dx",), outputs=("g",)):
     """The commands of a pass of one stop, whose function gives 10 dy."""
     return (
         BackwardBegin(pass_, "t", ("z",), ("x",)),
-        BackwardTo(pass_, ("dy",), "f"),
+        BackwardCotangents(pass_, ("dy",), "f"),
         Call("mul", ("dy", Literal(10.0)), ("dx",)),
-        BackwardGive(pass_, given),
+        BackwardResume(pass_, given),
         BackwardEnd(pass_, outputs),
     )
 
@@ -66,7 +66,7 @@ def through(pass_="b", given=("dx",), outputs=("g",)):
 # --------------------------------------------------------------------------------------------------------- the passes
 def test_a_pass_stops_hands_out_and_goes_on(session):
     begin, give, kinds = run(session, *watched(*CALLED), *through())
-    assert begin.facts == {"through": False, "tag": "f", "function": "square", "cts": ["dense"]}
+    assert begin.facts == {"through": False, "tag": "f", "function": "square", "cotangents": ["dense"]}
     assert give.facts == {"through": True}
     assert kinds.kinds == ("dense",)
     assert value(session, "dy").tolist() == [3.0, 3.0, 3.0]
@@ -82,10 +82,13 @@ def test_null_for_an_input_is_no_gradient(session):
 def test_a_number_or_tensor_given_takes_the_inputs_dtype(session):
     run(session, *watched(*CALLED, persistent=True))
     run(session, *through("b1", given=(Literal(2.0),), outputs=("g1",))[:2])
-    run(session, BackwardGive("b1", (np.array([1, 2, 3], np.float32),)), BackwardEnd("b1", ("g1",)))
+    run(session, BackwardResume("b1", (np.array([1, 2, 3], np.float32),)), BackwardEnd("b1", ("g1",)))
     assert value(session, "g1").tolist() == [1.0, 2.0, 3.0]
     run(
-        session, BackwardBegin("b2", "t", ("z",), ("x",)), BackwardGive("b2", (Literal(2),)), BackwardEnd("b2", ("g2",))
+        session,
+        BackwardBegin("b2", "t", ("z",), ("x",)),
+        BackwardResume("b2", (Literal(2),)),
+        BackwardEnd("b2", ("g2",)),
     )
     assert value(session, "g2").tolist() == 2.0
 
@@ -98,15 +101,17 @@ def test_zeros_where_nothing_came(session):
         Custom(("x",), ("a", "b"), "f"),
         Call("mul", ("b", Literal(2.0)), ("z",)),
     )
-    begin, *_ = run(session, *watched(*two), BackwardBegin("p", "t", ("z",), ("x",)), BackwardTo("p", ("da", "db")))
-    assert begin.facts["cts"] == ["dense", "dense"]
+    begin, *_ = run(
+        session, *watched(*two), BackwardBegin("p", "t", ("z",), ("x",)), BackwardCotangents("p", ("da", "db"))
+    )
+    assert begin.facts["cotangents"] == ["dense", "dense"]
     assert value(session, "da").tolist() == [0.0, 0.0, 0.0]
     assert value(session, "db").tolist() == [2.0, 2.0, 2.0]
 
 
 def test_the_call_overrules_the_identity_but_not_where_its_inputs_are_not_followed(session):
     closure = (
-        Put("c", X),
+        Constant("c", X),
         Call("mul", ("x", "c"), ("r",)),
         Call("identity", ("r",), ("y",)),
         Custom(("c",), ("y",), "f"),
@@ -117,21 +122,21 @@ def test_the_call_overrules_the_identity_but_not_where_its_inputs_are_not_follow
 
 
 def test_a_pass_stops_though_the_sources_lie_elsewhere(session):
-    other = (Put("w", X), *watched()[1:], Call("mul", ("x", "w"), ("unrelated",)))
-    run(session, Put("x", X), *other[:1], *watched(*CALLED)[1:])
+    other = (Constant("w", X), *watched()[1:], Call("mul", ("x", "w"), ("unrelated",)))
+    run(session, Constant("x", X), *other[:1], *watched(*CALLED)[1:])
     (begin,) = run(session, BackwardBegin("b", "t", ("z",), ("w",)))
     assert begin.facts["tag"] == "f"
 
 
 def test_what_runs_in_between_is_recorded_by_the_tapes_active_then(session):
     outer = watched(tape="outer")[1:]
-    run(session, Put("x", X), *outer, *watched(*CALLED)[1:])
+    run(session, Constant("x", X), *outer, *watched(*CALLED)[1:])
     run(
         session,
         BackwardBegin("b", "t", ("z",), ("x",)),
-        BackwardTo("b", ("dy",)),
+        BackwardCotangents("b", ("dy",)),
         Call("mul", ("dy", "x"), ("dx",)),
-        BackwardGive("b", ("dx",)),
+        BackwardResume("b", ("dx",)),
         BackwardEnd("b", ("g",)),
         Gradient("outer", ("g",), ("x",), ("gg",)),
     )
@@ -143,21 +148,21 @@ def test_a_sparse_cotangent_handed_out_and_given(session):
     rows = (
         Call("identity", ("x",), ("y",)),
         Custom(("x",), ("y",), "f"),
-        Put("i", np.array([0, 0, 2], np.int32)),
+        Constant("i", np.array([0, 0, 2], np.int32)),
         Call("gather", ("y", "i"), ("z",)),
     )
     begin, _, kinds = run(
         session,
         *watched(*rows),
         BackwardBegin("b", "t", ("z",), ("x",)),
-        BackwardTo("b", ("dy",)),
-        Put("v", np.array([5.0], np.float32)),
-        Put("at", np.array([1], np.int32)),
+        BackwardCotangents("b", ("dy",)),
+        Constant("v", np.array([5.0], np.float32)),
+        Constant("at", np.array([1], np.int32)),
         MakeSlices("s", "v", "at", 3),
-        BackwardGive("b", ("s",)),
+        BackwardResume("b", ("s",)),
         BackwardEnd("b", ("g",)),
     )
-    assert begin.facts["cts"] == ["slices"]
+    assert begin.facts["cotangents"] == ["slices"]
     assert kinds.kinds == ("slices",)
     (fetched,) = run(session, Fetch("g"))
     assert (fetched.array.values.tolist(), fetched.array.indices.tolist()) == ([5.0], [1])
@@ -169,10 +174,10 @@ def test_a_sparse_cotangent_handed_out_and_given(session):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (BackwardTo("b", ("dy",), "g"), r"stands at 'square' \(tag 'f'\), the caller takes it to be at 'g'"),
-        (BackwardTo("b", ("dy", "more"), "f"), "'square' has 1 results, found 2 ids"),
-        (BackwardGive("b", ()), "'square' has 1 inputs, found 0 cotangents"),
-        (BackwardGive("b", (np.ones(2, np.float64),)), "has dtype float64, the input float32: cast it"),
+        (BackwardCotangents("b", ("dy",), "g"), r"stands at 'square' \(tag 'f'\), the caller takes it to be at 'g'"),
+        (BackwardCotangents("b", ("dy", "more"), "f"), "'square' has 1 results, found 2 ids"),
+        (BackwardResume("b", ()), "'square' has 1 inputs, found 0 cotangents"),
+        (BackwardResume("b", (np.ones(2, np.float64),)), "has dtype float64, the input float32: cast it"),
         (BackwardEnd("b", ("g",)), "the pass 'b' is not through: it stands at 'square'"),
     ],
 )
@@ -190,14 +195,14 @@ def test_commands_that_do_not_fit(session, command, said):
 
 def test_a_pass_that_is_through_stands_nowhere(session):
     run(session, *watched(*CALLED), *through())
-    for command in (BackwardGive("b", ("dx",)), BackwardTo("b", ("again",))):
+    for command in (BackwardResume("b", ("dx",)), BackwardCotangents("b", ("again",))):
         assert "stands at no stop" in failing(session, command).message
 
 
 def test_a_cotangent_that_does_not_fit_ends_the_pass(session):
     chain = (Call("mul", ("x", Literal(2.0)), ("x1",)), Call("identity", ("x1",), ("y",)), Custom(("x1",), ("y",), "f"))
     run(session, *watched(*chain), BackwardBegin("b", "t", ("y",), ("x",)))
-    assert "does not broadcast" in failing(session, BackwardGive("b", (np.ones((2,), np.float32),))).message
+    assert "does not broadcast" in failing(session, BackwardResume("b", (np.ones((2,), np.float32),))).message
     assert "has failed" in failing(session, BackwardEnd("b", ("g",))).message
 
 
@@ -209,7 +214,7 @@ def test_the_gradient_command_says_what_to_do_instead(session):
 
 
 def test_an_integer_input_is_refused(session):
-    run(session, *watched(Put("n", np.array([1], np.int32)), *CALLED[:2]))
+    run(session, *watched(Constant("n", np.array([1], np.int32)), *CALLED[:2]))
     assert "dtype int32 has no gradient" in failing(session, Custom(("n",), ("y",), "f")).message
 
 
@@ -221,7 +226,7 @@ def test_an_integer_input_is_refused(session):
     ],
 )
 def test_slices_that_are_none(session, values, indices, said):
-    run(session, Put("v", values), Put("i", indices))
+    run(session, Constant("v", values), Constant("i", indices))
     assert said in failing(session, MakeSlices("s", "v", "i", 3)).message
 
 
@@ -255,30 +260,30 @@ def test_a_standing_pass_counts_its_cotangents(session):
         Custom(("x",), ("y",), "f"),
         Call("mul", ("y", Literal(3.0)), ("z",)),
     )
-    run(session, Put("x", big), *watched(*deep)[1:], BackwardBegin("b", "t", ("z",), ("x",)))
+    run(session, Constant("x", big), *watched(*deep)[1:], BackwardBegin("b", "t", ("z",), ("x",)))
     run(session, releases=("r", "y", "z", "t"))
     assert session.bytes_in_use() == 2 * big.nbytes
 
 
 # --------------------------------------------------------------------------------------------------- declared gradients
 ADJUSTED = (
-    Put("c", np.array(2.0, np.float32)),
+    Constant("c", np.array(2.0, np.float32)),
     Call("adjust_contrast", ("image", "c"), ("y",)),
 )
 
 
 def test_a_registered_op_hands_out_its_inputs_and_result(session):
     image = np.arange(12, dtype=np.float32).reshape(1, 2, 2, 3)
-    run(session, Put("image", image), TapeOpen("t"), TapeWatch("t", ("image",)), *ADJUSTED, releases=("c",))
+    run(session, Constant("image", image), TapeOpen("t"), TapeWatch("t", ("image",)), *ADJUSTED, releases=("c",))
     run(session, Declare(registered="AdjustContrastv2"))
     begin, *_ = run(
         session,
         BackwardBegin("b", "t", ("y",), ("image",)),
-        BackwardTo("b", ("dy",), None, ("images", "factor", "result")),
-        BackwardGive("b", ("dy", None)),
+        BackwardCotangents("b", ("dy",), None, ("images", "factor", "result")),
+        BackwardResume("b", ("dy", None)),
         BackwardEnd("b", ("g",)),
     )
-    assert begin.facts == {"through": False, "op": "AdjustContrastv2", "cts": ["dense"]}
+    assert begin.facts == {"through": False, "op": "AdjustContrastv2", "cotangents": ["dense"]}
     assert value(session, "images").tolist() == image.tolist()
     assert value(session, "factor") == 2.0
     assert value(session, "result").tolist() == value(session, "y").tolist()
@@ -299,30 +304,34 @@ def test_declared_for_an_op_that_has_one_or_for_nothing(session):
 
 
 # ------------------------------------------------------------------------------------------------------------ programs
-TEN_TIMES = DefineProgram("ten", ("dy", "w"), (Call("mul", ("dy", "w"), ("dx",)),), ("dx",))
+TEN_TIMES = DefineFunction("ten", ("dy", "w"), (Call("mul", ("dy", "w"), ("dx",)),), ("dx",))
 
 
 def test_a_jacobian_runs_a_program_where_it_would_stop(session):
-    run(session, TEN_TIMES, Put("w", np.array(10.0, np.float32)), *watched(*CALLED, persistent=True))
-    assert failing(session, Jacobian("t", "z", ("x",), ("J",))).code == "unimplemented"
-    run(session, CustomProgram("c", "f", "ten", ("w",), (True,)), Jacobian("t", "z", ("x",), ("J2",), customs=("c",)))
+    run(session, TEN_TIMES, Constant("w", np.array(10.0, np.float32)), *watched(*CALLED, persistent=True))
+    assert failing(session, Jacobian("t", ("z",), ("x",), ("J",))).code == "unimplemented"
+    run(
+        session,
+        CustomFunction("c", "f", "ten", ("w",), (True,)),
+        Jacobian("t", ("z",), ("x",), ("J2",), custom_gradients=("c",)),
+    )
     assert value(session, "J2").tolist() == (30 * np.eye(3)).tolist()
     assert session.describe("c") == {"id": "c", "kind": "gradient", "tag": "f"}
 
 
 def test_a_program_that_has_no_form_over_rows_is_refused(session):
-    run(session, DefineProgram("u", ("dy",), (Call("nonzero", ("dy",), ("a",)),), ("a",)))
-    assert "has no form over rows" in failing(session, CustomProgram("c", "f", "u", (), (True,))).message
+    run(session, DefineFunction("u", ("dy",), (Call("nonzero", ("dy",), ("a",)),), ("a",)))
+    assert "has no form over rows" in failing(session, CustomFunction("c", "f", "u", (), (True,))).message
 
 
 def test_a_custom_call_by_program_never_stops(session):
     run(
         session,
         TEN_TIMES,
-        Put("w", np.array(10.0, np.float32)),
+        Constant("w", np.array(10.0, np.float32)),
         *watched(Call("mul", ("x", "x"), ("r",)), CustomCall("ten", ("x", "r", "w"), ("y",), (True,)), persistent=True),
         Gradient("t", ("y",), ("x",), ("g",)),
-        Jacobian("t", "y", ("x",), ("J",)),
+        Jacobian("t", ("y",), ("x",), ("J",)),
     )
     assert value(session, "g").tolist() == [10.0, 10.0, 10.0]
     assert value(session, "J").tolist() == (10 * np.eye(3)).tolist()

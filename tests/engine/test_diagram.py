@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from driving import failing, run, watched
 
-from teletape_engine.commands import Call, Gradient, MakeVariable, Put, TapeGraph, TapeOpen, TapeWatch
+from teletape_engine.commands import Call, Constant, Gradient, MakeVariable, TapeGraph, TapeOpen, TapeWatch
 from teletape_engine.diagram.dot import bytes_text, dot, quoted
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
@@ -35,7 +35,7 @@ def test_a_tape_shows_what_it_watched_what_it_called_and_what_each_call_keeps():
     run(session, MakeVariable("w", BIG, name="weights"))
     run(
         session,
-        Put("x", BIG + 1),
+        Constant("x", BIG + 1),
         TapeOpen("t", True),
         TapeWatch("t", ("x",)),
         Call("mul", ("w", "x"), ("p",), where="train.py:3"),
@@ -118,7 +118,7 @@ def test_a_consumed_tape_is_still_drawn_and_keeps_nothing():
 
 def test_a_long_tape_is_folded_by_what_repeats_and_says_so():
     session = Session()
-    todo = [Put("x0", BIG), TapeOpen("t", True), TapeWatch("t", ("x0",))]
+    todo = [Constant("x0", BIG), TapeOpen("t", True), TapeWatch("t", ("x0",))]
     for i in range(500):
         todo += [Call("tanh", (f"x{i}",), (f"a{i}",)), Call("mul", (f"a{i}", Literal(0.5)), (f"x{i + 1}",))]
     run(session, *todo)
@@ -140,7 +140,7 @@ def test_a_long_tape_is_folded_by_what_repeats_and_says_so():
 def test_many_watched_tensors_share_a_node_and_asked_ones_do_not():
     session = Session()
     names = [f"x{i}" for i in range(100)]
-    run(session, *[Put(one, BIG) for one in names], TapeOpen("t", True), TapeWatch("t", tuple(names)))
+    run(session, *[Constant(one, BIG) for one in names], TapeOpen("t", True), TapeWatch("t", tuple(names)))
     run(session, Call("add_n", tuple(names), ("y",)))
     facts = graph(session, "y", sources=("x99",), nodes=20)
     assert len(facts["nodes"]) <= 20
@@ -199,7 +199,7 @@ def test_a_name_in_dot_is_one_string_whatever_it_holds(name):
 
 def test_an_edge_over_many_ranks_is_drawn_as_a_label():
     session = Session()
-    todo = [Put("x", BIG), TapeOpen("t", True), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y0",))]
+    todo = [Constant("x", BIG), TapeOpen("t", True), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y0",))]
     todo += [Call("mul", (f"y{i}", "x"), (f"y{i + 1}",)) for i in range(100)]
     run(session, *todo)
     facts = graph(session)

@@ -11,13 +11,13 @@ from teletape_engine.commands import (
     Assign,
     Batch,
     Call,
+    Constant,
     ContextSwitch,
     Declare,
     Fetch,
     Gradient,
     MakeVariable,
-    Part,
-    Put,
+    SlicesComponent,
     TapeOpen,
     TapePause,
     TapeWatch,
@@ -38,29 +38,29 @@ from teletape_engine.session.state import CLIENT_BITS
 
 # ---------------------------------------------------------------------------------------------------------------- ids
 def test_integer_and_typed_ids_do_not_meet(session):
-    run(session, Put("1", X), Put(1, X + 1))
+    run(session, Constant("1", X), Constant(1, X + 1))
     assert (value(session, "1")[0], value(session, 1)[0]) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize("name", ["name", 7])
 def test_an_id_never_means_another_thing_later(session, name):
-    run(session, Put(name, X), releases=(name,))
-    assert failing(session, Put(name, X)).code == "id_in_use"
+    run(session, Constant(name, X), releases=(name,))
+    assert failing(session, Constant(name, X)).code == "id_in_use"
     assert failing(session, Fetch(name)).code == "released_id"
     assert failing(session, Call("neg", (X,), (name,))).code == "id_in_use"
 
 
 def test_small_integers_may_come_in_any_order(session):
-    run(session, Put(9, X), Put(3, X))
+    run(session, Constant(9, X), Constant(3, X))
     assert failing(session, Fetch(5)).code == "unknown_id"
-    run(session, Put(5, X))
+    run(session, Constant(5, X))
 
 
 def test_a_clients_own_ids_are_known_to_be_released_without_being_kept(session):
     client = session.attach()
     first = client.first_id
     assert first == client.client << CLIENT_BITS
-    batch = Batch((Put(first, X), Put(first + 1, X)), (first,), client.client, 1, b"1")
+    batch = Batch((Constant(first, X), Constant(first + 1, X)), (first,), client.client, 1, b"1")
     assert session.execute(batch).failure is None
     assert failing(session, Fetch(first)).code == "released_id"
     assert failing(session, Fetch(first + 2)).code == "unknown_id"
@@ -73,7 +73,7 @@ def test_releases_die_at_their_last_mention(session):
     big = np.zeros(1024, np.float32)
     run(
         session,
-        Put("a", big),
+        Constant("a", big),
         Call("add", ("a", Literal(1.0)), ("b",)),
         Call("add", ("b", Literal(1.0)), ("c",)),
         Call("add", ("c", Literal(1.0)), ("d",)),
@@ -87,28 +87,30 @@ def test_releases_die_at_their_last_mention(session):
 
 def test_without_the_release_the_same_does_not_fit():
     session = Session(memory_limit=9 * 1024)
-    todo = [Put("a", np.zeros(1024, np.float32)), *(Call("add", (a, Literal(1.0)), (b,)) for a, b in ("ab", "bc"))]
+    todo = [Constant("a", np.zeros(1024, np.float32)), *(Call("add", (a, Literal(1.0)), (b,)) for a, b in ("ab", "bc"))]
     assert failing(session, *todo).code == "resource_exhausted"
 
 
 def test_an_id_only_released_goes_at_once_and_an_unknown_one_is_no_matter(session):
-    run(session, Put("a", X))
+    run(session, Constant("a", X))
     run(session, releases=("a", "never was", 12345))
     assert failing(session, Fetch("a")).code == "released_id"
     assert failing(session, Fetch("never was")).code == "unknown_id"
 
 
 def test_an_id_made_and_released_in_one_batch_and_a_failed_one(session):
-    failing(session, Put("a", X), Call("nope", ("a",), ("b",)), Call("neg", ("b",), ("c",)), releases=("a", "b", "c"))
+    failing(
+        session, Constant("a", X), Call("nope", ("a",), ("b",)), Call("neg", ("b",), ("c",)), releases=("a", "b", "c")
+    )
     assert failing(session, Fetch("a")).code == "released_id"
     assert failing(session, Fetch("b")).code == "released_id"  # the poison was released
-    assert session.listing("value") == []
+    assert session.listing("tensor") == []
 
 
 def test_the_array_itself_is_freed_at_the_release(session):
     array = np.ones(1000, np.float32)
     alive = weakref.ref(array)
-    run(session, Put("a", array), MakeVariable("v", "a"))
+    run(session, Constant("a", array), MakeVariable("v", "a"))
     del array
     run(session, releases=("a",))
     gc.collect()
@@ -123,7 +125,7 @@ def test_a_tape_keeps_what_its_gradient_needs_after_the_names_are_gone(session):
     alive = weakref.ref(array)
     run(
         session,
-        Put("x", array),
+        Constant("x", array),
         TapeOpen("t"),
         TapeWatch("t", ("x",)),
         Call("mul", ("x", "x"), ("y",)),
@@ -150,11 +152,11 @@ def test_after_a_failure_no_value_is_made_but_structure_still_happens(session):
     run(session, MakeVariable("v", np.float32(1)), TapeOpen("t"))
     failure = failing(
         session,
-        Put("a", X),
+        Constant("a", X),
         Assign("v", np.float32(2)),
         Call("nope", ("a",), ("b",)),  # the first cause
         Assign("v", np.float32(3)),
-        Put("c", X),
+        Constant("c", X),
         TapePause("t"),
         TapeOpen("u"),
         TapeWatch("u", ("c", "b")),
@@ -176,25 +178,25 @@ def test_after_a_failure_no_value_is_made_but_structure_still_happens(session):
 
 
 def test_a_failure_does_not_poison_what_its_id_names_already(session):
-    run(session, Put("a", X))
-    failing(session, Put("a", X + 1))
+    run(session, Constant("a", X))
+    failing(session, Constant("a", X + 1))
     assert value(session, "a").tolist() == X.tolist()
 
 
 def test_without_poison_the_ids_stay_free(session):
-    batch = Batch((Call("nope", (), ("a",)), Put("b", X)))
+    batch = Batch((Call("nope", (), ("a",)), Constant("b", X)))
     assert session.execute(batch, poison=False).failure is not None
-    run(session, Put("a", X), Put("b", X))
+    run(session, Constant("a", X), Constant("b", X))
 
 
 def test_a_defect_inside_an_op_ends_the_batch_and_not_the_session(session, monkeypatch):
     def broken(state, command):
         raise RuntimeError("a defect")
 
-    monkeypatch.setitem(VERBS, Part, broken)
-    failure = failing(session, Part("a", "values", "b"))
+    monkeypatch.setitem(VERBS, SlicesComponent, broken)
+    failure = failing(session, SlicesComponent("a", "values", "b"))
     assert (failure.code, "RuntimeError: a defect" in failure.message) == ("internal", True)
-    run(session, Put("x", X))
+    run(session, Constant("x", X))
 
 
 def test_memory_that_the_machine_does_not_have(session, monkeypatch):
@@ -230,9 +232,9 @@ def test_a_failed_batch_is_not_executed_again_either(session):
 
 def test_another_batch_of_the_same_number_is_a_conflict(session):
     client = session.attach().client
-    sent(session, client, 1, Put("a", X))
+    sent(session, client, 1, Constant("a", X))
     with pytest.raises(SequenceConflictError) as caught:
-        sent(session, client, 1, Put("b", X), nonce=b"other")
+        sent(session, client, 1, Constant("b", X), nonce=b"other")
     assert caught.value.details == {"expected": 2}
     assert failing(session, Fetch("b")).code == "unknown_id"
 
@@ -243,9 +245,9 @@ def test_out_of_turn_is_refused_at_once(session, seq):
     sent(session, client, 1)
     sent(session, client, 2)
     with pytest.raises(OutOfTurnError) as caught:
-        sent(session, client, seq, Put("a", X))
+        sent(session, client, seq, Constant("a", X))
     assert caught.value.details == {"expected": 3}
-    assert session.listing("value") == []
+    assert session.listing("tensor") == []
 
 
 def test_the_first_batch_has_no_answer_to_repeat(session):
@@ -268,7 +270,7 @@ def test_clients_count_for_themselves(session):
 def test_cancelled_between_two_commands(session):
     asked = iter([False, False, True])
     run(session, TapeOpen("t"))
-    todo = (Put("a", X), Call("neg", ("a",), ("b",)), TapePause("t"), Call("neg", ("b",), ("c",)))
+    todo = (Constant("a", X), Call("neg", ("a",), ("b",)), TapePause("t"), Call("neg", ("b",), ("c",)))
     answer = session.execute(Batch(todo), cancelled=lambda: next(asked))
     assert (answer.failure.index, answer.failure.code) == (2, "cancelled")
     assert value(session, "b").tolist() == [-1.0, -2.0, -3.0]
@@ -278,7 +280,7 @@ def test_cancelled_between_two_commands(session):
 
 def test_progress_is_told_now_and_then(session):
     told = []
-    todo = [Put("x", X), *(Call("neg", ("x",), (i,)) for i in range(2500))]
+    todo = [Constant("x", X), *(Call("neg", ("x",), (i,)) for i in range(2500))]
     run(session, *todo, progress=lambda done, total: told.append((done, total)))
     assert {total for _, total in told} == {2501}
     assert [done for done, _ in told] == list(range(0, 2501, 16))
@@ -288,7 +290,7 @@ def test_progress_is_told_now_and_then(session):
 def test_two_interleaved_contexts_do_not_record_each_other(session):
     run(
         session,
-        Put("x", X),
+        Constant("x", X),
         ContextSwitch("a"),
         TapeOpen("ta"),
         TapeWatch("ta", ("x",)),
@@ -307,7 +309,7 @@ def test_two_interleaved_contexts_do_not_record_each_other(session):
 
 
 def test_a_batch_begins_in_the_main_context(session):
-    run(session, ContextSwitch("a"), TapeOpen("t"), Put("x", X), TapeWatch("t", ("x",)))
+    run(session, ContextSwitch("a"), TapeOpen("t"), Constant("x", X), TapeWatch("t", ("x",)))
     run(session, Call("neg", ("x",), ("y",)))
     assert session.describe("t")["ops"] == 0
     run(session, ContextSwitch("a"), Call("neg", ("x",), ("z",)))
@@ -317,7 +319,7 @@ def test_a_batch_begins_in_the_main_context(session):
 def test_a_gradient_is_recorded_where_it_is_asked(session):
     run(
         session,
-        Put("x", X),
+        Constant("x", X),
         TapeOpen("outer"),
         TapeWatch("outer", ("x",)),
         TapeOpen("inner", True),
@@ -338,7 +340,7 @@ def test_a_gradient_is_recorded_where_it_is_asked(session):
 # -------------------------------------------------------------------------------------------------------------- purity
 def test_the_same_batch_gives_the_same_bytes_anywhere():
     todo = (
-        Put("x", np.linspace(-2, 2, 101, dtype=np.float32)),
+        Constant("x", np.linspace(-2, 2, 101, dtype=np.float32)),
         TapeOpen("t"),
         TapeWatch("t", ("x",)),
         Call("softmax", ("x",), ("p",)),
@@ -354,7 +356,7 @@ def test_the_same_batch_gives_the_same_bytes_anywhere():
 
 
 def test_looking_at_what_is_not_there(session):
-    run(session, Put("a", X), releases=("a",))
+    run(session, Constant("a", X), releases=("a",))
     with pytest.raises(ReleasedIdError):
         session.describe("a")
     failing(session, Call("nope", (), ("b",)))

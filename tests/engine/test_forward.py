@@ -19,12 +19,12 @@ from teletape_engine.commands import (
     AccumulatorResume,
     Assign,
     Call,
+    Constant,
     ContextSwitch,
     Declare,
     Gradient,
     Jvp,
     MakeVariable,
-    Put,
     TapeOpen,
     TapePause,
     TapeWatch,
@@ -313,7 +313,7 @@ OPEN = AccumulatorOpen("a", ("x",), (ONES,))
 def test_the_commands_of_a_tangent():
     session = Session()
     kinds = run(
-        session, Put("x", X), OPEN, SQUARE, AccumulatorClose("a"), Call("square", ("y",), ("z",)),
+        session, Constant("x", X), OPEN, SQUARE, AccumulatorClose("a"), Call("square", ("y",), ("z",)),
         Jvp("a", ("y", "z", "x"), ("ty", None, "tx"), predicted=("dense", "none", "dense")),
     )  # fmt: skip
     assert kinds[0].kinds == ("dense", "none", "dense")
@@ -361,19 +361,19 @@ def test_a_variable_as_a_primal_and_numbers_as_tangents():
 )
 def test_a_wrong_command_says_what_is_wrong(todo, text):
     session = Session()
-    run(session, Put("x", X), OPEN)
+    run(session, Constant("x", X), OPEN)
     assert re.search(text, failing(session, todo).message)
 
 
 def test_closing_twice_is_an_error():
     session = Session()
-    run(session, Put("x", X), OPEN, AccumulatorClose("a"))
+    run(session, Constant("x", X), OPEN, AccumulatorClose("a"))
     assert failing(session, AccumulatorClose("a")).message == "Accumulator is not recording."
 
 
 def test_it_can_follow_in_one_context_at_a_time():
     session = Session()
-    run(session, Put("x", X), OPEN)
+    run(session, Constant("x", X), OPEN)
     assert "another context" in failing(session, ContextSwitch("c"), AccumulatorResume("a")).message
     run(session, AccumulatorClose("a"), ContextSwitch("c"), AccumulatorResume("a"), SQUARE, Jvp("a", ("y",), ("t",)))
     np.testing.assert_array_equal(value(session, "t"), 2 * X)
@@ -382,7 +382,7 @@ def test_it_can_follow_in_one_context_at_a_time():
 def test_a_failure_before_it_opens_leaves_both_sides_agreeing():
     session = Session()
     answer = failing(
-        session, Put("x", X), Call("square", ("nobody",), ("p",)), AccumulatorOpen("a", ("x", "p"), (ONES, ONES))
+        session, Constant("x", X), Call("square", ("nobody",), ("p",)), AccumulatorOpen("a", ("x", "p"), (ONES, ONES))
     )
     assert "nobody" in answer.message
     run(session, SQUARE, AccumulatorClose("a"), Jvp("a", ("y",), ("t",)))
@@ -391,14 +391,14 @@ def test_a_failure_before_it_opens_leaves_both_sides_agreeing():
 
 def test_a_release_ends_it():
     session = Session()
-    run(session, Put("x", X), OPEN, SQUARE, releases=("a",))
+    run(session, Constant("x", X), OPEN, SQUARE, releases=("a",))
     assert session.context(0).accumulators == []
     assert "released" in failing(session, Jvp("a", ("y",), ("t",))).message
 
 
 def test_its_tangents_count_as_bytes_in_use():
     session = Session()
-    run(session, Put("x", np.ones(1000, np.float32)), AccumulatorOpen("a", ("x",), (np.ones(1000, np.float32),)))
+    run(session, Constant("x", np.ones(1000, np.float32)), AccumulatorOpen("a", ("x",), (np.ones(1000, np.float32),)))
     assert session.bytes_in_use() == 8000
     run(session, Call("exp", ("x",), ("y",)))
     assert session.bytes_in_use() == 16000
@@ -410,7 +410,7 @@ def test_a_declared_op_has_no_tangent():
     session = Session()
     image = np.ones((1, 2, 2, 3), np.float32)
     contrast = Call("adjust_contrast", ("i", Literal(2.0)), ("y",))
-    begin = Put("i", image), AccumulatorOpen("a", ("i",), (image,))
+    begin = Constant("i", image), AccumulatorOpen("a", ("i",), (image,))
     failure = failing(session, *begin, contrast)
     assert (failure.code, failure.details["op_type"]) == ("no_gradient_registered", "AdjustContrastv2")
     run(session, Declare("AdjustContrastv2"), Call("adjust_contrast", ("i", Literal(2.0)), ("z",)))
@@ -419,7 +419,7 @@ def test_a_declared_op_has_no_tangent():
 def test_tapes_and_accumulators_share_one_order(recorder, x):
     session = Session()
     run(
-        session, Put("x", X), TapeOpen("t", True), TapeWatch("t", ("x",)), OPEN, SQUARE, Jvp("a", ("y",), ("ty",)),
+        session, Constant("x", X), TapeOpen("t", True), TapeWatch("t", ("x",)), OPEN, SQUARE, Jvp("a", ("y",), ("ty",)),
         TapePause("t"), Gradient("t", ("ty",), ("x",), ("g",)),
     )  # fmt: skip
     np.testing.assert_array_equal(value(session, "g"), 2 * ONES)

@@ -30,11 +30,11 @@ for name in list(sys.modules):
         del sys.modules[name]
 sys.meta_path.insert(0, Hidden())
 
-from teletape_engine.commands import Batch, Call, Fetch, Gradient, Put, TapeOpen, TapeWatch
+from teletape_engine.commands import Batch, Call, Fetch, Gradient, Constant, TapeOpen, TapeWatch
 from teletape_engine.session.session import Session
 
 todo = (
-    Put("x", np.array([1.0, 2.0], np.float32)),
+    Constant("x", np.array([1.0, 2.0], np.float32)),
     TapeOpen("t"),
     TapeWatch("t", ("x",)),
     Call("tanh", ("x",), ("y",)),
@@ -45,7 +45,7 @@ answer = Session().execute(Batch(todo))
 assert answer.failure is None, answer.failure
 assert np.allclose(answer.results[-1].array, 1 - np.tanh([1.0, 2.0]) ** 2, rtol=1e-6)
 
-put, cast = Put("x", np.ones(2, np.float32)), Call("cast", ("x",), ("y",), {"dtype": "bfloat16"})
+put, cast = Constant("x", np.ones(2, np.float32)), Call("cast", ("x",), ("y",), {"dtype": "bfloat16"})
 wrong = Session().execute(Batch((put, cast)))
 print(wrong.failure.code)
 print(*sorted(Hidden.asked))

@@ -16,10 +16,10 @@ from teletape_engine.commands import (
     Batch,
     BatchJacobian,
     Call,
+    Constant,
     Gradient,
     Jacobian,
     MakeVariable,
-    Put,
     TapeOpen,
     TapePause,
     TapeWatch,
@@ -100,7 +100,7 @@ def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     context, tape = Program(), Tape(persistent=True)
     x = context.value(X)
     y = recorded(context, steps, x, [tape])
-    [found] = jacobian(context, tape, y, [x], Options(max_rows=chunk))
+    [found] = jacobian(context, tape, y, [x], Options(chunk_size=chunk))
     np.testing.assert_allclose(found.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
 
 
@@ -117,7 +117,7 @@ def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
         context.pause(outer)
         kinds += [first.spec, None if second is None else second.spec]
         if kinds is real:
-            [one_by_one] = jacobian(context, outer, first, [x], Options(max_rows=1))
+            [one_by_one] = jacobian(context, outer, first, [x], Options(chunk_size=1))
             assert (second is None) == (one_by_one is None)
             if second is not None:
                 np.testing.assert_allclose(second.array, one_by_one.array, rtol=1e-12, atol=1e-12)
@@ -150,7 +150,7 @@ def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
     assert found.spec.shape == (3, 6, 3)
     for i in range(3):
         np.testing.assert_allclose(found.array[i], whole.array[i, :, i])
-    found = batch_jacobian(context, tape, y, x, Options(max_rows=4))
+    found = batch_jacobian(context, tape, y, x, Options(chunk_size=4))
     np.testing.assert_allclose(found.array[2], whole.array[2, :, 2])
 
 
@@ -218,8 +218,8 @@ def test_a_tape_that_is_not_persistent_answers_once_and_several_questions_with_m
     context, tape = Program(), Tape()
     x = context.value(X)
     y = recorded(context, ["sin"], x, [tape])
-    [first] = jacobian(context, tape, y, [x], Options(more=True))
-    [again] = jacobian(context, tape, y, [x], Options(max_rows=2))
+    [first] = jacobian(context, tape, y, [x], Options(retain_tape=True))
+    [again] = jacobian(context, tape, y, [x], Options(chunk_size=2))
     np.testing.assert_array_equal(first.array, again.array)
     with pytest.raises(TapeConsumedError):
         jacobian(context, tape, y, [x])
@@ -269,7 +269,7 @@ def test_examples_have_to_match(shape, text):
 def network(session, width, layers=2):
     """A network of width in and out on a persistent tape t: x, weights, y."""
     rng = np.random.default_rng(0)
-    run(session, Put("x", rng.normal(size=(1, width))), TapeOpen("t", persistent=True), TapeWatch("t", ("x",)))
+    run(session, Constant("x", rng.normal(size=(1, width))), TapeOpen("t", persistent=True), TapeWatch("t", ("x",)))
     last = "x"
     for i in range(layers):
         run(
@@ -294,7 +294,7 @@ def test_a_network_of_64_in_and_64_out_needs_no_64_passes(monkeypatch):
         return real(op, *args, **attrs)
 
     monkeypatch.setattr(Op, "__call__", counted)
-    run(session, Jacobian("t", y, ("x",), ("J",)))
+    run(session, Jacobian("t", (y,), ("x",), ("J",)))
     monkeypatch.undo()
     assert calls.count("matmul") == 2
     a = [value(session, f"a{i}")[0] for i in range(2)]
@@ -307,10 +307,10 @@ def test_the_callers_bound_holds():
     width, bound = 256, 200_000
     session = Session()
     y = network(session, width)
-    run(session, Jacobian("t", y, ("x",), ("warm",)))
+    run(session, Jacobian("t", (y,), ("x",), ("warm",)))
     tracemalloc.start()
     try:
-        run(session, Jacobian("t", y, ("x",), ("J",), max_bytes=bound))
+        run(session, Jacobian("t", (y,), ("x",), ("J",), max_bytes=bound))
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -322,32 +322,32 @@ def test_the_callers_bound_holds():
 def test_a_bound_below_one_row_is_refused_with_the_numbers():
     session = Session()
     y = network(session, 64)
-    failure = failing(session, Jacobian("t", y, ("x",), ("J",), max_bytes=100))
+    failure = failing(session, Jacobian("t", (y,), ("x",), ("J",), max_bytes=100))
     assert failure.code == "resource_exhausted"
     assert "one of the 64 rows" in failure.message
     assert "max_bytes is 100: raise it" in failure.message
     assert failure.details["needed"] > 100 == failure.details["bound"]
-    assert failing(session, Jacobian("t", y, ("x",), ("K",), max_bytes=0)).code == "invalid_argument"
-    run(session, Jacobian("t", y, ("x",), ("L",)))  # nothing is lost
+    assert failing(session, Jacobian("t", (y,), ("x",), ("K",), max_bytes=0)).code == "invalid_argument"
+    run(session, Jacobian("t", (y,), ("x",), ("L",)))  # nothing is lost
 
 
 def test_the_sessions_memory_bounds_it_too():
     session = Session(memory_limit=400_000)
     y = network(session, 64)  # about 70 KB; the answer takes 32
-    run(session, Jacobian("t", y, ("x",), ("J",)))
-    failure = failing(session, Jacobian("t", y, ("w0", "w1"), ("K", "L")))  # 64 times 32 KB each
+    run(session, Jacobian("t", (y,), ("x",), ("J",)))
+    failure = failing(session, Jacobian("t", (y,), ("w0", "w1"), ("K", "L")))  # 64 times 32 KB each
     assert failure.code == "resource_exhausted"
     assert "are left in the session: release values or tapes, or ask for less" in failure.message
     assert failure.details["answer"] == 2 * 64**3 * 8
     with pytest.raises(ResourceExhaustedError):
         raise ResourceExhaustedError(failure.message)
-    run(session, Jacobian("t", y, ("x",), ("M",)))
+    run(session, Jacobian("t", (y,), ("x",), ("M",)))
 
 
 def test_between_chunks_it_is_told_and_can_be_stopped():
     session, told, asked = Session(), [], []
     y = network(session, 8)
-    one = Jacobian("t", y, ("x",), ("J",), max_rows=2)
+    one = Jacobian("t", (y,), ("x",), ("J",), chunk_size=2)
     answer = session.execute(Batch((one,)), progress=lambda *where: told.append(where))
     assert answer.failure is None
     assert [where[2:] for where in told if where[2:]] == [(0, 4), (1, 4), (2, 4), (3, 4)]
@@ -356,9 +356,9 @@ def test_between_chunks_it_is_told_and_can_be_stopped():
         asked.append(None)
         return len(asked) > 3  # before the command, and before two of its chunks
 
-    failure = session.execute(Batch((Jacobian("t", y, ("x",), ("K",), max_rows=2),)), cancelled=stop).failure
+    failure = session.execute(Batch((Jacobian("t", (y,), ("x",), ("K",), chunk_size=2),)), cancelled=stop).failure
     assert failure.code == "cancelled"
-    run(session, Jacobian("t", y, ("x",), ("L",)))  # nothing is lost
+    run(session, Jacobian("t", (y,), ("x",), ("L",)))  # nothing is lost
 
 
 def test_a_rows_price_counts_what_lives_together():
@@ -379,23 +379,27 @@ def test_commands_answer_structure_and_name_the_answers():
     session = Session()
     y = network(session, 4)
     stack = np.eye(4)[:, None, :]
-    [found] = run(session, Jacobian("t", y, ("x", "w0"), ("J", None)))
+    [found] = run(session, Jacobian("t", (y,), ("x", "w0"), ("J", None)))
     assert found.kinds == ("dense", "dense")
-    [found] = run(session, BatchJacobian("t", y, "x", "B"))
+    [found] = run(session, BatchJacobian("t", (y,), ("x",), ("B",)))
     assert found.kinds == ("dense",)
     [found] = run(session, Vjps("t", (y,), ("x",), ("V",), (stack,)))
     np.testing.assert_allclose(value(session, "V")[:, 0], value(session, "J")[0, :, 0])
     np.testing.assert_allclose(value(session, "B")[0], value(session, "J")[0, :, 0])
-    run(session, Gradient("t", (y,), ("x",), ("g",), more=True))
-    assert failing(session, Jacobian("t", y, ("x",), ("J", "K"))).code == "invalid_argument"
-    assert failing(session, Jacobian("t", y, ("x",), ("Z",), predicted=("none",))).code == "structure_mismatch"
-    assert failing(session, Jacobian("t", "nobody", ("x",), ("Z2",))).code == "unknown_id"
-    assert failing(session, Jacobian("t", y, ("x",), ("Z3",), unconnected="some")).code == "invalid_argument"
+    run(session, Gradient("t", (y,), ("x",), ("g",), retain_tape=True))
+    assert failing(session, Jacobian("t", (y,), ("x",), ("J", "K"))).code == "invalid_argument"
+    assert failing(session, Jacobian("t", (y,), ("x",), ("Z",), predicted=("none",))).code == "structure_mismatch"
+    assert failing(session, Jacobian("t", ("nobody",), ("x",), ("Z2",))).code == "unknown_id"
+    assert failing(session, Jacobian("t", (y,), ("x",), ("Z3",), unconnected="some")).code == "invalid_argument"
 
 
 def test_more_questions_to_a_tape_that_is_not_persistent():
     session = Session()
-    run(session, Put("x", np.ones(3)), TapeOpen("t"), TapeWatch("t", ("x",)), Call("sin", ("x",), ("y",)))
-    run(session, Gradient("t", ("y",), ("x",), ("g",), more=True), Jacobian("t", "y", ("x",), ("J",), more=True))
+    run(session, Constant("x", np.ones(3)), TapeOpen("t"), TapeWatch("t", ("x",)), Call("sin", ("x",), ("y",)))
+    run(
+        session,
+        Gradient("t", ("y",), ("x",), ("g",), retain_tape=True),
+        Jacobian("t", ("y",), ("x",), ("J",), retain_tape=True),
+    )
     run(session, Vjps("t", ("y",), ("x",), ("v",), (np.ones((2, 3)),)))
-    assert failing(session, Jacobian("t", "y", ("x",), ("K",))).code == "tape_consumed"
+    assert failing(session, Jacobian("t", ("y",), ("x",), ("K",))).code == "tape_consumed"

@@ -8,12 +8,12 @@ from teletape_engine.commands import (
     Assign,
     Batch,
     Call,
+    Constant,
     ContextSwitch,
     Fetch,
     Gradient,
     MakeVariable,
-    Part,
-    Put,
+    SlicesComponent,
     TapeOpen,
     TapeWatch,
 )
@@ -45,7 +45,7 @@ BIG = np.zeros(1000, np.float32)
 
 def test_every_buffer_counts_once():
     session = Session()
-    run(session, Put("a", BIG), MakeVariable("v", "a"), MakeVariable("w", "v"), Call("identity", ("a",), ("b",)))
+    run(session, Constant("a", BIG), MakeVariable("v", "a"), MakeVariable("w", "v"), Call("identity", ("a",), ("b",)))
     assert in_use(session) == 4000
     run(session, Call("reshape", ("a",), ("c",), {"shape": (10, 100)}))
     assert in_use(session) == 4000
@@ -56,7 +56,7 @@ def test_every_buffer_counts_once():
 def test_a_view_counts_as_its_base_and_one_of_less_than_an_eighth_is_a_copy():
     session = Session()
     big = np.zeros((16, 1000), np.float32)
-    run(session, Put("a", big), *(Call("strided_slice", ("a",), (k,), {"index": [[0, int(k), 1]]}) for k in "12"))
+    run(session, Constant("a", big), *(Call("strided_slice", ("a",), (k,), {"index": [[0, int(k), 1]]}) for k in "12"))
     assert in_use(session) == 64_000 + 4000  # two rows are an eighth, and a view; one row is a copy
     run(session, releases=("a", "1"))
     assert in_use(session) == 64_000
@@ -66,7 +66,7 @@ def test_a_view_counts_as_its_base_and_one_of_less_than_an_eighth_is_a_copy():
 
 def test_a_view_of_a_view_counts_as_the_array_below():
     session = Session()
-    run(session, Put("a", np.zeros((16, 1000), np.float32)), Call("reshape", ("a",), ("b",), {"shape": (4, 4000)}))
+    run(session, Constant("a", np.zeros((16, 1000), np.float32)), Call("reshape", ("a",), ("b",), {"shape": (4, 4000)}))
     run(session, Call("reshape", ("b",), ("c",), {"shape": (16_000,)}), releases=("a", "b"))
     assert in_use(session) == 64_000
 
@@ -75,7 +75,7 @@ def test_residuals_count_and_names_do_not():
     session = Session()
     run(
         session,
-        Put("x", BIG),
+        Constant("x", BIG),
         TapeOpen("t"),
         TapeWatch("t", ("x",)),
         *(Call("tanh", (a,), (b,)) for a, b in (("x", "a"), ("a", "b"), ("b", "c"))),
@@ -89,7 +89,14 @@ def test_residuals_count_and_names_do_not():
 
 def test_an_active_tape_counts_although_its_name_is_elsewhere():
     session = Session()
-    run(session, ContextSwitch("a"), Put("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y",)))
+    run(
+        session,
+        ContextSwitch("a"),
+        Constant("x", BIG),
+        TapeOpen("t"),
+        TapeWatch("t", ("x",)),
+        Call("tanh", ("x",), ("y",)),
+    )
     run(session, releases=("x", "y"))
     assert in_use(session) == 4000
 
@@ -109,7 +116,7 @@ def test_slices_count():
         TapeOpen("t"),
         Call("gather", ("v", np.array([1, 2], np.int64)), ("rows",)),
         Gradient("t", ("rows",), ("v",), ("g",)),
-        Part("g", "indices", "i"),
+        SlicesComponent("g", "indices", "i"),
         releases=("rows",),
     )
     assert in_use(session) == 4000 + 800 + 16
@@ -118,7 +125,7 @@ def test_slices_count():
 def test_what_an_answer_pins_counts_until_the_next():
     session = Session()
     client = session.attach().client
-    session.execute(Batch((Put("a", BIG), Fetch("a")), ("a",), client, 1, b"1"))
+    session.execute(Batch((Constant("a", BIG), Fetch("a")), ("a",), client, 1, b"1"))
     assert in_use(session) == 4000
     session.execute(Batch((), (), client, 2, b"2"))
     assert in_use(session) == 0
@@ -128,7 +135,7 @@ def test_a_small_part_of_a_gradient_does_not_keep_the_whole():
     session = Session()
     run(
         session,
-        *(Put(name, np.zeros(n, np.float32)) for name, n in (("small", 10), ("large", 10_000))),
+        *(Constant(name, np.zeros(n, np.float32)) for name, n in (("small", 10), ("large", 10_000))),
         TapeOpen("t"),
         TapeWatch("t", ("small",)),
         Call("concat", ("small", "large"), ("y",), {"axis": 0}),
@@ -141,7 +148,7 @@ def test_a_small_part_of_a_gradient_does_not_keep_the_whole():
 
 def test_a_trillion_numbers_are_refused_before_anything_is_allocated():
     session = Session(memory_limit=1 << 30)
-    failure = refused(session, Put("a", BIG), Call("fill", (Literal(1.0),), ("x",), {"shape": (10**12,)}))
+    failure = refused(session, Constant("a", BIG), Call("fill", (Literal(1.0),), ("x",), {"shape": (10**12,)}))
     assert failure.op is None or failure.op == "fill"
     assert "'fill' needs 4,000,000,000,000 bytes; 4,000 of the session's 1,073,741,824 are in use" in failure.message
     assert failure.details == {"needed": 4 * 10**12, "used": 4000, "limit": 1 << 30}
@@ -156,7 +163,7 @@ def test_an_allocation_beyond_the_machine_is_the_same_error_without_a_limit():
 @pytest.mark.parametrize(
     "last",
     [
-        Put("b", BIG),
+        Constant("b", BIG),
         MakeVariable("b", BIG),
         Call("neg", ("a",), ("b",)),
         Call("add", ("a", Literal(1.0)), ("b",)),
@@ -169,7 +176,7 @@ def test_the_limit_holds_for_every_command_that_makes_an_array(last):
     session = Session(memory_limit=10_000)
     run(
         session,
-        *(Put("a", BIG), Put("yes", np.ones(1000, bool)), Put("loose", np.zeros(1, np.float32))),
+        *(Constant("a", BIG), Constant("yes", np.ones(1000, bool)), Constant("loose", np.zeros(1, np.float32))),
         TapeOpen("t", True),
         TapeWatch("t", ("a",)),
         Call("reduce_sum", ("a",), ("s",)),
@@ -183,7 +190,7 @@ def test_the_limit_holds_for_every_command_that_makes_an_array(last):
 
 def test_a_limit_is_reached_by_what_a_tape_keeps_and_left_when_it_has_answered():
     session = Session(memory_limit=50_000)
-    run(session, Put("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)))
+    run(session, Constant("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)))
     made = 0
     name = "x"
     while True:
@@ -200,7 +207,7 @@ def test_a_limit_is_reached_by_what_a_tape_keeps_and_left_when_it_has_answered()
 
 def test_repeated_gradients_cannot_slip_past_the_limit():
     session = Session(memory_limit=40_000)
-    run(session, Put("x", BIG), TapeOpen("t", True), TapeWatch("t", ("x",)), Call("mul", ("x", "x"), ("y",)))
+    run(session, Constant("x", BIG), TapeOpen("t", True), TapeWatch("t", ("x",)), Call("mul", ("x", "x"), ("y",)))
     for i in range(100):
         failure = session.execute(Batch((Gradient("t", ("y",), ("x",), (f"g{i}",)),))).failure
         if failure:
@@ -213,14 +220,14 @@ def test_repeated_gradients_cannot_slip_past_the_limit():
 def test_released_memory_can_be_used_again():
     session = Session(memory_limit=10_000)
     for i in range(20):
-        run(session, Put(f"a{i}", BIG), Call("neg", (f"a{i}",), (f"b{i}",)), releases=(f"a{i}", f"b{i}"))
+        run(session, Constant(f"a{i}", BIG), Call("neg", (f"a{i}",), (f"b{i}",)), releases=(f"a{i}", f"b{i}"))
     assert in_use(session) == 0
 
 
 def test_the_estimate_never_falls_below_what_is_in_use():
     session = Session()
     for i in range(30):
-        answer = run(session, Put(i, np.zeros(100_000)), Call("neg", (i,), (100 + i,)), releases=(100 + i,))
+        answer = run(session, Constant(i, np.zeros(100_000)), Call("neg", (i,), (100 + i,)), releases=(100 + i,))
         assert in_use(session) <= answer.bytes_in_use <= 2 * in_use(session) + (1 << 20) + 800_000
 
 

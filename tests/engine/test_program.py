@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from teletape_engine.commands import Assign, Batch, Call, CallProgram, DefineProgram, Fetch, MakeVariable, Put
+from teletape_engine.commands import Assign, Batch, Call, CallFunction, Constant, DefineFunction, Fetch, MakeVariable
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
 from teletape_engine.programs.program import MOST_DEPTH, Program
 from teletape_engine.recording.values import Literal, Variable
@@ -100,7 +100,7 @@ def test_a_program_that_assigns_needs_a_variable(context):
 def test_programs_within_programs(context):
     twice = Program(
         ("v", "by"),
-        (CallProgram(BUMP, ("v", "by"), ("a", "b")), CallProgram(BUMP, ("v", Literal(1.0)), ("c", "d"))),
+        (CallFunction(BUMP, ("v", "by"), ("a", "b")), CallFunction(BUMP, ("v", Literal(1.0)), ("c", "d"))),
         ("b", "c"),
     )
     assert (twice.assigns, twice.size, twice.depth) == ({0}, 4, 1)
@@ -114,19 +114,19 @@ def test_what_no_program_may_do():
         Program(("a",), (Assign("x", "a"),), ("a",))
     with pytest.raises(InvalidArgumentError, match=r"call 1 \(assign\): assigns to 's', which is no input"):
         Program(("a",), (SQUARE, Assign("s", "a")), ("a",))
-    with pytest.raises(InvalidArgumentError, match=r"call 0 \(put\): cannot stand in a program"):
-        Program(("a",), (Put("x", X),), ("a",))
+    with pytest.raises(InvalidArgumentError, match=r"call 0 \(constant\): cannot stand in a program"):
+        Program(("a",), (Constant("x", X),), ("a",))
     with pytest.raises(InvalidArgumentError, match="names inside a program are strings, found 7"):
         Program(("a",), (Call("neg", ("a",), (7,)),), ("a",))
     with pytest.raises(InvalidArgumentError, match="assigns to its input number 0: that must be an input of this"):
-        Program(("a",), (SQUARE, CallProgram(BUMP, ("s", "a"), ("x", "y"))), ("x",))
+        Program(("a",), (SQUARE, CallFunction(BUMP, ("s", "a"), ("x", "y"))), ("x",))
 
 
 def test_programs_do_not_grow_without_end():
     program = Program(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
 
     def four_times(program):
-        return Program(("a",), tuple(CallProgram(program, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
+        return Program(("a",), tuple(CallFunction(program, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
 
     for _ in range(9):
         program = four_times(program)
@@ -134,9 +134,9 @@ def test_programs_do_not_grow_without_end():
         four_times(program)
     deep = Program(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
     for _ in range(MOST_DEPTH):
-        deep = Program(("a",), (CallProgram(deep, ("a",), ("b",)),), ("b",))
+        deep = Program(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
     with pytest.raises(InvalidArgumentError, match=f"calls more than {MOST_DEPTH} deep"):
-        Program(("a",), (CallProgram(deep, ("a",), ("b",)),), ("b",))
+        Program(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
 
 
 def test_specs_and_price_are_known_before_it_runs():
@@ -158,9 +158,9 @@ def test_values_that_nothing_takes_any_more_are_let_go(context):
     session.execute(
         Batch(
             (
-                Put("x", np.ones(size // 4, np.float32)),
-                DefineProgram("chain", ("v0",), calls, (f"v{n}",)),
-                CallProgram("chain", ("x",), ("y",)),
+                Constant("x", np.ones(size // 4, np.float32)),
+                DefineFunction("chain", ("v0",), calls, (f"v{n}",)),
+                CallFunction("chain", ("x",), ("y",)),
             )
         )
     )
@@ -171,11 +171,11 @@ def test_values_that_nothing_takes_any_more_are_let_go(context):
 def test_constants_are_put_once_and_counted():
     session = Session()
     big = np.ones(1 << 14, np.float32)
-    program = DefineProgram("p", ("a",), (Call("add", ("a", big), ("b",)), Call("mul", ("b", big), ("c",))), ("c",))
-    session.execute(Batch((Put("x", np.ones(1, np.float32)), program)))
+    program = DefineFunction("p", ("a",), (Call("add", ("a", big), ("b",)), Call("mul", ("b", big), ("c",))), ("c",))
+    session.execute(Batch((Constant("x", np.ones(1, np.float32)), program)))
     before = session.bytes_in_use()
     for i in range(3):
-        answer = session.execute(Batch((CallProgram("p", ("x",), (f"y{i}",)),), releases=(f"y{i}",)))
+        answer = session.execute(Batch((CallFunction("p", ("x",), (f"y{i}",)),), releases=(f"y{i}",)))
         assert answer.failure is None
     assert session.bytes_in_use() - before == big.nbytes
     assert session.describe("p")["bytes"] == big.nbytes
@@ -183,27 +183,29 @@ def test_constants_are_put_once_and_counted():
 
 def test_a_program_keeps_those_that_it_calls_alive():
     session = Session()
-    inner = DefineProgram("inner", ("a",), (Call("neg", ("a",), ("b",)),), ("b",))
-    outer = DefineProgram("outer", ("a",), (CallProgram("inner", ("a",), ("b",)),), ("b",))
+    inner = DefineFunction("inner", ("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+    outer = DefineFunction("outer", ("a",), (CallFunction("inner", ("a",), ("b",)),), ("b",))
     answer = session.execute(Batch((MakeVariable("v", X), inner, outer), releases=("inner",)))
     assert answer.failure is None
-    answer = session.execute(Batch((CallProgram("outer", ("v",), ("r",)), Fetch("r"))))
+    answer = session.execute(Batch((CallFunction("outer", ("v",), ("r",)), Fetch("r"))))
     assert answer.results[0].array.tolist() == [-1.0, -2.0]
-    answer = session.execute(Batch((DefineProgram("other", ("a",), (CallProgram("inner", ("a",), ("b",)),), ("b",)),)))
+    answer = session.execute(
+        Batch((DefineFunction("other", ("a",), (CallFunction("inner", ("a",), ("b",)),), ("b",)),))
+    )
     assert answer.failure.code == "released_id"
 
 
 def test_a_long_program_can_be_cancelled():
     session = Session()
     calls = tuple(Call("neg", (f"v{i}",), (f"v{i + 1}",)) for i in range(1000))
-    session.execute(Batch((Put("x", X), DefineProgram("long", ("v0",), calls, ("v1000",)))))
+    session.execute(Batch((Constant("x", X), DefineFunction("long", ("v0",), calls, ("v1000",)))))
     asked = []
 
     def cancelled():
         asked.append(None)
         return len(asked) > 5
 
-    answer = session.execute(Batch((CallProgram("long", ("x",), ("y",)),)), cancelled=cancelled)
+    answer = session.execute(Batch((CallFunction("long", ("x",), ("y",)),)), cancelled=cancelled)
     assert (answer.failure.code, answer.failure.message) == (
         "cancelled",
         "the batch was cancelled by its caller, in a program",

@@ -13,7 +13,7 @@ from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Case, Context
-from teletape_engine.commands import Batch, Call, Gradient, Put, TapeDescribe, TapeOpen, TapeWatch
+from teletape_engine.commands import Batch, Call, Constant, Gradient, TapeDescribe, TapeOpen, TapeWatch
 from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError
@@ -178,7 +178,7 @@ def test_names_that_go_along_with_a_tape_do_not_count_as_others():
     client = 1 << 40
     run(
         session,
-        *(Put("x", np.zeros(1000)), TapeOpen("t", True), TapeWatch("t", ("x",))),
+        *(Constant("x", np.zeros(1000)), TapeOpen("t", True), TapeWatch("t", ("x",))),
         *(Call("tanh", (a,), (b,)) for a, b in (("x", client), (client, client + 1), (client + 1, client + 2))),
     )
 
@@ -194,14 +194,14 @@ def test_names_that_go_along_with_a_tape_do_not_count_as_others():
 
 def test_an_id_that_no_command_mentions_makes_room_for_them():
     session = Session(memory_limit=10_000)
-    run(session, Put("a", np.zeros(1000)))
-    run(session, Put("b", np.ones(1000)), releases=("a",))
+    run(session, Constant("a", np.zeros(1000)))
+    run(session, Constant("b", np.ones(1000)), releases=("a",))
     assert session.bytes_in_use() == 8000
 
 
 def test_residuals_with_names_die_as_the_pass_goes_when_their_release_comes_with_the_question():
     session = Session(memory_limit=10 * MIB + 500_000)
-    run(session, Put("x0", np.full(MIB // 8, 0.5)), TapeOpen("t"), TapeWatch("t", ("x0",)))
+    run(session, Constant("x0", np.full(MIB // 8, 0.5)), TapeOpen("t"), TapeWatch("t", ("x0",)))
     for i in range(7):
         run(session, Call("tanh", (f"x{i}",), (f"x{i + 1}",)))
     names = tuple(f"x{i}" for i in range(1, 7))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from driving import failing, run, value
 
-from teletape_engine.commands import Assign, Batch, Call, Fetch, Gradient, MakeVariable, Put, TapeOpen
+from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, Gradient, MakeVariable, TapeOpen
 from teletape_engine.ops.assign import MODES, PLACES, ROWS, check_cut, cut_of, how_of
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
@@ -132,7 +132,10 @@ def test_after_one_copy_a_table_is_changed_where_it_stands():
 def test_what_was_read_before_stays(reader):
     session = table()
     run(
-        session, Put("x", TABLE + 1), Assign("v", TABLE * 2), Assign("v", np.ones((1, 3)), "scatter_add", np.array([0]))
+        session,
+        Constant("x", TABLE + 1),
+        Assign("v", TABLE * 2),
+        Assign("v", np.ones((1, 3)), "scatter_add", np.array([0])),
     )
     run(session, *reader)
     before = value(session, "old").copy()
@@ -232,7 +235,7 @@ def test_slices_of_a_gradient_go_into_an_update_without_leaving():
     answer = session.execute(
         Batch(
             (
-                TapeOpen("t"), Put("ids", np.array([1, 1])), Call("gather", ("v", "ids"), ("y",)),
+                TapeOpen("t"), Constant("ids", np.array([1, 1])), Call("gather", ("v", "ids"), ("y",)),
                 Gradient("t", ("y",), ("v",), ("g",)), Fetch("g"),
             )
         )

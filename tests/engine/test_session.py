@@ -8,15 +8,15 @@ from teletape_engine.commands import (
     COMMANDS,
     Assign,
     Call,
-    CallProgram,
+    CallFunction,
+    Constant,
     ContextSwitch,
     Declare,
-    DefineProgram,
+    DefineFunction,
     Fetch,
     Gradient,
     MakeVariable,
-    Part,
-    Put,
+    SlicesComponent,
     TapeOpen,
     TapePause,
     TapeReset,
@@ -36,19 +36,25 @@ def test_every_command_of_the_vocabulary_is_executed():
 def test_put_and_fetch_give_the_same_bytes(session):
     for i, dtype in enumerate(("float16", "float32", "int64", "bool", "complex64")):
         array = np.arange(6).reshape(2, 3).astype(dtype)
-        run(session, Put(f"v{i}", array))
+        run(session, Constant(f"v{i}", array))
         found = value(session, f"v{i}")
         assert (found.dtype, found.shape) == (array.dtype, (2, 3))
         assert found.tobytes() == array.tobytes()
 
 
 def test_a_number_takes_tensorflows_dtype(session):
-    run(session, Put("b", Literal(True)), Put("i", Literal(3)), Put("f", Literal(0.5)), Put("c", Literal(1j)))
+    run(
+        session,
+        Constant("b", Literal(True)),
+        Constant("i", Literal(3)),
+        Constant("f", Literal(0.5)),
+        Constant("c", Literal(1j)),
+    )
     assert [value(session, name).dtype.name for name in "bifc"] == ["bool", "int32", "float32", "complex128"]
 
 
 def test_a_fetch_tells_all_or_a_preview(session):
-    (head,) = run(session, Put("x", X), Fetch("x", 2))
+    (head,) = run(session, Constant("x", X), Fetch("x", 2))
     assert head == Fetched(1, "x", head.array, head.spec, complete=False)
     assert (head.array.tolist(), head.spec.shape) == ([1.0, 2.0], (3,))
     for elements in (None, 3, 4):
@@ -60,7 +66,7 @@ def test_a_fetch_tells_all_or_a_preview(session):
 
 @pytest.mark.parametrize("elements", [None, 2])
 def test_what_is_fetched_cannot_be_written_into(session, elements):
-    (found,) = run(session, Put("x", X.copy()), Fetch("x", elements))
+    (found,) = run(session, Constant("x", X.copy()), Fetch("x", elements))
     with pytest.raises(ValueError, match="read-only"):
         found.array[0] = 9
 
@@ -68,7 +74,7 @@ def test_what_is_fetched_cannot_be_written_into(session, elements):
 def test_an_op_runs_on_values_numbers_tensors_and_variables(session):
     run(
         session,
-        Put("x", X),
+        Constant("x", X),
         MakeVariable("v", np.float32(10)),
         Call("add", ("x", np.ones(3, np.float32)), ("a",)),
         Call("mul", ("a", Literal(2)), ("b",)),
@@ -99,7 +105,7 @@ def test_assignments(session):
 
 
 def test_a_variable_may_start_from_a_value_and_neither_changes_the_other(session):
-    run(session, Put("x", X), MakeVariable("v", "x"), MakeVariable("w", "v"), Assign("v", X, "add"))
+    run(session, Constant("x", X), MakeVariable("v", "x"), MakeVariable("w", "v"), Assign("v", X, "add"))
     assert [value(session, name).tolist() for name in "xvw"] == [[1, 2, 3], [2, 4, 6], [1, 2, 3]]
 
 
@@ -114,8 +120,8 @@ def test_gradient_with_seeds_zeros_and_sources_not_wanted(session):
     results = run(
         session,
         *watched(Call("mul", ("x", "x"), ("y",)), persistent=True),
-        Put("u", np.ones(2, np.float64)),
-        Gradient("t", ("y",), ("x",), ("g",), seeds=(np.array([1, 10, 100], np.float32),)),
+        Constant("u", np.ones(2, np.float64)),
+        Gradient("t", ("y",), ("x",), ("g",), output_gradients=(np.array([1, 10, 100], np.float32),)),
         Gradient("t", ("y",), ("x", "u"), ("h", "z"), unconnected="zero", predicted=("dense", "dense")),
         Gradient("t", ("y",), ("x", "u"), (None, "nothing"), predicted=("dense", "none")),
     )
@@ -133,8 +139,8 @@ def test_slices_are_one_id_with_parts(session):
         TapeOpen("t"),
         Call("gather", ("table", np.array([3, 0, 3], np.int32)), ("rows",), {}),
         Gradient("t", ("rows",), ("table",), ("g",), predicted=("slices",)),
-        Part("g", "values", "gv"),
-        Part("g", "indices", "gi"),
+        SlicesComponent("g", "values", "gv"),
+        SlicesComponent("g", "indices", "gi"),
         Fetch("g"),
     )
     found = results[-1].array
@@ -163,8 +169,8 @@ def test_an_op_whose_shape_depends_on_values_tells_it(session):
 
 def test_a_program_is_defined_once_and_run_on_values_recorded_as_if_it_stood_there(session):
     calls = (Call("mul", ("a", "a"), ("s",)), Call("add", ("s", Literal(1.0)), ("t",)))
-    run(session, DefineProgram("f", ("a",), calls, ("t", "a")))
-    run(session, *watched(CallProgram("f", ("x",), ("y", "same"))))
+    run(session, DefineFunction("f", ("a",), calls, ("t", "a")))
+    run(session, *watched(CallFunction("f", ("x",), ("y", "same"))))
     assert value(session, "y").tolist() == [2.0, 5.0, 10.0]
     assert value(session, "same").tolist() == X.tolist()
     run(session, Gradient("t", ("y",), ("x",), ("g",)))
@@ -173,13 +179,13 @@ def test_a_program_is_defined_once_and_run_on_values_recorded_as_if_it_stood_the
 
 
 def test_a_program_that_gives_a_number_back_gives_a_value(session):
-    run(session, DefineProgram("same", ("a",), (), ("a",)), CallProgram("same", (Literal(2.5),), ("y",)))
+    run(session, DefineFunction("same", ("a",), (), ("a",)), CallFunction("same", (Literal(2.5),), ("y",)))
     assert value(session, "y") == np.float32(2.5)
 
 
 def test_a_declaration_counts_whenever_it_is_made_before_the_question(session):
     contrast = Call("adjust_contrast", ("x", Literal(2.0)), ("y",))
-    todo = (Put("x", np.ones((2, 2, 3), np.float32)), TapeOpen("t", True), TapeWatch("t", ("x",)), contrast)
+    todo = (Constant("x", np.ones((2, 2, 3), np.float32)), TapeOpen("t", True), TapeWatch("t", ("x",)), contrast)
     run(session, *todo)
     failure = failing(session, Gradient("t", ("y",), ("x",), ("g",)))
     assert (failure.code, failure.op) == ("no_gradient_registered", "adjust_contrast")
@@ -188,10 +194,10 @@ def test_a_declaration_counts_whenever_it_is_made_before_the_question(session):
 
 
 def test_listing_and_describing(session):
-    run(session, *watched(Call("neg", ("x",), ("y",))), DefineProgram("f", (), (), ()), MakeVariable("v", X))
-    assert [one["id"] for one in session.listing("value")] == ["x", "y"]
+    run(session, *watched(Call("neg", ("x",), ("y",))), DefineFunction("f", (), (), ()), MakeVariable("v", X))
+    assert [one["id"] for one in session.listing("tensor")] == ["x", "y"]
     assert [one["id"] for one in session.listing("variable")] == ["v"]
-    assert [one["id"] for one in session.listing("program")] == ["f"]
+    assert [one["id"] for one in session.listing("function")] == ["f"]
     (tape,) = session.listing("tape")
     assert (tape["ops"], tape["recording"], tape["consumed"]) == (1, True, False)
 
@@ -212,9 +218,9 @@ OF_A_KIND = {
     "target": lambda name: Gradient("t", (name,), ("x",), (None,)),
     "source": lambda name: Gradient("t", ("x",), (name,), (None,)),
     "seed": lambda name: Gradient("t", ("x",), ("x",), (None,), (name,)),
-    "call": lambda name: CallProgram(name, (), ()),
-    "argument": lambda name: CallProgram("f", (name,), ("new",)),
-    "part": lambda name: Part(name, "values", "new"),
+    "call": lambda name: CallFunction(name, (), ()),
+    "argument": lambda name: CallFunction("f", (name,), ("new",)),
+    "slices.component": lambda name: SlicesComponent(name, "values", "new"),
 }
 
 
@@ -226,8 +232,8 @@ def one_of_each(session):
         MakeVariable("table", np.ones((2, 2), np.float32)),
         Call("gather", ("table", np.array([0])), ("row",)),
         Gradient("t", ("row",), ("table",), ("slices",)),
-        DefineProgram("f", ("a",), (), ("a",)),
-        Put("gone", X),
+        DefineFunction("f", ("a",), (), ("a",)),
+        Constant("gone", X),
         releases=("gone",),
     )
     failing(session, Call("add", ("x", np.ones(7, np.float32)), ("poison",)))
@@ -269,7 +275,7 @@ def test_a_value_never_made_tells_the_first_cause(session, use):
         ("assign", "f", "is a program, and a variable is needed"),
         ("fetch", "f", "is a program, and a value or a variable or slices is needed"),
         ("call", "v", "is a variable, and a program is needed"),
-        ("part", "x", "is a value, and slices is needed"),
+        ("slices.component", "x", "is a value, and slices is needed"),
         ("source", "slices", "is slices, and a value or a variable is needed"),
     ],
 )
@@ -312,7 +318,7 @@ WRONG = {
     "resume while active": (TapeResume("t"), "tape_state", "Tape is still recording"),
     "unconnected": (Gradient("t", ("x",), ("x",), ("n",), unconnected="x"), "invalid_argument", "'x'"),
     "outputs of a gradient": (Gradient("t", ("x",), ("x",), ()), "invalid_argument", "1 sources, but 0 output ids"),
-    "seeds": (Gradient("t", ("x", "x"), ("x",), ("n",), (X,)), "invalid_argument", "2 targets, but 1 seeds"),
+    "output_gradients": (Gradient("t", ("x", "x"), ("x",), ("n",), (X,)), "invalid_argument", "2 targets, but 1 seeds"),
     "seed's shape": (
         Gradient("t", ("x",), ("x",), ("n",), (np.ones(2, np.float32),)),
         "invalid_argument",
@@ -321,13 +327,17 @@ WRONG = {
     "seed's dtype": (Gradient("t", ("x",), ("x",), ("n",), (np.ones(3),)), "invalid_argument", "float64"),
     "prediction": (Gradient("t", ("x",), ("x",), ("n",), predicted=("none",)), "structure_mismatch", "['dense']"),
     "declared, but registered": (Declare("MatMul"), "gradient_registered", "'MatMul'!"),
-    "part": (Part("slices", "rows", "n"), "invalid_argument", "values and indices, found 'rows'"),
-    "arguments": (CallProgram("f", (), ("n",)), "invalid_argument", "takes 1 inputs (a), found 0"),
-    "results": (CallProgram("f", ("x",), ()), "invalid_argument", "there are 1 results, found 0 ids"),
-    "an id twice": (Put("x", X), "id_in_use", "'x' is in use: a value"),
+    "slices.component": (
+        SlicesComponent("slices", "rows", "n"),
+        "invalid_argument",
+        "values and indices, found 'rows'",
+    ),
+    "arguments": (CallFunction("f", (), ("n",)), "invalid_argument", "takes 1 inputs (a), found 0"),
+    "results": (CallFunction("f", ("x",), ()), "invalid_argument", "there are 1 results, found 0 ids"),
+    "an id twice": (Constant("x", X), "id_in_use", "'x' is in use: a value"),
     "a variable's id": (MakeVariable("t", X), "id_in_use", "'t' is in use: a tape"),
     "an op's output in use": (Call("neg", ("x",), ("v",)), "id_in_use", "a variable"),
-    "a released id": (Put("gone", X), "id_in_use", "used before and released"),
+    "a released id": (Constant("gone", X), "id_in_use", "used before and released"),
     "an op's output released": (Call("neg", ("x",), ("gone",)), "id_in_use", "used before and released"),
 }
 
@@ -344,7 +354,7 @@ def test_what_is_wrong_is_told(session, case):
 
 
 def test_an_op_that_fails_is_named_with_the_callers_line(session):
-    failure = failing(session, Put("x", X), Call("add", ("x", np.ones(2, np.float32)), ("y",), {}, "train.py:7"))
+    failure = failing(session, Constant("x", X), Call("add", ("x", np.ones(2, np.float32)), ("y",), {}, "train.py:7"))
     assert (failure.index, failure.op, failure.where) == (1, "add", "train.py:7")
 
 

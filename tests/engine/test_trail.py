@@ -7,11 +7,11 @@ from driving import run
 from teletape_engine.commands import (
     Assign,
     Call,
+    Constant,
     Explain,
     Fetch,
     Gradient,
     MakeVariable,
-    Put,
     TapeOpen,
     TapePause,
     TapeReset,
@@ -74,7 +74,7 @@ def test_what_was_computed_between_two_requests(session):
 def test_a_reset_keeps_what_it_forgets_for_explanations(session):
     run(
         session,
-        Put("x", np.array(2.0, F32)),
+        Constant("x", np.array(2.0, F32)),
         TapeOpen("t"),
         TapeWatch("t", ("x",)),
         Call("mul", ("x", "x"), ("y",), where="a.py:1"),
@@ -102,7 +102,7 @@ def test_an_assignment_of_another_value_later_is_not_blamed(session):
 def test_bytes_that_were_fetched_and_put_again(session):
     run(session, MakeVariable("x", np.array([1.5, 2.5], F32)), TapeOpen("t"), Call("neg", ("x",), ("a",)))
     (fetched,) = run(session, Fetch("a"))
-    run(session, Put("b", np.array(fetched.array, np.float64)), Call("reduce_sum", ("b",), ("y",)))
+    run(session, Constant("b", np.array(fetched.array, np.float64)), Call("reduce_sum", ("b",), ("y",)))
     found = explained(session)
     assert (found["code"], found["certain"]) == ("left_and_returned", True)
 

@@ -100,5 +100,5 @@ def test_a_custom_gradient_by_curl(server_url: str) -> None:
 def test_many_questions_by_curl(server_url: str) -> None:
     [block] = blocks("docs/derivatives.md", "sh")
     [expected] = re.findall(r"^# (\{.+)$", block, re.MULTILINE)
-    found = re.findall(r"\{\"answers\".*?\"bytes_in_use\":\d+\}", requests(block, server_url))
-    assert json.loads(expected)["answers"] in [json.loads(one)["answers"] for one in found]
+    found = re.findall(r"\{\"results\".*?\"bytes_in_use\":\d+\}", requests(block, server_url))
+    assert json.loads(expected)["results"] in [json.loads(one)["results"] for one in found]

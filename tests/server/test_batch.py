@@ -13,7 +13,7 @@ import pytest
 
 import teletape_wire as wire
 from serving import Program, Server, ok, problem
-from teletape_engine.commands import Assign, Batch, Call, Fetch, MakeVariable, Put
+from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.commands.results import Fetched
 from teletape_engine.recording.values import Literal
 
@@ -39,7 +39,7 @@ def numbers(answer: Any) -> list[Any]:
 def long_batch(program: Program, *last: Any) -> Batch:
     """Work for longer than the server's patience (0.05 s)."""
     chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 160_000)]
-    return program.batch(Put(1, np.zeros((), np.float32)), *chain, *last)
+    return program.batch(Constant(1, np.zeros((), np.float32)), *chain, *last)
 
 
 def test_commands_in_json_as_a_person_sends_them(http: httpx.Client) -> None:
@@ -62,7 +62,7 @@ def test_commands_in_json_as_a_person_sends_them(http: httpx.Client) -> None:
 
 def test_nan_and_infinities_in_json_both_ways(http: httpx.Client) -> None:
     commands = [
-        {"do": "put", "id": "x", "value": [1.0, "NaN", "-Infinity"]},
+        {"do": "constant", "id": "x", "value": [1.0, "NaN", "-Infinity"]},
         {"do": "op", "op": "neg", "inputs": ["x"], "outputs": ["y"]},
         {"do": "fetch", "id": "y"},
     ]
@@ -72,7 +72,7 @@ def test_nan_and_infinities_in_json_both_ways(http: httpx.Client) -> None:
 
 def test_frames_and_what_they_tell_beside_the_answer(server: Server, program: Program) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    batch = program.batch(Put(7, x), Call("neg", (7,), (8,)), Fetch(8))
+    batch = program.batch(Constant(7, x), Call("neg", (7,), (8,)), Fetch(8))
     response = ok(program.post(batch))
     assert response.headers["content-type"] == wire.FRAME_TYPE
     answer, served = wire.decode_answer(response.content)
@@ -81,12 +81,12 @@ def test_frames_and_what_they_tell_beside_the_answer(server: Server, program: Pr
     assert (prefix.client, prefix.seq, prefix.nonce) == (batch.client, batch.seq, batch.nonce)
     assert served.expires_at is not None
     assert server.clock() + 30 < served.expires_at <= server.clock() + 60
-    assert served.waited >= 0
-    assert served.computed > 0
+    assert served.queue_seconds >= 0
+    assert served.compute_seconds > 0
 
 
 def test_a_frame_may_ask_for_json_and_json_for_a_frame(http: httpx.Client, program: Program) -> None:
-    readable = ok(program.post(program.batch(Put(1, np.ones(2))), Accept="application/json"))
+    readable = ok(program.post(program.batch(Constant(1, np.ones(2))), Accept="application/json"))
     assert readable.json()["failure"] is None
     body = {"commands": [{"do": "fetch", "id": {"id": 1}}]}
     answer, _ = wire.decode_answer(
@@ -112,7 +112,7 @@ def test_large_tensors_go_through_shared_memory_unharmed(program: Program) -> No
     """Bodies of the same size, one after the other: memory is used again only when nobody looks at it."""
     arrays = [np.random.default_rng(i).random(1 << 18).astype(np.float32) for i in range(4)]
     for i, array in enumerate(arrays):
-        program.run(Put(i, array))
+        program.run(Constant(i, array))
     for i, array in enumerate(arrays):
         (found,) = program.run(Fetch(i)).results
         assert isinstance(found, Fetched)
@@ -166,9 +166,9 @@ def test_two_senders_of_one_running_batch_get_one_answer(server: Server, program
 
 
 def test_another_batch_of_the_same_seq_is_a_conflict(program: Program) -> None:
-    first = program.batch(Put(1, np.ones(2)))
+    first = program.batch(Constant(1, np.ones(2)))
     ok(program.post(first))
-    other = Batch((Put(2, np.ones(2)),), (), first.client, first.seq, b"another nonce...")
+    other = Batch((Constant(2, np.ones(2)),), (), first.client, first.seq, b"another nonce...")
     problem(program.post(other), 409, "sequence_conflict")
 
 
@@ -198,7 +198,7 @@ def test_a_refusal_is_repeated_too(http: httpx.Client) -> None:
 
 def test_a_failure_in_the_middle_keeps_what_stood_and_poisons_the_rest(program: Program) -> None:
     answer = program.run(
-        Put(1, np.ones(2, np.float32)),
+        Constant(1, np.ones(2, np.float32)),
         Call("mull", (1, 1), (2,), where="train.py:7"),
         Call("neg", (2,), (3,)),
         Fetch(1),
@@ -261,7 +261,7 @@ def test_a_bad_command_is_named_by_its_place(http: httpx.Client) -> None:
     ],
 )
 def test_a_lying_frame_is_refused_and_consumes_nothing(program: Program, spoil: Any, code: str) -> None:
-    good = program.batch(Put(1, np.full(100, 7.0)))
+    good = program.batch(Constant(1, np.full(100, 7.0)))
     frame = b"".join(wire.encode_batch(good).buffers)
     bad = program.http.post(program.path, content=spoil(frame), headers={"Content-Type": wire.FRAME_TYPE})
     assert problem(bad, bad.status_code, code)["status"] in (400, 413)
@@ -270,7 +270,7 @@ def test_a_lying_frame_is_refused_and_consumes_nothing(program: Program, spoil: 
 
 
 def test_a_body_cut_in_the_middle_consumes_nothing(server: Server, program: Program) -> None:
-    batch = program.batch(Put(1, np.full(100_000, 7.0)))
+    batch = program.batch(Constant(1, np.full(100_000, 7.0)))
     frame = b"".join(wire.encode_batch(batch).buffers)
     with socket.create_connection(("127.0.0.1", server.port)) as raw:
         head = (

@@ -78,7 +78,7 @@ def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
         execute(page, "tapes-watch")
         recorded = execute(page, "tapes-record")
         assert recorded["values"]["loss"]["data"] == 0.5 * 4 + 1.5 * 5 + 2.5 * 6
-        [dw, dx] = execute(page, "tapes-gradient")["gradients"]
+        [dw, dx] = execute(page, "tapes-gradient")["derivatives"]
         assert (dw["source"], dw["value"]["data"]) == ("w", [4, 5, 6])
         assert (dx["source"], dx["value"]["data"]) == ("x", [0.5, 1.5, 2.5])
         page.reload()

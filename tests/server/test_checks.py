@@ -6,7 +6,7 @@ import pytest
 F = {
     "id": "f",
     "inputs": ["a", "b"],
-    "calls": [
+    "steps": [
         {"op": "mul", "inputs": ["a", "b"], "outputs": ["d"]},
         {"op": "sin", "inputs": ["d"], "outputs": ["m"]},
     ],
@@ -33,7 +33,7 @@ def test_a_function_is_checked_where_it_is_asked(post):
 
 def test_a_wrong_gradient_is_an_answer_and_no_problem(post):
     calls = [{"op": "round", "inputs": ["a"], "outputs": ["r"]}, {"op": "mul", "inputs": ["r", "r"], "outputs": ["m"]}]
-    post("functions", {"id": "g", "inputs": ["a"], "calls": calls, "outputs": ["m"]})
+    post("functions", {"id": "g", "inputs": ["a"], "steps": calls, "outputs": ["m"]})
     found = post("functions/g/check_gradients", {"inputs": [[0.5000001, 0.7]]})
     assert found["agrees"] is False
     assert found["worst"]["automatic"] is None
@@ -53,7 +53,7 @@ def test_a_tape_is_checked_and_still_answers(post):
     post("tapes/t/ops", {"ops": [{"op": "exp", "inputs": ["w"], "outputs": ["y"]}]})
     found = post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})
     assert found["agrees"] is True
-    assert post("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["gradients"][0]["kind"] == "dense"
+    assert post("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"][0]["kind"] == "dense"
     assert post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})["code"] == "tape_state"
 
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_checked_is_refused(post, body, code, text):
 
 def test_an_unknown_setting_of_a_batch_is_told(post):
     post("functions", F)
-    todo = [{"do": "check_gradients", "program": "f", "inputs": [0.5, 0.5], "settings": {"stepp": 1}}]
+    todo = [{"do": "check_gradients", "function": "f", "inputs": [0.5, 0.5], "settings": {"stepp": 1}}]
     failure = post("batch", {"commands": todo})["failure"]
     assert failure["message"] == "check_gradients: no setting 'stepp'; there are entries, seed, step, rtol, atol"
     todo[0]["settings"] = {"entries": True}

@@ -16,23 +16,30 @@ from teletape_server.settings import Settings
 EVENTS = {"Accept": "text/event-stream"}
 
 
-def programs(trips: int) -> list[dict[str, Any]]:
-    """A loop's condition and body: from 0, add 1 while it is below `trips`."""
-    below = {"op": "less", "inputs": ["i", trips], "outputs": ["more"]}
+def programs(iterations: int) -> list[dict[str, Any]]:
+    """A loop's condition and body: from 0, add 1 while it is below `iterations`."""
+    below = {"op": "less", "inputs": ["i", iterations], "outputs": ["more"]}
     add = {"op": "add", "inputs": ["i", 1], "outputs": ["next"]}
     return [
-        {"do": "program", "id": f"below{trips}", "inputs": ["i"], "calls": [below], "outputs": ["more"]},
-        {"do": "program", "id": f"add{trips}", "inputs": ["i"], "calls": [add], "outputs": ["next"]},
+        {"do": "function", "id": f"below{iterations}", "inputs": ["i"], "steps": [below], "outputs": ["more"]},
+        {"do": "function", "id": f"add{iterations}", "inputs": ["i"], "steps": [add], "outputs": ["next"]},
     ]
 
 
-def loop(trips: int, to: str = "last", **more: Any) -> list[dict[str, Any]]:
-    """Commands that count to `trips` in one of them."""
-    count = {"do": "while", "cond": f"below{trips}", "body": f"add{trips}", "inputs": [0], "outputs": [to], **more}
-    return [*programs(trips), count]
+def loop(iterations: int, to: str = "last", **more: Any) -> list[dict[str, Any]]:
+    """Commands that count to `iterations` in one of them."""
+    count = {
+        "do": "while",
+        "cond": f"below{iterations}",
+        "body": f"add{iterations}",
+        "inputs": [0],
+        "outputs": [to],
+        **more,
+    }
+    return [*programs(iterations), count]
 
 
-LONG = 300_000  # trips, of some microseconds each
+LONG = 300_000  # iterations, of some microseconds each
 
 
 @pytest.fixture
@@ -59,22 +66,22 @@ def test_a_batch_tells_how_far_it_is_and_answers_last(http: httpx.Client) -> Non
     assert answer["failure"] is None
     assert answer["results"][0]["value"]["data"] == LONG
     assert {one[0] for one in told} == {"progress"}
-    trips = [data["trip"] for _, _, data in told]
-    assert trips == sorted(trips)
-    assert 0 < trips[-1] < LONG
+    iterations = [data["iteration"] for _, _, data in told]
+    assert iterations == sorted(iterations)
+    assert 0 < iterations[-1] < LONG
     assert told[-1][2]["total"] == len(commands)
 
 
-def test_the_trips_to_come_are_told_where_they_are_known(http: httpx.Client) -> None:
+def test_the_iterations_to_come_are_told_where_they_are_known(http: httpx.Client) -> None:
     body = {"op": "add", "inputs": ["s", "s"], "outputs": ["t"]}
     commands = [
-        {"do": "program", "id": "body", "inputs": ["s"], "calls": [body], "outputs": ["t"]},
+        {"do": "function", "id": "body", "inputs": ["s"], "steps": [body], "outputs": ["t"]},
         {"do": "scan", "body": "body", "inputs": [0.0], "outputs": ["last"], "carried": 1, "length": LONG},
     ]
     response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)
     *told, (kind, _, answer) = events(response)
     assert (kind, answer["failure"]) == ("answer", None)
-    assert {data["trips"] for _, _, data in told} == {LONG}
+    assert {data["iterations"] for _, _, data in told} == {LONG}
 
 
 def test_a_refusal_is_the_last_event(http: httpx.Client) -> None:
@@ -104,21 +111,21 @@ def running(http: httpx.Client) -> dict[str, Any]:
     return work
 
 
-def test_cancel_stops_a_loop_between_trips_and_the_session_goes_on(http: httpx.Client) -> None:
-    body = json.dumps({"commands": [*loop(50_000_000), {"do": "put", "id": "after", "value": 1.0}]})
+def test_cancel_stops_a_loop_between_iterations_and_the_session_goes_on(http: httpx.Client) -> None:
+    body = json.dumps({"commands": [*loop(50_000_000), {"do": "constant", "id": "after", "value": 1.0}]})
     headers = {"Content-Type": "application/json", "Idempotency-Key": "once"}
     assert http.post("/v1/sessions/demo/batch", content=body, headers=headers).status_code == 202
-    while not running(http)["trip"]:
+    while not running(http)["iteration"]:
         pass
     ok(http.post("/v1/sessions/demo/cancel"))
     while (answer := http.post("/v1/sessions/demo/batch", content=body, headers=headers)).status_code == 202:
         pass
     failure = ok(answer).json()["failure"]
     assert (failure["code"], failure["command"]) == ("cancelled", 2)
-    assert "cancelled by its caller, in a " in failure["message"], "between trips, or between the steps of one"
+    assert "cancelled by its caller, in a " in failure["message"], "between iterations, or between the steps of one"
     later = ok(http.post("/v1/sessions/demo/batch", json={"commands": [{"do": "fetch", "id": "after"}]})).json()
     assert later["failure"]["code"] == "poisoned", "both sides know that it was never made"
-    fresh = [{"do": "put", "id": "new", "value": 2.0}, {"do": "fetch", "id": "new"}]
+    fresh = [{"do": "constant", "id": "new", "value": 2.0}, {"do": "fetch", "id": "new"}]
     assert ok(http.post("/v1/sessions/demo/batch", json={"commands": fresh})).json()["failure"] is None
 
 
@@ -143,17 +150,17 @@ def test_cancelling_nothing_does_nothing_to_what_comes_later(http: httpx.Client)
 @pytest.fixture
 def strict() -> Iterator[httpx.Client]:
     """A server on which nothing may take long."""
-    settings = Settings(api_keys=KEYS, max_trips=1000, time_limit=0.5, patience=30.0)
+    settings = Settings(api_keys=KEYS, max_iterations=1000, time_limit=0.5, patience=30.0)
     with Server(settings).running() as server, server.client() as client:
         ok(client.post("/v1/sessions", json={"id": "demo"}))
         yield client
 
 
-def test_a_loop_without_end_is_stopped_by_its_trips(strict: httpx.Client) -> None:
+def test_a_loop_without_end_is_stopped_by_its_iterations(strict: httpx.Client) -> None:
     answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": loop(5000)})).json()
     failure = answer["failure"]
     assert failure["code"] == "resource_exhausted"
-    assert failure["details"] == {"trips": 1001, "limit": 1000}
+    assert failure["details"] == {"iterations": 1001, "limit": 1000}
     assert "maximum_iterations" in failure["message"]
     fine = [*loop(900, "first"), {"do": "fetch", "id": "first"}, *loop(950, "again")]
     assert ok(strict.post("/v1/sessions/demo/batch", json={"commands": fine})).json()["failure"] is None
@@ -162,7 +169,7 @@ def test_a_loop_without_end_is_stopped_by_its_trips(strict: httpx.Client) -> Non
 def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
     body = {"op": "matmul", "inputs": ["m", "m"], "outputs": ["p"]}
     commands = [
-        {"do": "program", "id": "body", "inputs": ["m"], "calls": [body], "outputs": ["p"]},
+        {"do": "function", "id": "body", "inputs": ["m"], "steps": [body], "outputs": ["p"]},
         {"do": "op", "op": "fill", "inputs": [0.0], "outputs": ["m"], "attrs": {"shape": [600, 600]}},
         {"do": "scan", "body": "body", "inputs": ["m"], "outputs": ["last"], "carried": 1, "length": 900},
     ]

@@ -88,14 +88,14 @@ def test_derivatives_by_curl(server_url: str) -> None:
         printed = run(["bash", "examples/derivatives.sh"], server_url)
         answers = [json.loads(one) for one in objects(re.sub(r"(?s)digraph tape \{.*?\n\}\n", "", printed))]
         told = {name: value for one in answers for name, value in one.items()}
-        jacobian, product = told["answers"][0]["jacobians"][0], told["answers"][1]["products"][0]
+        jacobian, product = told["results"][0]["derivatives"][0], told["results"][1]["derivatives"][0]
         assert jacobian["value"]["data"] == [[3.0, 0.0, 0.0], [0.0, 12.0, 0.0], [0.0, 0.0, 27.0]]
         assert product["value"]["data"] == [3.0, 6.0, 9.0]
         [why] = told["explanations"]
         assert (why["code"], why["where"]) == ("non_differentiable_op", "derivatives.sh:23")
         assert told["agrees"] is True
         assert 'label="round → steps' in printed
-        [slope] = told["gradients"]  # of the loop: of the root of 2.25
+        [slope] = told["derivatives"]  # of the loop: of the root of 2.25
         assert slope["value"]["data"] == pytest.approx(1 / 3)
         assert told["values"] == {"gradient": {"dtype": "float32", "shape": [2], "data": [7.0, 7.5]}}
 

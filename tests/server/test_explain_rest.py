@@ -41,7 +41,7 @@ class Rest:
         return found  # type: ignore[no-any-return]  # JSON
 
     def gradient(self) -> dict[str, Any]:
-        [found] = self.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"]})["gradients"]
+        [found] = self.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"]})["derivatives"]
         return found  # type: ignore[no-any-return]  # JSON
 
 
@@ -140,7 +140,7 @@ def test_a_gradient_is_no_second_derivative_without_a_parent(rest: Rest) -> None
     rest.variable("x", 2.0)
     rest.tape(persistent=True)
     rest.ops(("mul", "x", "x", "a"), ("mul", "a", "x", "y"))
-    rest.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"], "ids": ["slope"]})
+    rest.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"], "outputs": ["slope"]})
     assert told(rest.why("slope"))[:3] == ("no_outer_tape", "none", "gradient")
 
 

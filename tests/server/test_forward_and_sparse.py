@@ -45,9 +45,9 @@ def test_a_jvp_and_a_hessian_vector_product_from_one_request(http: httpx.Client)
 
 def test_a_tangent_that_there_is_none_of_is_null(http: httpx.Client) -> None:
     commands = [
-        {"do": "put", "id": "x", "value": [1.0, 2.0]},
+        {"do": "constant", "id": "x", "value": [1.0, 2.0]},
         OPEN,
-        {"do": "put", "id": "z", "value": 1.0},
+        {"do": "constant", "id": "z", "value": 1.0},
         {"do": "jvp", "accumulator": "a", "targets": ["z"], "outputs": ["dz"]},
         {"do": "jvp", "accumulator": "a", "targets": ["z"], "outputs": ["zero"], "unconnected": "zero"},
     ]

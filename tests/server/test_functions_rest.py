@@ -21,7 +21,7 @@ def rest(server_url: str) -> Iterator[Rest]:
 ERROR = {
     "id": "error",
     "inputs": ["w", "x", "y"],
-    "calls": [
+    "steps": [
         op("mul", "w", "x", to="guess"),
         op("squared_difference", "guess", "y", to="d"),
         op("reduce_sum", "d", to="sum"),
@@ -33,9 +33,9 @@ ERROR = {
 def test_a_gradient_takes_one_request_and_leaves_nothing(rest: Rest) -> None:
     rest.made("functions", ERROR)
     rest.made("variables", {"id": "w", "value": [2.0, 3.0]})
-    answer = rest.done("functions/error/gradient", {"inputs": ["w", [1.0, 1.0], [0.0, 0.0]], "of": ["sum"]})
-    assert answer["results"]["sum"]["data"] == 13.0
-    assert {one["source"]: one["value"]["data"] for one in answer["gradients"]} == {
+    answer = rest.done("functions/error/gradient", {"inputs": ["w", [1.0, 1.0], [0.0, 0.0]], "targets": ["sum"]})
+    assert answer["values"]["sum"]["data"] == 13.0
+    assert {one["source"]: one["value"]["data"] for one in answer["derivatives"]} == {
         "w": [4.0, 6.0],
         "x": [8.0, 18.0],
         "y": [-4.0, -6.0],
@@ -46,26 +46,28 @@ def test_a_gradient_takes_one_request_and_leaves_nothing(rest: Rest) -> None:
 
 def test_what_is_asked_for_is_chosen_by_name(rest: Rest) -> None:
     rest.made("functions", ERROR)
-    body: dict[str, Any] = {"inputs": [[2.0], [3.0], 1.0], "wrt": ["y", "w"], "of": ["guess"]}
-    [y, w] = rest.done("functions/error/gradient", body)["gradients"]
+    body: dict[str, Any] = {"inputs": [[2.0], [3.0], 1.0], "sources": ["y", "w"], "targets": ["guess"]}
+    [y, w] = rest.done("functions/error/gradient", body)["derivatives"]
     assert (y["source"], y["kind"], y["value"]["data"]) == ("y", "dense", 0.0)  # another result depends on it
     assert w["value"]["data"] == [3.0]
-    rest.made("functions", {"id": "one", "inputs": ["a", "b"], "calls": [op("neg", "a", to="c")], "outputs": ["c"]})
-    [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0]})["gradients"]
+    rest.made("functions", {"id": "one", "inputs": ["a", "b"], "steps": [op("neg", "a", to="c")], "outputs": ["c"]})
+    [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0]})["derivatives"]
     assert (b["kind"], b["value"]) == ("none", None)
-    [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0], "unconnected": "zero"})["gradients"]
+    [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0], "unconnected": "zero"})["derivatives"]
     assert b["value"]["data"] == 0.0
-    [w, x] = rest.done("functions/error/gradient", {"inputs": [[2.0], [3.0], 1], "of": ["sum"]})["gradients"]
+    [w, x] = rest.done("functions/error/gradient", {"inputs": [[2.0], [3.0], 1], "targets": ["sum"]})["derivatives"]
     assert (w["value"]["data"], x["value"]["data"]) == ([30.0], [20.0])  # a whole number is no source
-    problem(rest.post("functions/error/gradient", {"inputs": [[2.0], [3.0], 1], "wrt": ["y"]}), 422, "invalid_request")
+    problem(
+        rest.post("functions/error/gradient", {"inputs": [[2.0], [3.0], 1], "sources": ["y"]}), 422, "invalid_request"
+    )
 
 
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
         ({"inputs": [1.0]}, 422, "invalid_request"),
-        ({"inputs": [1.0, 2.0, 3.0], "wrt": ["z"]}, 422, "invalid_request"),
-        ({"inputs": [1.0, 2.0, 3.0], "of": ["z"]}, 422, "invalid_request"),
+        ({"inputs": [1.0, 2.0, 3.0], "sources": ["z"]}, 422, "invalid_request"),
+        ({"inputs": [1.0, 2.0, 3.0], "targets": ["z"]}, 422, "invalid_request"),
         ({"inputs": [[1.0, 2.0], [1.0, 2.0, 3.0], 3.0]}, 422, "invalid_argument"),
         ({"inputs": ["nobody", 1.0, 1.0]}, 404, "unknown_id"),
     ],
@@ -79,7 +81,7 @@ def test_a_question_that_does_not_fit_leaves_nothing(rest: Rest, body: Any, stat
 
 def test_steps_assign_to_the_variables_they_are_given(rest: Rest) -> None:
     steps = [{"do": "assign", "variable": "v", "value": "by", "mode": "add"}, op("mul", "v", 2, to="twice")]
-    made = rest.made("functions", {"id": "bump", "inputs": ["v", "by"], "calls": steps, "outputs": ["twice"]})
+    made = rest.made("functions", {"id": "bump", "inputs": ["v", "by"], "steps": steps, "outputs": ["twice"]})
     assert made["assigns"] == ["v"]
     rest.made("variables", {"id": "count", "value": 1.0})
     [twice] = rest.done("functions/bump/call", {"inputs": ["count", 2.0]})["values"].values()
@@ -91,18 +93,18 @@ def test_steps_assign_to_the_variables_they_are_given(rest: Rest) -> None:
 
 def test_functions_call_functions_and_choose_among_them(rest: Rest) -> None:
     for name, by in (("double", 2), ("triple", 3)):
-        rest.made("functions", {"id": name, "inputs": ["a"], "calls": [op("mul", "a", by, to="b")], "outputs": ["b"]})
+        rest.made("functions", {"id": name, "inputs": ["a"], "steps": [op("mul", "a", by, to="b")], "outputs": ["b"]})
     steps = [
-        {"do": "call", "program": "double", "inputs": ["x"], "outputs": ["twice"]},
+        {"do": "call", "function": "double", "inputs": ["x"], "outputs": ["twice"]},
         {"do": "cond", "branches": ["double", "triple"], "inputs": ["which", "twice"], "outputs": ["chosen"]},
     ]
-    rest.made("functions", {"id": "both", "inputs": ["which", "x"], "calls": steps, "outputs": ["chosen"]})
+    rest.made("functions", {"id": "both", "inputs": ["which", "x"], "steps": steps, "outputs": ["chosen"]})
     assert rest.delete("functions/double").status_code == 204  # those that use it keep it
     for which, expected in ((True, 20.0), (False, 30.0)):
         [value] = rest.done("functions/both/call", {"inputs": [which, 5.0]})["values"].values()
         assert value["data"] == expected
     problem(
-        rest.post("functions", {"inputs": ["x"], "calls": [steps[0] | {"program": "gone"}], "outputs": ["twice"]}),
+        rest.post("functions", {"inputs": ["x"], "steps": [steps[0] | {"function": "gone"}], "outputs": ["twice"]}),
         404,
         "unknown_id",
     )

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from teletape_engine.commands import Batch, Call, Fetch, Put
+from teletape_engine.commands import Batch, Call, Constant, Fetch
 from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.values import Literal
@@ -169,7 +169,7 @@ GOOD_SMALL = b"".join(wire.encode_batch(Batch(())).buffers)
 def long() -> bytes:
     """A batch that takes a good part of a second: made once, since making it takes as long."""
     chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    return b"".join(wire.encode_batch(Batch((Put(1, np.zeros((), np.float32)), *chain, Fetch(100_000)))).buffers)
+    return b"".join(wire.encode_batch(Batch((Constant(1, np.zeros((), np.float32)), *chain, Fetch(100_000)))).buffers)
 
 
 def test_a_spare_process_becomes_the_next_session() -> None:
@@ -177,7 +177,7 @@ def test_a_spare_process_becomes_the_next_session() -> None:
         first = await started(made)
         second = await started(made)
         assert first.pid != second.pid
-        await execute(first, Put("x", np.ones(2, np.float32)))
+        await execute(first, Constant("x", np.ones(2, np.float32)))
         answer = await execute(second, Fetch("x"))
         assert answer.failure is not None
         assert answer.failure.code == "unknown_id"
@@ -193,7 +193,7 @@ def test_a_spare_that_died_is_replaced() -> None:
         os.kill(spare.pid, signal.SIGKILL)
         await spare.ended
         host = await started(made)
-        assert (await execute(host, Put("x", np.ones(2)))).failure is None
+        assert (await execute(host, Constant("x", np.ones(2)))).failure is None
 
     run(test)
 
@@ -201,7 +201,7 @@ def test_a_spare_that_died_is_replaced() -> None:
 def test_requests_run_in_the_order_in_which_they_came() -> None:
     async def test(made: Workers) -> None:
         host = await started(made)
-        first = submit(host, Put("x", np.full(3, 2.0, np.float32)))
+        first = submit(host, Constant("x", np.full(3, 2.0, np.float32)))
         second = submit(host, Call("mul", ("x", "x"), ("y",)), Fetch("y"))
         assert len(host.running) == 2
         await first.reply
@@ -220,13 +220,13 @@ def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
     async def test(made: Workers) -> None:
         host = await started(made)
         large = np.arange(1 << 18, dtype=np.float32)
-        await execute(host, Put("large", large))
+        await execute(host, Constant("large", large))
         assert len(host._channel.pool._all) == 1
-        await execute(host, Put("other", large + 1))
+        await execute(host, Constant("other", large + 1))
         assert len(host._channel.pool._all) == 2
         await submit(host, releases=("large",)).reply
         for n in range(6):
-            await execute(host, *[Put(1000 * n + i, large[: 1 << 10]) for i in range(256)])
+            await execute(host, *[Constant(1000 * n + i, large[: 1 << 10]) for i in range(256)])
         answer = await execute(host, Fetch("other"), Fetch(5))
         assert [one.array.ravel()[-1] for one in answer.results if isinstance(one, Fetched)] == [1 << 18, 1023.0]
         assert len(host._channel.pool._all) <= 4  # two that held values, two that take turns
@@ -240,7 +240,7 @@ def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:
     async def test(made: Workers) -> None:
         host = await started(made)
         assert host.pid is not None
-        good = b"".join(wire.encode_batch(Batch((Put("x", np.ones(1 << 16)),), ("x",))).buffers)
+        good = b"".join(wire.encode_batch(Batch((Constant("x", np.ones(1 << 16)),), ("x",))).buffers)
         sizes = []
         for n in range(1200):
             await post(host, good if n % 4 == 0 else GOOD_SMALL if n % 4 == 1 else good[:-8] + b"spoiled!").reply
@@ -278,7 +278,7 @@ def test_cancel_reaches_what_runs_and_what_waits_and_nothing_later() -> None:
             failure = wire.decode_answer((await one.reply).body)[0].failure
             assert failure is not None
             assert failure.code in ("cancelled", "id_in_use")
-        assert (await execute(host, Put("x", np.ones(2)))).failure is None
+        assert (await execute(host, Constant("x", np.ones(2)))).failure is None
 
     run(test)
 
@@ -297,7 +297,7 @@ def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
             host.submit("attach", {})
         with pytest.raises(HostGone):
             host.room(10)
-        assert (await execute(other, Put("x", np.ones(2)))).failure is None
+        assert (await execute(other, Constant("x", np.ones(2)))).failure is None
         await host.end("again")
 
     run(test)
@@ -362,7 +362,7 @@ def test_an_unknown_kind_is_a_defect_and_the_session_goes_on(capfd: pytest.Captu
         reply = await host.submit("no.such.kind", {}).reply
         assert reply.code == "internal"
         assert "no.such.kind" in reply.facts["message"]
-        assert (await execute(host, Put("x", np.ones(2)))).failure is None
+        assert (await execute(host, Constant("x", np.ones(2)))).failure is None
 
     run(test)
 

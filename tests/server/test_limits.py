@@ -11,7 +11,7 @@ import pytest
 
 import teletape_wire as wire
 from serving import Program, Server, ok, problem
-from teletape_engine.commands import Call, Fetch, Put
+from teletape_engine.commands import Call, Constant, Fetch
 from teletape_engine.errors import tree
 from teletape_engine.recording.values import Literal
 from teletape_server.problems import PROBLEMS, Problem
@@ -43,7 +43,7 @@ def test_a_session_is_made_looked_at_listed_and_ended(server: Server, http: http
     facts = ok(http.get("/v1/sessions/demo")).json()
     assert facts == made.json() | {"expires_at": facts["expires_at"]}
     assert (facts["device"], facts["memory_limit"], facts["bytes_in_use"]) == ("cpu", 1 << 20, 0)
-    assert facts["running"] == {"requests": 0, "done": 0, "total": 0, "trip": 0, "trips": 0}
+    assert facts["running"] == {"requests": 0, "done": 0, "total": 0, "iteration": 0, "iterations": 0}
     other = ok(http.post("/v1/sessions", json={})).json()
     assert other["id"].startswith("_")
     assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo", other["id"]]
@@ -56,7 +56,7 @@ def test_a_session_is_made_looked_at_listed_and_ended(server: Server, http: http
 
 def test_making_the_same_session_again_gives_it_and_another_is_a_conflict(http: httpx.Client) -> None:
     assert http.post("/v1/sessions", json={"id": "demo"}).status_code == 201
-    Program(http, "demo").run(Put("x", np.ones(2)))
+    Program(http, "demo").run(Constant("x", np.ones(2)))
     assert http.post("/v1/sessions", json={"id": "demo"}).status_code == 200
     assert ok(http.post("/v1/sessions/demo/batch", json={"commands": [{"do": "fetch", "id": "x"}]})).json()["results"]
     problem(http.post("/v1/sessions", json={"id": "demo", "memory_limit": 4096}), 409, "id_in_use")
@@ -92,7 +92,7 @@ def test_a_session_ends_after_the_idle_limit(server: Server, http: httpx.Client)
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     program = Program(http, "demo")
     server.clock.ahead += 50
-    program.run(Put("x", np.ones(2)))
+    program.run(Constant("x", np.ones(2)))
     server.clock.ahead += 50
     ok(http.get("/v1/sessions/demo"))
     server.clock.ahead += 11
@@ -150,14 +150,14 @@ def test_memory_is_limited_by_session(http: httpx.Client) -> None:
     """What one batch brings and what it computes both count; a refusal leaves the session as it was."""
     ok(http.post("/v1/sessions", json={"id": "demo", "memory_limit": 4 << 20}))
     program = Program(http, "demo")
-    program.run(Put("x", np.ones(1 << 18, np.float32)))
+    program.run(Constant("x", np.ones(1 << 18, np.float32)))
     answer = program.run(*[Call("add", ("x", Literal(float(i))), (f"y{i}",)) for i in range(8)])
     assert answer.failure is not None
     assert answer.failure.code == "resource_exhausted"
     assert f"{4 << 20:,}" in answer.failure.message
     assert answer.failure.details["limit"] == 4 << 20
     assert program.run(Fetch("y0")).failure is None
-    large = program.run(Put("z", np.ones(1 << 20, np.float32)))
+    large = program.run(Constant("z", np.ones(1 << 20, np.float32)))
     assert large.failure is not None
     assert large.failure.code == "resource_exhausted"
 
@@ -202,9 +202,9 @@ def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, htt
     for name in ("doomed", "other"):
         ok(http.post("/v1/sessions", json={"id": name}))
     other, doomed = Program(http, "other"), Program(http, "doomed")
-    other.run(Put("x", np.ones(2)))
+    other.run(Constant("x", np.ones(2)))
     chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    batch = doomed.batch(Put(1, np.zeros((), np.float32)), *chain)
+    batch = doomed.batch(Constant(1, np.zeros((), np.float32)), *chain)
     assert doomed.post(batch).status_code == 202
     os.kill(server.worker("doomed"), signal.SIGKILL)
     while (response := doomed.post(batch)).status_code == 202:
@@ -215,14 +215,14 @@ def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, htt
     problem(http.get("/v1/sessions/doomed"), 410, "session_ended")
     assert other.run(Fetch("x")).failure is None
     ok(http.post("/v1/sessions", json={"id": "doomed"}))
-    assert Program(http, "doomed").run(Put("x", np.ones(2))).failure is None
+    assert Program(http, "doomed").run(Constant("x", np.ones(2))).failure is None
 
 
 def test_ending_a_session_answers_what_runs_in_it(server: Server, http: httpx.Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     program = Program(http, "demo")
     chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    assert program.post(program.batch(Put(1, np.zeros((), np.float32)), *chain)).status_code == 202
+    assert program.post(program.batch(Constant(1, np.zeros((), np.float32)), *chain)).status_code == 202
     pid = server.worker("demo")
     ok(http.delete("/v1/sessions/demo"))
     with pytest.raises(ProcessLookupError):
@@ -234,7 +234,7 @@ def test_the_server_answers_while_a_session_computes(server: Server, http: httpx
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     program = Program(http, "demo")
     chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    batch = program.batch(Put(1, np.zeros((), np.float32)), *chain)
+    batch = program.batch(Constant(1, np.zeros((), np.float32)), *chain)
     assert program.post(batch).status_code == 202
     ok(http.get("/v1/health"))
     assert ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 1

@@ -90,10 +90,10 @@ def drop_raw(new: dict[str, Any]) -> None:
         (drop_operation, "GET /v1/sessions: gone"),
         (require_field, "body.persistent: required now"),
         (drop_field_of_body, "body.unconnected: gone"),
-        (drop_field_of_answer, "answer.gradients[].kind: gone"),
+        (drop_field_of_answer, "answer.derivatives[].kind: gone"),
         (make_answer_optional, "answer.expires_at: not always there"),
         (narrow_word, "body.mode: enum"),
-        (widen_answer, "answer.gradients[].kind: enum"),
+        (widen_answer, "answer.derivatives[].kind: enum"),
         (change_type, "version: type 'integer' has become 'string'"),
         (require_parameter, "the query parameter device is required now"),
         (drop_raw, "bodies of application/octet-stream are not taken any more"),
@@ -159,10 +159,10 @@ def test_every_example_runs_from_top_to_bottom_and_again(server_url: str, docume
     with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
         for _ in range(2):
             seen = {step.operation: walk.send(http, step) for step in steps}
-            [dw, dx] = seen["tapes-gradient"].json()["gradients"]
+            [dw, dx] = seen["tapes-gradient"].json()["derivatives"]
             assert dw["value"]["data"] == [4.0, 5.0, 6.0]
             assert dx["value"]["data"] == [1.0, 2.0, 3.0]
-            [da] = seen["functions-gradient"].json()["gradients"]
+            [da] = seen["functions-gradient"].json()["derivatives"]
             assert da["value"]["data"] == [
                 1.0,
                 2.0,

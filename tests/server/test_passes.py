@@ -15,7 +15,7 @@ BODY = [
     {"do": "custom", "inputs": ["x"], "outputs": ["y"], "tag": "mine", "label": "steep"},
     {"do": "op", "op": "mul", "inputs": ["y", 3.0], "outputs": ["z"]},
     {"do": "backward.begin", "id": "b", "tape": "t", "targets": ["z"], "sources": ["x"]},
-    {"do": "backward.to", "id": "b", "outputs": ["dy"], "tag": "mine"},
+    {"do": "backward.cotangents", "id": "b", "outputs": ["dy"], "tag": "mine"},
     {"do": "fetch", "id": "dy"},
 ]
 
@@ -33,13 +33,13 @@ def send(http: httpx.Client, *commands: Any, release: Any = ()) -> Any:
 
 def test_the_client_reads_computes_and_goes_on(http: httpx.Client) -> None:
     stands, fetched = send(http, *BODY)["results"]
-    assert stands["told"] == {"through": False, "tag": "mine", "function": "steep", "cts": ["dense"]}
+    assert stands["told"] == {"through": False, "tag": "mine", "function": "steep", "cotangents": ["dense"]}
     dy = fetched["value"]["data"]
     assert dy == [3.0, 3.0]
     mine = [10.0 * one for one in dy]
     answer = send(
         http,
-        {"do": "backward.give", "id": "b", "cts": [{"dtype": "float32", "shape": [2], "data": mine}]},
+        {"do": "backward.resume", "id": "b", "cotangents": [{"dtype": "float32", "shape": [2], "data": mine}]},
         {"do": "backward.end", "id": "b", "outputs": ["g"], "predicted": ["dense"]},
         {"do": "fetch", "id": "g"},
     )
@@ -52,11 +52,13 @@ def test_the_client_reads_computes_and_goes_on(http: httpx.Client) -> None:
 
 def test_a_wrong_tag_says_where_the_pass_stands_and_the_pass_stays(http: httpx.Client) -> None:
     send(http, *BODY)
-    failure = send(http, {"do": "backward.to", "id": "b", "outputs": ["again"], "tag": "other"})["failure"]
+    failure = send(http, {"do": "backward.cotangents", "id": "b", "outputs": ["again"], "tag": "other"})["failure"]
     assert (failure["code"], failure["command"]) == ("structure_mismatch", 0)
     assert "stands at 'steep' (tag 'mine')" in failure["message"]
     answer = send(
-        http, {"do": "backward.give", "id": "b", "cts": [None]}, {"do": "backward.end", "id": "b", "outputs": ["g"]}
+        http,
+        {"do": "backward.resume", "id": "b", "cotangents": [None]},
+        {"do": "backward.end", "id": "b", "outputs": ["g"]},
     )
     assert [one.get("kinds") for one in answer["results"]] == [None, ["none"]]
 
@@ -64,7 +66,7 @@ def test_a_wrong_tag_says_where_the_pass_stands_and_the_pass_stays(http: httpx.C
 def test_a_pass_released_in_the_middle_is_gone_and_the_tape_has_answered(http: httpx.Client) -> None:
     send(http, *BODY)
     send(http, release=["b"])
-    assert send(http, {"do": "backward.give", "id": "b", "cts": [None]})["failure"]["code"] == "released_id"
+    assert send(http, {"do": "backward.resume", "id": "b", "cotangents": [None]})["failure"]["code"] == "released_id"
     again = {"do": "gradient", "tape": "t", "targets": ["z"], "sources": ["x"], "outputs": ["g"]}
     assert send(http, again)["failure"]["code"] == "tape_consumed"
 
@@ -73,6 +75,6 @@ def test_a_failure_before_it_poisons_the_pass(http: httpx.Client) -> None:
     broken = [*BODY[:6], {"do": "op", "op": "matmul", "inputs": ["z", "z"], "outputs": ["w"]}, *BODY[6:]]
     failure = send(http, *broken)["failure"]
     assert failure["op"] == "matmul"
-    later = send(http, {"do": "backward.give", "id": "b", "cts": [None]})["failure"]
+    later = send(http, {"do": "backward.resume", "id": "b", "cotangents": [None]})["failure"]
     assert later["code"] == "poisoned"
     assert failure["message"] in later["message"]

@@ -66,7 +66,7 @@ w, x = np.asarray(W), np.asarray(X)
 
 def test_a_jacobian(tape: Tape) -> None:
     before = tape.tensors()
-    found = tape.ask("jacobian", {"target": "y", "sources": ["w", "x"], "ids": ["J", None]})["jacobians"]
+    found = tape.ask("jacobian", {"targets": ["y"], "sources": ["w", "x"], "outputs": ["J", None]})["derivatives"]
     np.testing.assert_allclose(data(found[0]), np.diag(2 * w * x))
     np.testing.assert_allclose(data(found[1]), np.diag(w * w))
     assert [(one["source"], one["kind"], one["id"]) for one in found] == [("w", "dense", "J"), ("x", "dense", None)]
@@ -74,26 +74,28 @@ def test_a_jacobian(tape: Tape) -> None:
 
 
 def test_a_jacobian_in_chunks_is_the_same_and_below_a_row_refused(tape: Tape) -> None:
-    [whole] = tape.ask("jacobian", {"target": "y", "sources": ["w"]})["jacobians"]
-    [parts] = tape.ask("jacobian", {"target": "y", "sources": ["w"], "max_bytes": 60})["jacobians"]
+    [whole] = tape.ask("jacobian", {"targets": ["y"], "sources": ["w"]})["derivatives"]
+    [parts] = tape.ask("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 60})["derivatives"]
     assert parts == whole
-    told = tape.refused("jacobian", {"target": "y", "sources": ["w"], "max_bytes": 8}, 507, "resource_exhausted")
+    told = tape.refused("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 8}, 507, "resource_exhausted")
     assert "max_bytes is 8: raise it" in told["detail"]
     assert told["details"]["bound"] == 8 < told["details"]["needed"]
-    tape.refused("jacobian", {"target": "y", "sources": ["w"], "max_bytes": 0}, 422, "invalid_request")
+    tape.refused("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 0}, 422, "invalid_request")
 
 
 def test_the_jacobian_of_each_example(tape: Tape) -> None:
-    [found] = tape.ask("batch_jacobian", {"target": "grown", "source": "columns", "ids": ["B"]})["jacobians"]
+    [found] = tape.ask("batch_jacobian", {"targets": ["grown"], "sources": ["columns"], "outputs": ["B"]})[
+        "derivatives"
+    ]
     np.testing.assert_allclose(data(found)[:, 0, 0], np.exp(w * w * x), rtol=1e-5)
     assert (found["source"], found["id"]) == ("columns", "B")
-    told = tape.refused("batch_jacobian", {"target": "y", "source": "w"}, 422, "invalid_argument")
+    told = tape.refused("batch_jacobian", {"targets": ["y"], "sources": ["w"]}, 422, "invalid_argument")
     assert told["detail"] == "Shape (3,) must have rank at least 2"
 
 
 def test_a_stack_of_gradients(tape: Tape) -> None:
     stack = [[1.5, 0.5, 0.5], [0.5, 0.5, 2.5]]
-    [found] = tape.ask("vjps", {"targets": ["y"], "sources": ["w"], "output_gradients": [stack]})["gradients"]
+    [found] = tape.ask("vjps", {"targets": ["y"], "sources": ["w"], "output_gradients": [stack]})["derivatives"]
     np.testing.assert_allclose(data(found), np.asarray(stack) * 2 * w * x)
     body = {"targets": ["y"], "sources": ["w"], "output_gradients": [[1.5, 0.5, 0.5]]}
     assert "it must be float32[k, 3], one leading axis" in tape.refused("vjps", body, 422, "invalid_argument")["detail"]
@@ -102,7 +104,7 @@ def test_a_stack_of_gradients(tape: Tape) -> None:
 def test_a_hessian_by_blocks(tape: Tape) -> None:
     ids = [["ww2", None], [None, None]]
     before = tape.tensors()
-    [[a, b], [c, d]] = tape.ask("hessian", {"targets": ["loss"], "sources": ["w", "x"], "ids": ids})["hessian"]
+    [[a, b], [c, d]] = tape.ask("hessian", {"targets": ["loss"], "sources": ["w", "x"], "outputs": ids})["derivatives"]
     np.testing.assert_allclose(data(a), np.diag(2 * x))
     np.testing.assert_allclose(data(b), np.diag(2 * w))
     np.testing.assert_allclose(data(c), np.diag(2 * w))
@@ -110,14 +112,14 @@ def test_a_hessian_by_blocks(tape: Tape) -> None:
     assert (a["id"], b["source"], b["by"]) == ("ww2", "w", "x")
     assert tape.tensors() == before | {"ww2"}
     body = {"targets": ["loss"], "sources": ["w", "x"], "unconnected": "zero"}
-    assert not data(tape.ask("hessian", body)["hessian"][1][1]).any()
-    tape.refused("hessian", body | {"ids": [["a"]]}, 422, "invalid_request")
+    assert not data(tape.ask("hessian", body)["derivatives"][1][1]).any()
+    tape.refused("hessian", body | {"outputs": [["a"]]}, 422, "invalid_request")
 
 
 def test_a_product_with_the_hessian(tape: Tape) -> None:
     u, v = [1.5, 0.5, 0.5], [0.5, 0.5, 0.5]
     body = {"targets": ["loss"], "sources": ["w", "x"], "vectors": [u, v]}
-    first, second = tape.ask("hvp", body)["products"]
+    first, second = tape.ask("hvp", body)["derivatives"]
     np.testing.assert_allclose(data(first), 2 * x * u + 2 * w * v)
     np.testing.assert_allclose(data(second), 2 * w * u)
     told = tape.refused("hvp", body | {"vectors": [u]}, 422, "invalid_argument")
@@ -133,9 +135,9 @@ def test_second_derivatives_leave_the_tape_as_it_was(tape: Tape) -> None:
 
 MANY = [
     {"targets": ["loss"], "sources": ["w"]},
-    {"targets": ["y", "loss"], "sources": ["x", "w"], "ids": ["kept", None]},
-    {"ask": "jacobian", "target": "y", "sources": ["w"]},
-    {"ask": "batch_jacobian", "target": "grown", "source": "columns"},
+    {"targets": ["y", "loss"], "sources": ["x", "w"], "outputs": ["kept", None]},
+    {"ask": "jacobian", "targets": ["y"], "sources": ["w"]},
+    {"ask": "batch_jacobian", "targets": ["grown"], "sources": ["columns"]},
     {"ask": "vjps", "targets": ["y"], "sources": ["w"], "output_gradients": [[[1.5, 0.5, 0.5]]]},
     {"ask": "hessian", "targets": ["loss"], "sources": ["w"]},
     {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": ["w"]},
@@ -146,7 +148,7 @@ MANY = [
 @pytest.mark.parametrize("persistent", [True, False])
 def test_many_questions_are_answered_as_each_alone(http: httpx.Client, tape: Tape, persistent: bool) -> None:
     other = Tape(http, persistent=persistent)
-    answers = other.ask("questions", {"questions": MANY})["answers"]
+    answers = other.ask("questions", {"questions": MANY})["results"]
     for question, answer in zip(MANY, answers, strict=True):
         alone = tape.ask(question.get("ask", "gradient"), {k: v for k, v in question.items() if k != "ask"})
         alone.pop("bytes_in_use")
@@ -164,7 +166,7 @@ def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) ->
     assert told["detail"].startswith("question 1: a vector float32[1] for a source float32[3]")
     assert told["details"]["question"] == 1
     assert tape.tensors() == before
-    assert len(tape.ask("questions", {"questions": MANY[:2]})["answers"]) == 2  # the tape has not been used up
+    assert len(tape.ask("questions", {"questions": MANY[:2]})["results"]) == 2  # the tape has not been used up
 
 
 @pytest.mark.parametrize(
@@ -172,8 +174,11 @@ def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) ->
     [
         ([], "questions"),
         ([{"ask": "explain"}], "questions.0.ask: must be gradient, jacobian, batch_jacobian, vjps, hessian, hvp"),
-        ([MANY[0], {"ask": "jacobian", "targets": ["y"], "sources": ["w"]}], "questions.1.target: Field required"),
-        ([{"targets": ["loss"], "sources": ["w"], "ids": []}], "question 0: ids: one for each of the 1 sources"),
+        ([MANY[0], {"ask": "jacobian", "sources": ["w"]}], "questions.1.targets: Field required"),
+        (
+            [{"targets": ["loss"], "sources": ["w"], "outputs": []}],
+            "question 0: outputs: one for each of the 1 sources",
+        ),
     ],
 )
 def test_bad_questions_are_refused_with_their_place(tape: Tape, questions: Any, told: str) -> None:
@@ -190,8 +195,8 @@ def test_parents_record_the_answers(http: httpx.Client) -> None:
     send("tapes", {"id": "outer", "persistent": True})
     send("tapes", {"id": "inner", "parents": ["outer"]})
     send("tapes/inner/ops", {"ops": [{"op": "pow", "inputs": ["v", 3.0], "outputs": ["cubes"]}]})
-    send("tapes/inner/jacobian", {"target": "cubes", "sources": ["v"], "ids": ["J"]})
-    [second] = send("tapes/outer/jacobian", {"target": "J", "sources": ["v"]})["jacobians"]
+    send("tapes/inner/jacobian", {"targets": ["cubes"], "sources": ["v"], "outputs": ["J"]})
+    [second] = send("tapes/outer/jacobian", {"targets": ["J"], "sources": ["v"]})["derivatives"]
     expected = np.zeros((2, 2, 2))
     expected[0, 0, 0], expected[1, 1, 1] = 3.0, 9.0
     np.testing.assert_allclose(data(second), expected)
@@ -202,8 +207,8 @@ def test_one_request_without_a_session(http: httpx.Client) -> None:
         {"do": "variable", "id": "v", "value": [0.5, 1.5]},
         {"do": "tape.open", "id": "t"},
         {"do": "op", "op": "exp", "inputs": ["v"], "outputs": ["y"]},
-        {"do": "jacobian", "tape": "t", "target": "y", "sources": ["v"], "outputs": ["J"], "more": True},
-        {"do": "hessian", "tape": "t", "targets": ["y"], "sources": ["v"], "outputs": ["H"], "more": True},
+        {"do": "jacobian", "tape": "t", "targets": ["y"], "sources": ["v"], "outputs": ["J"], "retain_tape": True},
+        {"do": "hessian", "tape": "t", "targets": ["y"], "sources": ["v"], "outputs": ["H"], "retain_tape": True},
         {
             "do": "hvp",
             "tape": "t",
@@ -211,12 +216,19 @@ def test_one_request_without_a_session(http: httpx.Client) -> None:
             "sources": ["v"],
             "vectors": ["v"],
             "outputs": ["p"],
-            "more": True,
+            "retain_tape": True,
         },
     ]
     commands[-1:-1] = [
-        {"do": "vjps", "tape": "t", "targets": ["y"], "sources": ["v"], "seeds": [[[1.5, 0.5]]], "outputs": ["g"]}
-        | {"more": True}
+        {
+            "do": "vjps",
+            "tape": "t",
+            "targets": ["y"],
+            "sources": ["v"],
+            "output_gradients": [[[1.5, 0.5]]],
+            "outputs": ["g"],
+        }
+        | {"retain_tape": True}
     ]
     values = ok(http.post("/v1/run", json={"commands": commands, "fetch": ["J", "H", "p", "g"]})).json()["values"]
     v = np.asarray([0.5, 1.5])
@@ -232,6 +244,6 @@ def test_in_one_request_what_is_not_connected_is_null(http: httpx.Client) -> Non
         {"do": "variable", "id": "u", "value": 1.5},
         {"do": "tape.open", "id": "t"},
         {"do": "op", "op": "exp", "inputs": ["v"], "outputs": ["y"]},
-        {"do": "jacobian", "tape": "t", "target": "y", "sources": ["u"], "outputs": ["J"]},
+        {"do": "jacobian", "tape": "t", "targets": ["y"], "sources": ["u"], "outputs": ["J"]},
     ]
     assert ok(http.post("/v1/run", json={"commands": commands, "fetch": ["J"]})).json() == {"values": {"J": None}}

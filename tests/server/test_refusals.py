@@ -31,7 +31,7 @@ def rest(http: httpx.Client) -> Iterator[Rest]:
         ("add", ["x", "e"], op("add", "x", "e", to="y")),
         ("always", ["x"], op("less", "x", 1e30, to="y")),
     ):
-        one.made("functions", {"id": name, "inputs": inputs, "calls": [call], "outputs": ["y"]})
+        one.made("functions", {"id": name, "inputs": inputs, "steps": [call], "outputs": ["y"]})
     yield one
     http.delete(one.path)
 
@@ -52,13 +52,13 @@ class State:
 
 
 LOOP = {"inputs": [1.0], "cond": "always", "maximum_iterations": 3}
-LOST = {"inputs": [1.0], "calls": [{"op": "square", "inputs": ["x"], "outputs": ["y"]}]}
+LOST = {"inputs": [1.0], "steps": [{"op": "square", "inputs": ["x"], "outputs": ["y"]}]}
 REFUSED: list[tuple[str, Any, int, str, str]] = [
     # sources, targets and cotangents
     ("tapes/t/gradient", {"targets": ["loss"], "sources": ["w", None]}, 422, "bad_command", "member 1 must be an id"),
     ("tapes/t/gradient", {"targets": [None], "sources": ["w"]}, 422, "bad_command", "'targets', member 0"),
     ("tapes/t/explain", {"targets": ["loss"], "sources": [None]}, 422, "bad_command", "found null"),
-    ("tapes/t/jacobian", {"target": ["loss"], "sources": ["w"]}, 422, "bad_command", "found a list"),
+    ("tapes/t/jacobian", {"targets": [["loss"]], "sources": ["w"]}, 422, "bad_command", "found a list"),
     (
         "tapes/t/gradient",
         {"targets": ["loss"], "sources": ["w"], "output_gradients": [1.0, 2.0]},
@@ -94,11 +94,17 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
         "invalid_argument",
         "a vector float32[1] for a source float32[3]",
     ),
-    ("tapes/t/batch_jacobian", {"target": "cubes", "source": "w"}, 422, "invalid_argument", "rank at least 2"),
+    ("tapes/t/batch_jacobian", {"targets": ["cubes"], "sources": ["w"]}, 422, "invalid_argument", "rank at least 2"),
     ("tapes/t/gradient", {"targets": ["loss"], "sources": ["other"]}, 404, "unknown_id", "nothing in this session"),
     ("tapes/w/gradient", {"targets": ["loss"], "sources": ["w"]}, 404, "unknown_id", "under variables/w"),
-    ("tapes/t/jacobian", {"target": "cubes", "sources": ["w"], "max_bytes": -1}, 422, "invalid_request", "max_bytes"),
-    ("tapes/t/jacobian", {"target": "cubes", "sources": ["w"], "max_bytes": 1}, 507, "resource_exhausted", "is 1"),
+    (
+        "tapes/t/jacobian",
+        {"targets": ["cubes"], "sources": ["w"], "max_bytes": -1},
+        422,
+        "invalid_request",
+        "max_bytes",
+    ),
+    ("tapes/t/jacobian", {"targets": ["cubes"], "sources": ["w"], "max_bytes": 1}, 507, "resource_exhausted", "is 1"),
     (
         "tapes/t/hessian",
         {"targets": ["loss"], "sources": ["w"] * 3000},
@@ -118,13 +124,13 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
     ("functions/square/call", {"inputs": ["w"], "outputs": ["w"]}, 409, "id_in_use", "a variable"),
     ("functions/square/call", {"inputs": [None]}, 422, "bad_command", "member 0 must be an id, a number or a tensor"),
     ("functions/w/gradient", {"inputs": [1.0]}, 404, "unknown_id", "under variables/w"),
-    ("functions/square/gradient", {"inputs": [1.0], "wrt": ["z"]}, 422, "invalid_request", "has x, and no z"),
+    ("functions/square/gradient", {"inputs": [1.0], "sources": ["z"]}, 422, "invalid_request", "has x, and no z"),
     (
         "functions",
         {
             "id": "endless",
             "inputs": ["x"],
-            "calls": [{"do": "call", "program": "endless", "inputs": ["x"], "outputs": ["y"]}],
+            "steps": [{"do": "call", "function": "endless", "inputs": ["x"], "outputs": ["y"]}],
             "outputs": ["y"],
         },
         404,
@@ -133,10 +139,10 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
     ),
     (
         "functions",
-        {"inputs": ["x"], "calls": [op("square", "x", to=f"y{at}") for at in range(17_000)], "outputs": ["y1"]},
+        {"inputs": ["x"], "steps": [op("square", "x", to=f"y{at}") for at in range(17_000)], "outputs": ["y1"]},
         422,
         "bad_command",
-        "'calls' has at most 16,384 members; found 17,000",
+        "'steps' has at most 16,384 members; found 17,000",
     ),
     # checks
     (
@@ -179,7 +185,7 @@ def test_a_refusal_says_what_was_found_and_leaves_everything(
     before = State(rest)
     assert said in problem(rest.post(place, body), status, code)["detail"]
     assert State(rest) == before
-    found = rest.done("tapes/t/gradient", {"targets": ["loss"], "sources": ["w"]})["gradients"]
+    found = rest.done("tapes/t/gradient", {"targets": ["loss"], "sources": ["w"]})["derivatives"]
     np.testing.assert_allclose(found[0]["value"]["data"], 3 * np.square(W))
 
 
@@ -192,7 +198,7 @@ def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
     rest.done("tapes/wide/ops", {"ops": ops[1:]})
     before = State(rest)
     said = problem(
-        rest.post("tapes/wide/jacobian", {"target": "squares", "sources": ["row"]}), 507, "resource_exhausted"
+        rest.post("tapes/wide/jacobian", {"targets": ["squares"], "sources": ["row"]}), 507, "resource_exhausted"
     )
     assert said["details"]["answer"] == n * n * 4
     assert "3,600,000,000" in said["detail"]
@@ -202,13 +208,13 @@ def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
 
 def test_a_question_that_fails_leaves_the_ids_of_the_others_free(rest: Rest) -> None:
     before = State(rest)
-    first = {"targets": ["loss"], "sources": ["w"], "ids": ["dw"]}
-    for wrong in ({"ask": "jacobian", "target": "nope", "sources": ["w"], "ids": ["J"]}, first):
+    first = {"targets": ["loss"], "sources": ["w"], "outputs": ["dw"]}
+    for wrong in ({"ask": "jacobian", "targets": ["nope"], "sources": ["w"], "outputs": ["J"]}, first):
         code, status = ("unknown_id", 404) if wrong is not first else ("id_in_use", 409)
         details = problem(rest.post("tapes/t/questions", {"questions": [first, wrong]}), status, code)["details"]
         assert details["question"] == 1
         assert State(rest) == before
-    assert rest.done("tapes/t/questions", {"questions": [first]})["answers"][0]["gradients"][0]["id"] == "dw"
+    assert rest.done("tapes/t/questions", {"questions": [first]})["results"][0]["derivatives"][0]["id"] == "dw"
     problem(rest.post("tapes/t/questions", {"questions": [first]}), 409, "id_in_use")
     np.testing.assert_allclose(rest.data("tensors/dw"), 3 * np.square(W))  # what had the id before keeps it
 
@@ -220,7 +226,7 @@ def test_a_tape_used_up_or_ended_says_which(rest: Rest) -> None:
     rest.done("tapes/once/gradient", question)
     for place in ("gradient", "hessian"):
         problem(rest.post(f"tapes/once/{place}", question), 409, "tape_consumed")
-    problem(rest.post("tapes/once/jacobian", {"target": "ww", "sources": ["w"]}), 409, "tape_consumed")
+    problem(rest.post("tapes/once/jacobian", {"targets": ["ww"], "sources": ["w"]}), 409, "tape_consumed")
     problem(rest.post("tapes/once/ops", {"ops": [op("square", "w", to="again")]}), 409, "tape_consumed")
     assert rest.done("tapes/once/explain", question)["explanations"][0]["code"] == "numbers_gone"
     ok(rest.delete("tapes/once"))
@@ -232,7 +238,7 @@ def test_a_tape_used_up_or_ended_says_which(rest: Rest) -> None:
 def test_what_belongs_to_another_session_is_unknown_here(rest: Rest, http: httpx.Client) -> None:
     other = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
     other.made("tensors", {"id": "theirs", "value": [1.0]})
-    other.made("functions", {"id": "their_function", "inputs": ["x"], "calls": [], "outputs": ["x"]})
+    other.made("functions", {"id": "their_function", "inputs": ["x"], "steps": [], "outputs": ["x"]})
     for place, body in (
         ("tapes/t/gradient", {"targets": ["theirs"], "sources": ["w"]}),
         ("tapes/t/explain", {"targets": ["theirs"], "sources": ["w"]}),
@@ -266,20 +272,20 @@ def test_json_that_is_none_is_told_and_nothing_happens(rest: Rest, text: bytes, 
 
 
 def test_a_letter_outside_of_the_first_plane_is_a_letter(rest: Rest) -> None:
-    text = b'{"inputs": ["x\\ud83d\\ude00"], "calls": [], "outputs": ["x\\ud83d\\ude00"], "id": "smile"}'
+    text = b'{"inputs": ["x\\ud83d\\ude00"], "steps": [], "outputs": ["x\\ud83d\\ude00"], "id": "smile"}'
     made = ok(rest.http.post(f"{rest.path}/functions", content=text, headers={"Content-Type": "application/json"}))
     assert made.json()["inputs"] == ["x😀"]
 
 
 def test_functions_within_functions_have_a_bound(rest: Rest) -> None:
     def calls(of: str) -> list[Any]:
-        return [{"do": "call", "program": of, "inputs": ["x"], "outputs": [f"y{at}"]} for at in range(100)]
+        return [{"do": "call", "function": of, "inputs": ["x"], "outputs": [f"y{at}"]} for at in range(100)]
 
     inner = "square"
     for depth in range(3):
-        rest.made("functions", {"id": f"f{depth}", "inputs": ["x"], "calls": calls(inner), "outputs": ["y99"]})
+        rest.made("functions", {"id": f"f{depth}", "inputs": ["x"], "steps": calls(inner), "outputs": ["y99"]})
         inner = f"f{depth}"
-    body = {"inputs": ["x"], "calls": calls(inner), "outputs": ["y99"]}
+    body = {"inputs": ["x"], "steps": calls(inner), "outputs": ["y99"]}
     assert "1,000,000 steps" in problem(rest.post("functions", body), 422, "invalid_argument")["detail"]
 
 
@@ -289,9 +295,9 @@ def test_a_function_tells_its_steps_as_they_were_given(rest: Rest) -> None:
         {"op": "mul", "inputs": ["s", {"number": "Infinity"}], "outputs": ["m"]},
         {"op": "add", "inputs": ["m", [1.0, 2.0]], "outputs": ["a"]},
         {"do": "assign", "variable": "c", "value": "a", "mode": "add"},
-        {"do": "call", "program": "square", "inputs": ["a"], "outputs": ["y"]},
+        {"do": "call", "function": "square", "inputs": ["a"], "outputs": ["y"]},
     ]
-    made = rest.made("functions", {"inputs": ["x", "c"], "calls": steps, "outputs": ["y"]})
+    made = rest.made("functions", {"inputs": ["x", "c"], "steps": steps, "outputs": ["y"]})
     assert made["steps"] == [
         {"op": "reduce_sum", "inputs": ["x"], "attrs": {"axis": [0], "keepdims": True}, "output": "s"},
         {"op": "mul", "inputs": ["s", "inf"], "attrs": {}, "output": "m"},
@@ -308,7 +314,7 @@ def test_a_gradient_of_the_callers_own_that_gives_none_is_null(http: httpx.Clien
         {"do": "op", "op": "identity", "inputs": ["x"], "outputs": ["y"]},
         {"do": "custom", "inputs": ["x"], "outputs": ["y"], "tag": "own"},
         {"do": "backward.begin", "id": "b", "tape": "t", "targets": ["y"], "sources": ["x"]},
-        {"do": "backward.give", "id": "b", "cts": [None]},
+        {"do": "backward.resume", "id": "b", "cotangents": [None]},
         {"do": "backward.end", "id": "b", "outputs": ["g"]},
     ]
     assert ok(http.post("/v1/run", json={"commands": commands, "fetch": ["g"]})).json() == {"values": {"g": None}}
@@ -318,7 +324,7 @@ def test_a_sparse_gradient_counts_what_it_holds(rest: Rest) -> None:
     rest.made("variables", {"id": "few", "value": {"dtype": "float32", "shape": [4, 2], "data": [1.0] * 8}})
     rest.made("tapes", {"id": "lookup"})
     rest.done("tapes/lookup/ops", {"ops": [op("gather", "few", {"dtype": "int32", "data": [1, 3, 1]}, to="rows")]})
-    rest.done("tapes/lookup/gradient", {"targets": ["rows"], "sources": ["few"], "ids": ["g"]})
+    rest.done("tapes/lookup/gradient", {"targets": ["rows"], "sources": ["few"], "outputs": ["g"]})
     found = ok(rest.get("tensors/g")).json()
     assert (found["kind"], found["shape"], found["rows"]) == ("slices", [4, 2], 3)
     assert found["bytes"] == 3 * 2 * 4 + 3 * 4
@@ -343,7 +349,7 @@ def test_the_end_of_a_thing_tells_the_bytes_that_are_left(rest: Rest) -> None:
 def test_questions_without_ids_leave_no_trace(rest: Rest) -> None:
     asks: list[Callable[[], Any]] = [
         lambda: rest.done("tapes/t/gradient", {"targets": ["loss"], "sources": ["w"]}),
-        lambda: rest.done("tapes/t/jacobian", {"target": "cubes", "sources": ["w"]}),
+        lambda: rest.done("tapes/t/jacobian", {"targets": ["cubes"], "sources": ["w"]}),
         lambda: rest.done("tapes/t/hessian", {"targets": ["loss"], "sources": ["w"]}),
         lambda: rest.done("functions/square/gradient", {"inputs": ["w"]}),
         lambda: rest.done("functions/square/check_gradients", {"inputs": ["w"]}),

@@ -200,17 +200,17 @@ def test_a_tape_records_its_own_ops_alone_and_answers_again_and_again(rest: Rest
     assert [one["shape"] for one in answer["made"]] == [[3], [3]]
     assert answer["values"] == {"y": {"dtype": "float32", "shape": [3], "data": [1, 4, 9]}}
     for _ in range(2):
-        [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["gradients"]
+        [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]
         assert dw == {
             "source": "w",
             "kind": "dense",
             "id": None,
             "value": {"dtype": "float32", "shape": [3], "data": [2, 4, 6]},
         }
-    [none] = rest.done("tapes/t/gradient", {"targets": ["unrecorded"], "sources": ["w"]})["gradients"]
+    [none] = rest.done("tapes/t/gradient", {"targets": ["unrecorded"], "sources": ["w"]})["derivatives"]
     assert (none["kind"], none["value"]) == ("none", None)
     [zero] = rest.done("tapes/t/gradient", {"targets": ["unrecorded"], "sources": ["w"], "unconnected": "zero"})[
-        "gradients"
+        "derivatives"
     ]
     assert zero["value"]["data"] == [0, 0, 0]
     facts = ok(rest.get("tapes/t")).json()
@@ -224,11 +224,11 @@ def test_a_watched_tensor_and_weights_for_the_targets(rest: Rest) -> None:
     rest.made("tapes", {"id": "t"})
     rest.done("tapes/t/watch", {"values": ["x"]})
     rest.done("tapes/t/ops", {"ops": [op("square", "x", to="y"), op("neg", "x", to="z")]})
-    question = {"targets": ["y", "z"], "sources": ["x"], "output_gradients": [ONE_TO_THREE, None], "ids": ["dx"]}
-    [dx] = rest.done("tapes/t/gradient", question)["gradients"]
+    question = {"targets": ["y", "z"], "sources": ["x"], "output_gradients": [ONE_TO_THREE, None], "outputs": ["dx"]}
+    [dx] = rest.done("tapes/t/gradient", question)["derivatives"]
     assert (dx["id"], dx["value"]["data"]) == ("dx", [1, 7, 17])
     assert rest.data("tensors/dx") == [1, 7, 17]
-    told = problem(rest.post("tapes/t/gradient", question | {"ids": ["again"]}), 409, "tape_consumed")
+    told = problem(rest.post("tapes/t/gradient", question | {"outputs": ["again"]}), 409, "tape_consumed")
     assert "non-persistent" in told["detail"]
     problem(rest.post("tapes/t/ops", {"ops": [op("neg", "x")]}), 409, "tape_consumed")
     problem(rest.post("tapes/t/reset", None), 409, "tape_consumed")
@@ -240,9 +240,9 @@ def test_a_parent_gives_the_second_derivative(rest: Rest) -> None:
     assert rest.made("tapes", {"id": "inner", "parents": ["outer"]})["parents"] == ["outer"]
     cube = [op("square", "x", to="x2"), op("mul", "x2", "x", to="y")]
     rest.done("tapes/inner/ops", {"ops": cube})
-    [first] = rest.done("tapes/inner/gradient", {"targets": ["y"], "sources": ["x"], "ids": ["dy"]})["gradients"]
+    [first] = rest.done("tapes/inner/gradient", {"targets": ["y"], "sources": ["x"], "outputs": ["dy"]})["derivatives"]
     assert first["value"]["data"] == pytest.approx(3 * 2.5**2)
-    [second] = rest.done("tapes/outer/gradient", {"targets": ["dy"], "sources": ["x"]})["gradients"]
+    [second] = rest.done("tapes/outer/gradient", {"targets": ["dy"], "sources": ["x"]})["derivatives"]
     assert second["value"]["data"] == pytest.approx(6 * 2.5)
 
 
@@ -250,8 +250,8 @@ def test_a_sparse_gradient_shows_rows_and_indices(rest: Rest) -> None:
     rest.made("variables", {"id": "table", "value": {"dtype": "float32", "shape": [4, 2], "data": [1] * 8}})
     rest.made("tapes", {"id": "t"})
     rest.done("tapes/t/ops", {"ops": [op("gather", "table", [3, 1], to="rows")]})
-    question = {"targets": ["rows"], "sources": ["table"], "ids": ["d"]}
-    [found] = rest.done("tapes/t/gradient", question)["gradients"]
+    question = {"targets": ["rows"], "sources": ["table"], "outputs": ["d"]}
+    [found] = rest.done("tapes/t/gradient", question)["derivatives"]
     assert found["kind"] == "slices"
     assert found["value"]["indices"]["data"] == [3, 1]
     assert found["value"]["values"]["data"] == [[1, 1], [1, 1]]
@@ -300,7 +300,7 @@ def test_what_stands_before_a_failure_stands_and_the_other_ids_stay_free(rest: R
     problem(rest.get("tensors/b"), 404, "unknown_id")
     assert ok(rest.get("tapes/t")).json()["recording"] is False
     rest.done("tapes/t/ops", {"ops": [op("mul", "w", "w", to="b"), op("neg", "b", to="c")]})
-    [dw] = rest.done("tapes/t/gradient", {"targets": ["c"], "sources": ["w"]})["gradients"]
+    [dw] = rest.done("tapes/t/gradient", {"targets": ["c"], "sources": ["w"]})["derivatives"]
     assert dw["value"]["data"] == [-2, -4, -6]
 
 
@@ -343,8 +343,8 @@ def test_ops_that_cannot_be(rest: Rest, call: dict[str, Any], status: int, code:
         ("ops", {"ops": "neg"}, "ops"),
         ("tapes/t/gradient", {"targets": [], "sources": []}, "targets"),
         ("tapes/t/gradient", {"targets": ["w"], "sources": ["w"], "unconnected": "one"}, "unconnected"),
-        ("tapes/t/gradient", {"targets": ["w"], "sources": ["w"], "ids": []}, None),
-        ("functions", {"inputs": ["a"], "calls": [], "outputs": []}, "outputs"),
+        ("tapes/t/gradient", {"targets": ["w"], "sources": ["w"], "outputs": []}, None),
+        ("functions", {"inputs": ["a"], "steps": [], "outputs": []}, "outputs"),
     ],
 )
 def test_bodies_that_are_wrong(rest: Rest, place: str, body: Any, where: str | None) -> None:
@@ -388,19 +388,19 @@ def test_content_types_that_are_not_known(rest: Rest) -> None:
 # ---------------------------------------------------------------------------------------------- functions, ops, others
 def test_a_function_is_called_and_recorded(rest: Rest) -> None:
     calls = [op("square", "a", to="s"), op("add", "s", "b", to="sum")]
-    made = rest.made("functions", {"id": "f", "inputs": ["a", "b"], "calls": calls, "outputs": ["sum", "s"]})
+    made = rest.made("functions", {"id": "f", "inputs": ["a", "b"], "steps": calls, "outputs": ["sum", "s"]})
     assert [one["op"] for one in made["steps"]] == ["square", "add"]
     rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
     rest.made("tapes", {"id": "t"})
     answer = rest.done("functions/f/call", {"inputs": ["w", 1], "outputs": ["y", "z"], "tape": "t"})
     assert answer["values"]["y"]["data"] == [2, 5, 10]
-    [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["gradients"]
+    [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]
     assert dw["value"]["data"] == [2, 4, 6]
     assert len(rest.done("functions/f/call", {"inputs": ["w", 1], "fetch": []})["made"]) == 2
     problem(rest.post("functions/f/call", {"inputs": ["w"]}), 422, "invalid_argument")
     problem(rest.post("functions/f/call", {"inputs": ["w", 1], "outputs": ["one"]}), 422, "invalid_request")
     problem(
-        rest.post("functions", {"inputs": ["a"], "calls": [op("neg", "b", to="c")], "outputs": ["c"]}),
+        rest.post("functions", {"inputs": ["a"], "steps": [op("neg", "b", to="c")], "outputs": ["c"]}),
         422,
         "invalid_argument",
     )
@@ -435,7 +435,7 @@ def test_an_integer_id_of_a_program_is_reached_by_its_digits(rest: Rest) -> None
     assert rest.data("variables/77") == 1.5
     ok(rest.put("variables/77", {"value": 2.5}))
     rest.done("tapes/78/ops", {"ops": [op("square", {"id": 77}, to="y")]})
-    [found] = rest.done("tapes/78/gradient", {"targets": ["y"], "sources": [{"id": 77}]})["gradients"]
+    [found] = rest.done("tapes/78/gradient", {"targets": ["y"], "sources": [{"id": 77}]})["derivatives"]
     assert (found["source"], found["value"]["data"]) == (77, 5)
 
 

@@ -23,13 +23,13 @@ def http(server_url: str) -> Iterator[httpx.Client]:
 STEP = {
     "id": "step",
     "inputs": ["x", "w"],
-    "calls": [{"op": "mul", "inputs": ["x", "w"], "outputs": ["y"]}],
+    "steps": [{"op": "mul", "inputs": ["x", "w"], "outputs": ["y"]}],
     "outputs": ["y"],
 }
 SCAN = {
     "id": "running",
     "inputs": ["sum", "e"],
-    "calls": [
+    "steps": [
         {"op": "add", "inputs": ["sum", "e"], "outputs": ["next"]},
         {"op": "square", "inputs": ["next"], "outputs": ["squared"]},
     ],
@@ -37,7 +37,7 @@ SCAN = {
 }
 BELOW = {
     "inputs": ["x", "w"],
-    "calls": [{"op": "less", "inputs": ["x", 1000.0], "outputs": ["more"]}],
+    "steps": [{"op": "less", "inputs": ["x", 1000.0], "outputs": ["more"]}],
     "outputs": ["more"],
 }
 
@@ -47,23 +47,23 @@ def data(answer: httpx.Response) -> dict[str, Any]:
 
 
 def test_a_function_is_repeated_while_a_condition_holds(http: httpx.Client) -> None:
-    body = {"inputs": [3.0, 2.0], "captured": 1, "cond": BELOW, "outputs": ["last", "trips"]}
-    assert data(http.post("functions/step/while", json=body)) == {"last": 1536.0, "trips": 9}
+    body = {"inputs": [3.0, 2.0], "captured": 1, "cond": BELOW, "outputs": ["last", "iterations"]}
+    assert data(http.post("functions/step/while", json=body)) == {"last": 1536.0, "iterations": 9}
     listed = ok(http.get("functions")).json()["functions"]
     assert [one["id"] for one in listed] == ["step", "running"], "the condition was for this request alone"
 
 
-def test_a_tape_records_every_trip(http: httpx.Client) -> None:
+def test_a_tape_records_every_iteration(http: httpx.Client) -> None:
     ok(http.post("variables", json={"id": "w", "value": 2.0}))
     ok(http.post("tapes", json={"id": "tape"}))
     ok(http.post("functions", json={"id": "below", **BELOW}))
     body = {"inputs": [3.0, "w"], "captured": 1, "cond": "below", "outputs": ["last"], "tape": "tape"}
     assert data(http.post("functions/step/while", json=body)) == {"last": 1536.0}
-    (found,) = ok(http.post("tapes/tape/gradient", json={"targets": ["last"], "sources": ["w"]})).json()["gradients"]
+    (found,) = ok(http.post("tapes/tape/gradient", json={"targets": ["last"], "sources": ["w"]})).json()["derivatives"]
     assert found["value"]["data"] == 9 * 1536.0 / 2.0
 
 
-def test_a_bound_on_the_trips(http: httpx.Client) -> None:
+def test_a_bound_on_the_iterations(http: httpx.Client) -> None:
     body = {"inputs": [3.0, 2.0], "captured": 1, "cond": BELOW, "maximum_iterations": 3, "outputs": ["last"]}
     assert data(http.post("functions/step/while", json=body)) == {"last": 24.0}
 
@@ -82,18 +82,18 @@ def test_a_map_has_nothing_to_carry(http: httpx.Client) -> None:
 
 def test_a_loop_in_a_function_and_in_one_request(http: httpx.Client) -> None:
     commands = [
-        {"do": "program", "id": "below", **BELOW},
-        {"do": "program", **STEP, "id": "step"},
+        {"do": "function", "id": "below", **BELOW},
+        {"do": "function", **STEP, "id": "step"},
         {
-            "do": "program",
+            "do": "function",
             "id": "grow",
             "inputs": ["x", "w"],
-            "calls": [
+            "steps": [
                 {"do": "while", "cond": "below", "body": "step", "inputs": ["x", "w"], "captured": 1, "outputs": ["y"]}
             ],
             "outputs": ["y"],
         },
-        {"do": "call", "program": "grow", "inputs": [3.0, 2.0], "outputs": ["last"]},
+        {"do": "call", "function": "grow", "inputs": [3.0, 2.0], "outputs": ["last"]},
     ]
     answer = http.post(httpx.URL(str(http.base_url)).join("/v1/run"), json={"commands": commands, "fetch": ["last"]})
     assert data(answer) == {"last": 1536.0}
@@ -116,7 +116,7 @@ def test_a_loop_in_a_function_and_in_one_request(http: httpx.Client) -> None:
             "step/while",
             {"inputs": [3.0, 2.0], "captured": 1, "cond": BELOW, "outputs": ["a", "b", "c"]},
             "invalid_request",
-            "number of trips",
+            "number of iterations",
         ),
         (
             "step/while",

@@ -65,7 +65,7 @@ def test_large_answers_are_previewed(http: httpx.Client) -> None:
     [
         ({"commands": [*SQUARE, op("nothing", "x", to="z")]}, 422, "unknown_op", "command 4: unknown op"),
         ({"commands": [{"do": "dance"}]}, 422, "bad_command", "dance"),
-        ({"commands": [{"do": "put", "id": "x"}]}, 422, "bad_command", "value"),
+        ({"commands": [{"do": "constant", "id": "x"}]}, 422, "bad_command", "value"),
         ({"commands": [op("fill", 1.5, to="x", shape=[10**6, 10**6])]}, 507, "resource_exhausted", "fill"),
         ({"commands": [], "fetch": ["x"]}, 404, "unknown_id", "'x'"),
         ({"commands": SQUARE, "fetch": 5}, 422, "invalid_request", "fetch"),
@@ -88,7 +88,7 @@ def test_types_devices_and_malformed_json(http: httpx.Client) -> None:
 
 
 def test_a_slow_run_is_waited_for_even_with_a_key(server: Server) -> None:
-    many = [{"do": "put", "id": "x0", "value": 1.5}, *(op("neg", f"x{i}", to=f"x{i + 1}") for i in range(20_000))]
+    many = [{"do": "constant", "id": "x0", "value": 1.5}, *(op("neg", f"x{i}", to=f"x{i + 1}") for i in range(20_000))]
     with server.client() as http:
         headers = {"Idempotency-Key": "k"}
         answer = ok(http.post("/v1/run", json={"commands": many, "fetch": ["x20000"]}, headers=headers)).json()

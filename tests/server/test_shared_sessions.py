@@ -26,9 +26,9 @@ def rest(server_url: str) -> Iterator[Rest]:
         one = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
         one.made("variables", {"id": "v", "value": 1.5})
         add = op("add", "x", 1.0, to="y")
-        one.made("functions", {"id": "step", "inputs": ["x"], "calls": [add], "outputs": ["y"]})
+        one.made("functions", {"id": "step", "inputs": ["x"], "steps": [add], "outputs": ["y"]})
         bump = [{"do": "assign", "variable": "v", "value": "x", "mode": "add"}, op("mul", "v", "x", to="y")]
-        one.made("functions", {"id": "bump", "inputs": ["v", "x"], "calls": bump, "outputs": ["y"]})
+        one.made("functions", {"id": "bump", "inputs": ["v", "x"], "steps": bump, "outputs": ["y"]})
         yield one
         http.delete(one.path)
 
@@ -62,11 +62,13 @@ def beside(rest: Rest, place: str, body: Any) -> Iterator[list[httpx.Response]]:
 def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Rest) -> None:
     later = {"ops": [op("add", "v", 1.0, to="later")]}
     with beside(rest, "functions/step/scan", LOOP) as first:
-        until(rest, lambda now: now["trip"] > 0)
+        until(rest, lambda now: now["iteration"] > 0)
         with beside(rest, "ops", later) as second:
             until(rest, lambda now: now["requests"] == 2)
             ok(rest.http.post(f"{rest.path}/cancel"))
-    assert "cancelled by its caller" in problem(first[0], 409, "cancelled")["detail"]  # between steps or between trips
+    assert (
+        "cancelled by its caller" in problem(first[0], 409, "cancelled")["detail"]
+    )  # between steps or between iterations
     problem(second[0], 409, "cancelled")
     until(rest, lambda now: now["requests"] == 0)
     assert rest.done("ops", later)["values"]["later"]["data"] == 2.5
@@ -95,7 +97,7 @@ def test_two_programs_and_plain_requests_share_a_session(rest: Rest) -> None:
     for turn in range(3):
         for at, program in enumerate(programs):
             name = f"p{at}.{turn}"
-            call = commands.CallProgram("bump", ("v", Literal(1.0)), (name,))
+            call = commands.CallFunction("bump", ("v", Literal(1.0)), (name,))
             answer = program.run(call, commands.Fetch(name))
             assert answer.failure is None
             assert float(answer.results[-1].array) == 2.5 + 3 * turn + at
@@ -131,5 +133,5 @@ def test_a_tape_that_answers_once_gives_that_answer_to_a_retry(rest: Rest) -> No
     headers = {"Idempotency-Key": "asked"}
     first, second = (ok(rest.post("tapes/once/questions", ask, **headers)).json() for _ in range(2))
     assert first == second
-    assert first["answers"][0]["gradients"][0]["value"]["data"] == 3.0
+    assert first["results"][0]["derivatives"][0]["value"]["data"] == 3.0
     problem(rest.post("tapes/once/questions", ask), 409, "tape_consumed")

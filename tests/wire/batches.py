@@ -45,7 +45,7 @@ calls = st.builds(commands.Call, words, several(inputs), several(ids), attrs, st
 steps = st.one_of(
     calls,
     st.builds(commands.Assign, words, inputs, words),
-    st.builds(commands.CallProgram, ids, several(inputs), several(ids), st.booleans()),
+    st.builds(commands.CallFunction, ids, several(inputs), several(ids), st.booleans()),
 )
 FIELDS = {
     "Id": ids,
@@ -60,8 +60,8 @@ FIELDS = {
     "tuple[Input, ...]": several(inputs),
     "tuple[Id | None, ...]": several(st.none() | ids),
     "tuple[Input | None, ...]": several(st.none() | inputs),
-    "ProgramId": ids,
-    "tuple[ProgramId, ...]": several(ids),
+    "FunctionId": ids,
+    "tuple[FunctionId, ...]": several(ids),
     "tuple[Step, ...]": several(steps),
     "int": st.integers(0, 2**40),
 }

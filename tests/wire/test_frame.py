@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import teletape_wire as wire
-from teletape_engine.commands import COMMANDS, Batch, Call, Fetch, Put
+from teletape_engine.commands import COMMANDS, Batch, Call, Constant, Fetch
 from teletape_engine.errors import BadCommandError, InvalidArgumentError
 from teletape_engine.recording.values import Literal
 from teletape_wire.frame import CODES
@@ -85,7 +85,7 @@ def test_every_command_has_a_code_of_its_own() -> None:
 
 def test_big_tensors_are_neither_copied_out_nor_in() -> None:
     array = np.arange(100_000, dtype=np.float32)
-    frame = wire.encode_batch(Batch((Put("x", array),)))
+    frame = wire.encode_batch(Batch((Constant("x", array),)))
     assert any(np.shares_memory(np.frombuffer(buffer, np.uint8), array) for buffer in frame.buffers)
     data = np.frombuffer(b"".join(frame.buffers), np.uint8).copy()
     (put,) = wire.decode_batch(data.data).commands
@@ -100,7 +100,7 @@ def test_nothing_waits_for_the_garbage_collector() -> None:
     gc.disable()
     try:
         array = np.arange(10_000, dtype=np.float32)
-        frame = wire.encode_batch(Batch((Put("x", array),)))
+        frame = wire.encode_batch(Batch((Constant("x", array),)))
         data = np.frombuffer(b"".join(frame.buffers), np.uint8)
         batch = wire.decode_batch(data.data)
         with pytest.raises(wire.WireError):
@@ -113,7 +113,7 @@ def test_nothing_waits_for_the_garbage_collector() -> None:
 
 
 def test_tensors_lie_at_multiples_of_64() -> None:
-    data = encoded(Batch(tuple(Put(i, np.full(n, 7, np.uint8)) for i, n in enumerate((1, 64, 0, 65, 20_000, 3)))))
+    data = encoded(Batch(tuple(Constant(i, np.full(n, 7, np.uint8)) for i, n in enumerate((1, 64, 0, 65, 20_000, 3)))))
     base = np.frombuffer(data, np.uint8)
     for put in wire.decode_batch(data).commands:
         if put.value.size:
@@ -125,7 +125,7 @@ def test_tensors_lie_at_multiples_of_64() -> None:
 def test_any_layout_of_an_array_may_be_sent() -> None:
     array = np.arange(24).reshape(2, 3, 4)
     for view in (array.T, array[:, ::-1], array[..., 1], array.astype(">i8"), np.array(5)):
-        (put,) = wire.decode_batch(encoded(Batch((Put("x", view),)))).commands
+        (put,) = wire.decode_batch(encoded(Batch((Constant("x", view),)))).commands
         assert np.array_equal(put.value, view)
 
 
@@ -137,7 +137,7 @@ def test_a_batch_of_many_commands_passes() -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (Put("x", np.array(["text"])), "dtype"),
+        (Constant("x", np.array(["text"])), "dtype"),
         (Call("f", (Literal(1 << 5000),), ("y",)), "integer of 5001 bits"),
         (Call("f", ("x",), ("y",), {"a": object()}), "object"),
     ],
@@ -147,7 +147,7 @@ def test_what_cannot_travel_is_refused_by_the_sender(command: Any, said: str) ->
         wire.encode_batch(Batch((command,)))
 
 
-GOOD = encoded(Batch((Put("x", ZEROS), Call("neg", ("x",), ("y",)), Fetch("y")), ("x",), 1, 2, bytes(range(16))))
+GOOD = encoded(Batch((Constant("x", ZEROS), Call("neg", ("x",), ("y",)), Fetch("y")), ("x",), 1, 2, bytes(range(16))))
 ROW = ["float32", [40], 0, 160, zlib.crc32(ZEROS)]
 PUT = [1, "x", msgpack.ExtType(1, struct.pack("<I", 0))]
 RAW = ZEROS.tobytes()
@@ -213,7 +213,7 @@ def test_a_lying_frame_is_refused_and_costs_nothing(lie: str) -> None:
 BAD_COMMANDS = {
     "no array": (5, "must be an array"),
     "empty": ([], "must be an array"),
-    "an unknown code": ([99, "x"], "unknown command code 99; the codes are 1 put"),
+    "an unknown code": ([99, "x"], "unknown command code 99; the codes are 1 constant"),
     "a code that is a word": (["op", "neg", ["x"], ["y"]], "unknown command code 'op'"),
     "a field left over": ([15, "x", 3, 4], "has 2 fields"),
     "a field missing": ([4, "neg"], "needs the field 'inputs'"),

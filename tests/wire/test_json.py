@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import teletape_wire as wire
-from teletape_engine.commands import Batch, Call, Fetch, Gradient, MakeVariable, Put
+from teletape_engine.commands import Batch, Call, Constant, Fetch, Gradient, MakeVariable
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
@@ -42,7 +42,11 @@ def test_a_tensor_comes_back_as_it_was(array: Any, encoding: Any) -> None:
 def test_an_answer_is_json(answer: Any, full: bool) -> None:
     data = through(wire.answer_to_json(answer, wire.Served(1.0, 2.0, 3.0), full=full))
     assert [one["command"] for one in data["results"]] == [one.index for one in answer.results]
-    assert (data["expires_at"], data["waited"], data["computed"]) == ("1970-01-01T00:00:01.000Z", 2.0, 3.0)
+    assert (data["expires_at"], data["queue_seconds"], data["compute_seconds"]) == (
+        "1970-01-01T00:00:01.000Z",
+        2.0,
+        3.0,
+    )
     assert (data["failure"] is None) == (answer.failure is None)
 
 
@@ -51,10 +55,17 @@ def test_a_batch_as_a_person_writes_it() -> None:
         {
             "commands": [
                 {"do": "variable", "id": "w", "value": [[1.0, 2.0], [3, 4]], "name": "weights"},
-                {"do": "put", "id": {"id": 7}, "value": {"dtype": "float64", "data": [1, "NaN", "-Infinity"]}},
+                {"do": "constant", "id": {"id": 7}, "value": {"dtype": "float64", "data": [1, "NaN", "-Infinity"]}},
                 {"do": "op", "op": "mul", "inputs": ["w", 2.0], "outputs": ["y"], "attrs": {"axis": [0, 1]}},
                 {"do": "op", "op": "f", "inputs": [{"id": 7}, {"number": "NaN"}, {"number": [1, 2]}], "outputs": [8]},
-                {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["w"], "outputs": [None], "seeds": [None]},
+                {
+                    "do": "gradient",
+                    "tape": "t",
+                    "targets": ["y"],
+                    "sources": ["w"],
+                    "outputs": [None],
+                    "output_gradients": [None],
+                },
                 {"do": "fetch", "id": "y"},
             ],
             "release": ["y", {"id": 7}],
@@ -62,7 +73,7 @@ def test_a_batch_as_a_person_writes_it() -> None:
     )
     variable, put, mul, other, gradient, fetch = batch.commands
     assert same(variable, MakeVariable("w", np.array([[1, 2], [3, 4]], np.float32), name="weights"))
-    assert same(put, Put(7, np.array([1, math.nan, -math.inf])))
+    assert same(put, Constant(7, np.array([1, math.nan, -math.inf])))
     assert mul == Call("mul", ("w", Literal(2.0)), ("y",), {"axis": (0, 1)})
     assert same(other, Call("f", (7, Literal(math.nan), Literal(1 + 2j)), (8,)))
     assert gradient == Gradient("t", ("y",), ("w",), (None,), (None,))
@@ -175,7 +186,7 @@ def test_text_that_is_no_json(text: bytes, said: str) -> None:
         ({"commands": [{"do": "op", "op": "f", "inputs": "x", "outputs": []}]}, "field 'inputs' must be a list"),
         ({"commands": [{"do": "op", "op": "f", "inputs": [], "outputs": [], "attrs": 3}]}, "field 'attrs'"),
         (
-            {"commands": [{"do": "program", "id": "p", "inputs": [], "calls": [3], "outputs": []}]},
+            {"commands": [{"do": "function", "id": "p", "inputs": [], "steps": [3], "outputs": []}]},
             "a command is an object",
         ),
         ({"commands": [], "release": [1.5]}, "list of ids"),
@@ -223,7 +234,7 @@ json_values = st.recursive(
 @given(json_values)
 @settings(max_examples=300)
 def test_any_json_gives_a_clear_error_or_a_batch(value: Any) -> None:
-    for one in (value, {"commands": [value]}, {"commands": [{"do": "put", "id": "x", "value": value}]}):
+    for one in (value, {"commands": [value]}, {"commands": [{"do": "constant", "id": "x", "value": value}]}):
         with contextlib.suppress(wire.MalformedJsonError, BadCommandError):
             wire.batch_from_json(one)
 

@@ -269,13 +269,13 @@ def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answ
 def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
     _, reader = _open(frame, FrameKind.ANSWER, 0, max_header)
     results = tuple([_result(*reader.next()) for _ in range(reader.count())])
-    failed, bytes_in_use, expires_at, waited, computed = reader.next()
+    failed, bytes_in_use, expires_at, queue_seconds, compute_seconds = reader.next()
     reader.done()
     failure = None
     if failed is not None:
         index, code, message, op, where, details, versions = failed
         failure = Failure(index, code, message, op, where, details, dict(versions))
-    return Answer(results, failure, bytes_in_use), Served(expires_at, waited, computed)
+    return Answer(results, failure, bytes_in_use), Served(expires_at, queue_seconds, compute_seconds)
 
 
 def _result(code: int, index: int, *parts: Any) -> Result:

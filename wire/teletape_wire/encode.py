@@ -111,7 +111,7 @@ def _positional(command: Command) -> list[Any]:
         if default is dataclasses.MISSING or out[-1].__class__ is np.ndarray or out[-1] != default:
             break
         out.pop()
-    if verb == "program":
+    if verb == "function":
         out[3] = [_row(step) for step in out[3]]
     return out
 

@@ -31,7 +31,7 @@ MAX_INT_BYTES: Final = 130  #: No larger integer becomes a float.
 
 #: The number of each command. A number never gets another meaning.
 CODES: Final = {
-    "put": 1,
+    "constant": 1,
     "variable": 2,
     "assign": 3,
     "op": 4,
@@ -43,10 +43,10 @@ CODES: Final = {
     "context.switch": 10,
     "gradient": 11,
     "declare": 12,
-    "program": 13,
+    "function": 13,
     "call": 14,
     "fetch": 15,
-    "part": 16,
+    "slices.component": 16,
     "tape.describe": 17,
     "tape.graph": 18,
     "check_gradients": 19,
@@ -62,12 +62,12 @@ CODES: Final = {
     "hvp": 34,
     "custom": 60,
     "backward.begin": 61,
-    "backward.to": 62,
-    "backward.give": 63,
+    "backward.cotangents": 62,
+    "backward.resume": 63,
     "backward.end": 64,
     "slices": 65,
     "custom.call": 66,
-    "custom.program": 67,
+    "custom.function": 67,
     "accumulator.open": 50,
     "accumulator.close": 51,
     "accumulator.resume": 52,
@@ -121,8 +121,8 @@ class Served(NamedTuple):
     """
 
     expires_at: float | None = None
-    waited: float = 0.0
-    computed: float = 0.0
+    queue_seconds: float = 0.0
+    compute_seconds: float = 0.0
 
 
 def decode_prefix(data: Buffer, *, max_header: int = MAX_HEADER, max_total: int | None = None) -> Prefix:

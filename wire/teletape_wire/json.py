@@ -156,8 +156,8 @@ def _same(value: Any) -> Any:
 #: How a field of that annotation is read from JSON, and written to it.
 _FORMS: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "Id": (_id_from, _same),
-    "ProgramId": (_id_from, _same),
-    "tuple[ProgramId, ...]": (_each(_id_from), list),
+    "FunctionId": (_id_from, _same),
+    "tuple[FunctionId, ...]": (_each(_id_from), list),
     "Input": (_input_from, _input_to),
     "Input | None": (lambda given: None if given is None else _input_from(given), _input_to),
     "Tensor | Literal": (_input_from, _input_to),
@@ -283,7 +283,7 @@ def answer_to_json(
     if served is None:
         return out
     ends = None if served.expires_at is None else timestamp(served.expires_at)
-    return out | {"expires_at": ends, "waited": served.waited, "computed": served.computed}
+    return out | {"expires_at": ends, "queue_seconds": served.queue_seconds, "compute_seconds": served.compute_seconds}
 
 
 def _result_to(result: Result, elements: int | None, encoding: str | None) -> dict[str, Any]:

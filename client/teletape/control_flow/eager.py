@@ -52,7 +52,7 @@ def while_loop(
         parallel_iterations: The same; from 1 up.
         back_prop: The same.
         swap_memory: The same.
-        maximum_iterations: A bound on the trips, an integer scalar; None: none.
+        maximum_iterations: A bound on the iterations, an integer scalar; None: none.
         name: Accepted, without effect.
 
     Returns:
@@ -107,7 +107,7 @@ def _written_loop(cond: Callable[..., Any], body: Callable[..., Any], values: An
 
 
 def _sent_loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    """The loop as one command, where each trip would otherwise ask the server; None: where it cannot be one.
+    """The loop as one command, where each iteration would otherwise ask the server; None: where it cannot be one.
 
     It is one where its functions can be seen to have no other effect, their shapes stay, and no tensor is read in them:
     then nobody can tell the difference.
@@ -130,7 +130,7 @@ def _sent_loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, 
             choices=False,
         )
     except loop_commands.TELLING:
-        return None  # trip by trip it may go well, or fails in its place
+        return None  # iteration by iteration it may go well, or fails in its place
     return nest.pack_sequence_as(values, found)
 
 
@@ -145,21 +145,21 @@ def _is_unknown(found: Any) -> bool:
 
 def _looped(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
     outline = nest.map_structure(spec_of, list(values) if limit is None else [0, values])
-    trip, fresh = 0, not session.current().local
+    iteration, fresh = 0, not session.current().local
     while True:
         found = cond(*values)  # called even where the count has decided, as TensorFlow's eager loop does
         if fresh and _is_unknown(found) and (limit is None or found.dtype is dtypes.bool):
             fresh = False
-            sent = _sent_loop(cond, body, values, None if limit is None else max(limit - trip, 0))
+            sent = _sent_loop(cond, body, values, None if limit is None else max(limit - iteration, 0))
             if sent is not None:
                 return sent
         if limit is not None and not isinstance(found, bool):
-            found = call(CATALOGUE["logical_and"], (trip < limit, found))
-        if (limit is not None and trip >= limit) or not found:
-            return values if trip else unused(Event.NO_TRIP, body, values)
+            found = call(CATALOGUE["logical_and"], (iteration < limit, found))
+        if (limit is not None and iteration >= limit) or not found:
+            return values if iteration else unused(Event.NO_ITERATION, body, values)
         values = body(*values)
-        trip += 1
-        nest.assert_same_structure(outline, list(values) if limit is None else [trip, values])
+        iteration += 1
+        nest.assert_same_structure(outline, list(values) if limit is None else [iteration, values])
 
 
 @control

@@ -33,7 +33,7 @@ def repeated(
         cond: To a scalar bool.
         body: To the next values.
         values: The first ones.
-        most: A bound on the trips, or None.
+        most: A bound on the iterations, or None.
         choices: Whether there may be choices and loops inside, which then are connected as those of `tf.function`.
 
     Raises:
@@ -74,7 +74,7 @@ def scanned(
     elements: Leaves,
     *,
     reverse: bool = False,
-    together: bool = False,
+    vectorize: bool = False,
     choices: bool = True,
 ) -> tuple[list[EagerTensor], list[EagerTensor]]:
     """`body` once for each element along axis 0: what it carries at the end, and its other results stacked.
@@ -84,7 +84,7 @@ def scanned(
         carry: Before the first element.
         elements: Tensors of one length along axis 0.
         reverse: Whether the last element comes first.
-        together: Whether all elements are taken at once, by the ops' batch rules, where nothing is carried.
+        vectorize: Whether all elements are taken at once, by the ops' batch rules, where nothing is carried.
         choices: As in `repeated`.
 
     Raises:
@@ -106,12 +106,12 @@ def scanned(
         raise NotTraceable("assigns to a variable in a function over elements", "what it carries from one to the next")
     inputs = [*_operands(carry), *_operands(elements), *captured]
     found = _run(
-        commands.Scan, [program], inputs, carried=count, captured=len(captured), reverse=reverse, together=together
+        commands.Scan, [program], inputs, carried=count, captured=len(captured), reverse=reverse, vectorize=vectorize
     )
     return found[:count], found[count:]
 
 
-#: What a body may raise while it is traced, or when it is run as one command, that is better raised trip by trip.
+#: What a body may raise while it is traced, or when it is run as one command, better raised in its own iteration.
 TELLING: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 
 
@@ -119,7 +119,7 @@ def joined(traces: Sequence[Traced]) -> tuple[list[Program], list[Any]]:
     """Programs that all take the same inputs behind their arguments: what any of them takes from outside.
 
     Raises:
-        NotTraceable: One draws random numbers, which would be the same in each trip.
+        NotTraceable: One draws random numbers, which would be the same in each iteration.
     """
     found: dict[Any, Any] = {}
     for one in traces:

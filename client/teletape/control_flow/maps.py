@@ -270,13 +270,15 @@ def _folded(
     else:
         state = read_variables(initializer)
     outline = nest.map_structure(spec_of, state)
-    for trip, at in enumerate(order, 1):
+    for iteration, at in enumerate(order, 1):
         state = fn(state, nest.pack_sequence_as(elems, row_at(columns, at)))
         try:
             nest.assert_same_structure(outline, state)
         except (TypeError, ValueError):  # told as TensorFlow's loop does, which counts twice beside the accumulator
             index = constant(at if reverse else at + 1)
-            nest.assert_same_structure([spec_of(0), [spec_of(0), outline]], [trip, [at if reverse else index, state]])
+            nest.assert_same_structure(
+                [spec_of(0), [spec_of(0), outline]], [iteration, [at if reverse else index, state]]
+            )
     return nest.map_structure(as_result, state)
 
 
@@ -332,7 +334,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
     stacked = [one for one, here in zip(flat, whole, strict=True) if here]
     try:
-        found = loop_commands.scanned(step, [], stacked, together=True)[1]
+        found = loop_commands.scanned(step, [], stacked, vectorize=True)[1]
     except NotTraceable:
         if session.current().tracing:
             raise

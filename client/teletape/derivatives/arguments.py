@@ -138,7 +138,7 @@ def stacking(
                 f"GradientTape must be created with persistent=True to compute the {name} with parallel_iterations."
             )
     no_gradient = frozenset(owner.no_gradient)
-    return Options(zeros=zeros, no_gradient=no_gradient, max_bytes=max_bytes, max_rows=most)
+    return Options(zeros=zeros, no_gradient=no_gradient, max_bytes=max_bytes, chunk_size=most)
 
 
 def _at_once(parallel: Any) -> int | None:

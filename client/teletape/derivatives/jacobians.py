@@ -44,12 +44,12 @@ class Questions:
         """The tape that is to answer, and whose it is; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _answering(self, *, more: bool = False) -> AbstractContextManager[None]:
+    def _answering(self, *, retain_tape: bool = False) -> AbstractContextManager[None]:
         """A block in which it answers; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _gradient(
-        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, more: bool = False
+        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, retain_tape: bool = False
     ) -> Any:
         """One gradient; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
@@ -79,7 +79,7 @@ class Questions:
         found = []
         for at, question in enumerate(questions, 1):
             target, sources, seeds = (*question, None)[:3]
-            found.append(self._gradient(target, sources, seeds, unconnected_gradients, more=at < len(questions)))
+            found.append(self._gradient(target, sources, seeds, unconnected_gradients, retain_tape=at < len(questions)))
         return found
 
     def jacobian(
@@ -135,7 +135,7 @@ class Questions:
 
         def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
             return commands.Jacobian(
-                tape.name.id, id_of(what), _ids(into), tuple(outputs), **_told(options), predicted=tuple(kinds)
+                tape.name.id, (id_of(what),), _ids(into), tuple(outputs), **_told(options), predicted=tuple(kinds)
             )
 
         with self._answering():
@@ -152,7 +152,7 @@ class Questions:
                     lambda recorder, options: jacobian.jacobian(recorder, tape, what, into, options),
                     command,
                     lambda why: per_row.by_element(owner, tape, what, into, options.zeros, why),
-                    together=experimental_use_pfor,
+                    vectorize=experimental_use_pfor,
                 )
         answers = iter(found)
         return nest.pack_sequence_as(
@@ -215,7 +215,7 @@ class Questions:
         def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
             [output] = outputs
             assert output is not None
-            return commands.BatchJacobian(tape.name.id, id_of(what), id_of(by), output, **_told(options))
+            return commands.BatchJacobian(tape.name.id, (id_of(what),), (id_of(by),), (output,), **_told(options))
 
         with self._answering():
             [found] = traced_gradients.ask(
@@ -227,7 +227,7 @@ class Questions:
                 lambda recorder, options: [jacobian.batch_jacobian(recorder, tape, what, by, options)],
                 command,
                 lambda why: [per_row.by_example(owner, tape, what, by, options.zeros, why)],
-                together=experimental_use_pfor,
+                vectorize=experimental_use_pfor,
             )
         return wrap(found, owner)
 
@@ -419,5 +419,5 @@ def _told(options: Options) -> dict[str, Any]:
     return {
         "unconnected": "zero" if options.zeros else "none",
         "max_bytes": options.max_bytes,
-        "max_rows": options.max_rows,
+        "chunk_size": options.chunk_size,
     }

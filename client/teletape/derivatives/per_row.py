@@ -102,7 +102,7 @@ def _row_by_row(
     found: list[list[Any]] = []
     for i in range(rows):
         given = [None if one is None else one.operand() for one in seeds(i)]
-        answers = owner.gradient(tape, targets, sources, given, zeros=False, more=i < rows - 1)
+        answers = owner.gradient(tape, targets, sources, given, zeros=False, retain_tape=i < rows - 1)
         found.append([None if one is None else dispatch.as_tensor(wrap(one, owner)) for one in answers])
     return [
         None if any(one is None for one in column) else dispatch.call(CATALOGUE["stack"], column, axis=0).operand()

@@ -182,14 +182,14 @@ class GradientTape(Questions, Looks):
         return owner, self._tape
 
     @contextlib.contextmanager
-    def _answering(self, *, more: bool = False) -> Iterator[None]:
+    def _answering(self, *, retain_tape: bool = False) -> Iterator[None]:
         """A block in which it answers; behind it one that is not persistent is used up, unless `more` follows."""
         try:
             yield
         except TeletapeError as error:
             raise error.surfaced() from None
         finally:
-            if not self._persistent and not more:
+            if not self._persistent and not retain_tape:
                 self.watched_variables()
                 self._past, self._tape = self._tape, None
 
@@ -250,7 +250,7 @@ class GradientTape(Questions, Looks):
         return self._gradient(target, sources, output_gradients, unconnected_gradients)
 
     def _gradient(
-        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, more: bool = False
+        self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, retain_tape: bool = False
     ) -> Any:
         owner, tape = self._asked()
         if target is None:
@@ -265,8 +265,8 @@ class GradientTape(Questions, Looks):
         found: list[Any] = [None] * len(flat_sources)
         asked = [(i, followed(one, owner)) for i, one in enumerate(flat_sources) if one.dtype is not dtypes.string]
         what, into = [followed(one, owner) for one in targets], [one for _, one in asked]
-        with self._answering(more=more):
-            answers = owner.gradient(tape, what, into, seeds, zeros, more)
+        with self._answering(retain_tape=retain_tape):
+            answers = owner.gradient(tape, what, into, seeds, zeros, retain_tape)
         for (i, _), answer in zip(asked, answers, strict=True):
             found[i] = wrap(answer, owner)
         return nest.pack_sequence_as(sources, found)

@@ -83,12 +83,12 @@ class StandIns:
         known = self._found.get(id(stop.bound))
         if known is None:
             known = self._found[id(stop.bound)] = self._program(stop, stop.bound)
-        return [GradientKind.DENSE if gives else None for gives in known[0].gives]
+        return [GradientKind.DENSE if has_gradient else None for has_gradient in known[0].has_gradient]
 
     def _program(self, stop: Stop, bound: Custom) -> tuple[ProgramGradient, list[Any]]:
         name = label(bound)
         try:
-            traced, gives = gradient_program(stop.kept[0].array, bound.outputs, bound.specs)
+            traced, has_gradient = gradient_program(stop.kept[0].array, bound.outputs, bound.specs)
             check_vectorizes(traced.program)
         except NotTraceable as stopped:
             raise RowByRow(
@@ -98,7 +98,7 @@ class StandIns:
         except UnimplementedError as error:
             raise RowByRow(f"the gradient function of {name}: {error.message}") from None
         others = [_value(one) for one in traced.bound()]
-        gradient = ProgramGradient(traced.program, gives)
+        gradient = ProgramGradient(traced.program, has_gradient)
         self._held.append(self._owner.stand_in(bound.tag, gradient, others))
         return gradient, others
 
@@ -125,7 +125,7 @@ def ask(
     command: Callable[[Sequence[Any], Sequence[str]], Command],
     one_by_one: Callable[[RowByRow], list[Any]],
     *,
-    together: bool = True,
+    vectorize: bool = True,
 ) -> list[Any]:
     """A question over rows, whatever functions of the program's lie between.
 
@@ -138,9 +138,9 @@ def ask(
         compute: Asks on a recorder.
         command: As for `Session.question`.
         one_by_one: Asks where there is no form over rows.
-        together: Whether a form over rows is wanted; otherwise the functions are called for each row, with real values.
+        vectorize: Whether a form over rows is wanted; otherwise the functions are called for each row, with values.
     """
-    if not together and _stops(tape, owner.gradients):
+    if not vectorize and _stops(tape, owner.gradients):
         return one_by_one(RowByRow())
     try:
         programs = StandIns(owner, tape, targets, sources)
@@ -152,6 +152,6 @@ def ask(
         )
 
     def with_programs(outputs: Sequence[Any], kinds: Sequence[str]) -> Command:
-        return replace(command(outputs, kinds), customs=programs.names)  # type: ignore[type-var]  # each is a dataclass
+        return replace(command(outputs, kinds), custom_gradients=programs.names)  # type: ignore[type-var]  # each is a dataclass
 
     return owner.question(lambda recorder: compute(recorder, options), with_programs)

@@ -63,7 +63,7 @@ class Traced:
     def call(self, arguments: Sequence[Any]) -> Any:
         """The function's result for these arguments (recorded values and graph variables), as one command."""
         owner = session.current()
-        made = owner.flow(commands.CallProgram, [self.program], [*arguments, *self.bound()])
+        made = owner.flow(commands.CallFunction, [self.program], [*arguments, *self.bound()])
         for action, structure in self.deferred:
             action(
                 nest.map_structure(lambda leaf: leaf.of(made, owner) if isinstance(leaf, _Leaf) else leaf, structure)

@@ -386,9 +386,11 @@ class TracingSession(Session):
     ) -> Sequence[Any]:
         if not inputs or not outputs:
             return outputs
-        traced, gives = self._gradient_program(function, [one.spec for one in outputs], [one.spec for one in inputs])
+        traced, has_gradient = self._gradient_program(
+            function, [one.spec for one in outputs], [one.spec for one in inputs]
+        )
         others, tracer = traced.bound(), self.recorder()
-        fields = {"gives": tuple(gives), "results": len(outputs), "label": label}
+        fields = {"has_gradient": tuple(has_gradient), "results": len(outputs), "label": label}
         self._thread.recorder = self._new_recorder()  # a step of the program, whatever tapes of the trace are active
         try:
             made = self.flow(commands.CustomCall, [traced.program], [*inputs, *outputs, *others], **fields)
@@ -397,7 +399,7 @@ class TracingSession(Session):
         for before, after in zip(outputs, made, strict=True):
             tracer.same(before, after)
         values = [tracer.read(one) if isinstance(one, Variable) else one for one in others]
-        program = ProgramGradient(traced.program, gives), values
+        program = ProgramGradient(traced.program, has_gradient), values
         record_custom(tracer.tapes, inputs, made, tag=None, label=label, program=program, where=tracer.here())
         return made
 
@@ -437,7 +439,7 @@ class TracingSession(Session):
             )
         program = written_down(ordered(kept, [symbol.at]), [one.symbol for one in used], [symbol])
         with inside(None):
-            [found] = self.home.flow(commands.CallProgram, [program], bound(used))
+            [found] = self.home.flow(commands.CallFunction, [program], bound(used))
         return found
 
     def assign(self, variable: Variable, value: Any, mode: str, *rest: Any) -> None:

@@ -30,9 +30,9 @@ def run(
     tape: Id,
     targets: tuple[Id, ...],
     sources: tuple[Id, ...],
-    seeds: tuple[Id | None, ...] | None,
+    output_gradients: tuple[Id | None, ...] | None,
     unconnected: str,
-    more: bool,
+    retain_tape: bool,
 ) -> list[Recorded | None]:
     """What the pass finds.
 
@@ -44,19 +44,21 @@ def run(
         tape: The tape asked, as the server knows it; like it what follows.
         targets: See `gradient`.
         sources: See `gradient`.
-        seeds: See `gradient`.
+        output_gradients: See `gradient`.
         unconnected: See `gradient`.
-        more: See `gradient`.
+        retain_tape: See `gradient`.
     """
     held = session.new_name()
-    session.emit(recorder, commands.BackwardBegin(held.id, tape, targets, sources, seeds, unconnected, more))
+    session.emit(
+        recorder, commands.BackwardBegin(held.id, tape, targets, sources, output_gradients, unconnected, retain_tape)
+    )
     at: Stop | None = stop
     found: list[Recorded | None] = []
     try:
         while at is not None:
             tag = at.bound.tag if isinstance(at.bound, Custom) else None
             kept = () if tag is not None else _named(session, at.kept)
-            session.emit(recorder, commands.BackwardTo(held.id, _named(session, at.cts), tag, kept))
+            session.emit(recorder, commands.BackwardCotangents(held.id, _named(session, at.cts), tag, kept))
             answers = session.answers(at)
             with recorder.inside():
                 try:
@@ -64,7 +66,7 @@ def run(
                 except StopIteration as done:
                     at, found = None, done.value
             session.emit(
-                recorder, commands.BackwardGive(held.id, tuple([_given(session, recorder, one) for one in answers]))
+                recorder, commands.BackwardResume(held.id, tuple([_given(session, recorder, one) for one in answers]))
             )
     finally:
         walk.close()

@@ -38,7 +38,7 @@ class Programs:
         if name is None or session.failed(name.id):
             name = self._names[program] = session.new_name()
             steps = [self._step(session, step) for step in program.calls]
-            made = commands.DefineProgram(name.id, program.inputs, tuple(steps), program.outputs)
+            made = commands.DefineFunction(name.id, program.inputs, tuple(steps), program.outputs)
             session.emit(session.recorder(), made, program.nbytes)
         return name.id
 
@@ -69,7 +69,7 @@ class Programs:
             names = [
                 session.new_name() for _ in range(carried if command is commands.While else len(programs[0].outputs))
             ]
-            given |= {"outputs": tuple([one.id for one in names]), "tell": True}
+            given |= {"outputs": tuple([one.id for one in names]), "report_decisions": True}
             told = session.ask(recorder, taking(command, ids, **given))
             assert isinstance(told, Told)
             return _foreseen(recorder, command, programs, inputs, given, told.facts["decisions"], names)
@@ -93,7 +93,7 @@ def _foreseen(
 ) -> list[Handle]:
     """The results, named; what records here follows the same steps as there."""
     (program, *_) = programs
-    if command is commands.CallProgram and decisions is None and not (recorder.recorded or program.refuses):
+    if command is commands.CallFunction and decisions is None and not (recorder.recorded or program.refuses):
         found: list[Any] = [Handle(spec) for spec in program.infer([one.spec for one in inputs])]
         for i in program.assigns:
             _changed(inputs[i])

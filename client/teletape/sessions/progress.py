@@ -26,7 +26,7 @@ def wait(future: Future[T], look: Callable[[], Mapping[str, Any] | None]) -> T:
 
     Args:
         future: What is waited for.
-        look: How far it is: done, total, trip, trips; None: not known.
+        look: How far it is: done, total, iteration, iterations; None: not known.
 
     Raises:
         KeyboardInterrupt: The program was interrupted; the batch goes on.
@@ -70,10 +70,12 @@ def _ready(future: Future[Any], seconds: float) -> bool:
 
 def line(far: Mapping[str, Any], seconds: float) -> str:
     """What is shown: a bar of the loop that runs if its length is known, else of the commands; and the time."""
-    done, total, trip, trips = (int(far.get(name, 0)) for name in ("done", "total", "trip", "trips"))
-    share = trip / trips if trips else done / total if total else 0.0
+    done, total, iteration, iterations = (
+        int(far.get(name, 0)) for name in ("done", "total", "iteration", "iterations")
+    )
+    share = iteration / iterations if iterations else done / total if total else 0.0
     filled = round(_WIDTH * min(share, 1.0))
     told = f"{done:,} of {total:,} commands" if total else "waiting"
-    if trip or trips:
-        told += f", trip {trip:,} of {trips:,}" if trips else f", trip {trip:,}"
+    if iteration or iterations:
+        told += f", iteration {iteration:,} of {iterations:,}" if iterations else f", iteration {iteration:,}"
     return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {told}, {seconds:.0f} s"

@@ -117,7 +117,7 @@ class Follower(Recorder):
     def replaying(self, decisions: Sequence[tuple[int, int]] | None) -> Iterator[None]:
         """As `inside`, of a flow: what the server decided, as (value, times in a row); None: not known.
 
-        Without, and where nothing records, a loop is an outline; else it is followed trip by trip.
+        Without, and where nothing records, a loop is an outline; else it is followed iteration by iteration.
         """
         self.decides, self.outlines = decisions is not None, not self.recorded
         self._decided = (value for value, times in decisions or () for _ in range(times))

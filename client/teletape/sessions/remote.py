@@ -216,7 +216,7 @@ class RemoteSession(Session):
             return Handle(spec, None, array)
         name = self.new_name()
         recorder = self.recorder()
-        self.emit(recorder, commands.Put(name.id, array), array.nbytes)
+        self.emit(recorder, commands.Constant(name.id, array), array.nbytes)
         handle = Handle(spec, name, array if array.nbytes <= _REMEMBERED else None)
         recorder.arrived(handle, array)
         return handle
@@ -264,7 +264,7 @@ class RemoteSession(Session):
         handle: Handle = slices.values if which == "values" else slices.indices
         if handle.name is None:
             handle.name = self.new_name()
-            self.emit(self.recorder(), commands.Part(slices.name.id, which, handle.name.id))
+            self.emit(self.recorder(), commands.SlicesComponent(slices.name.id, which, handle.name.id))
         return handle
 
     # ---------------------------------------------------------------------------------------------------------- tapes
@@ -305,32 +305,34 @@ class RemoteSession(Session):
         tape: Tape,
         targets: Sequence[Any],
         sources: Sequence[Any],
-        seeds: Sequence[Any] | None,
+        output_gradients: Sequence[Any] | None,
         zeros: bool,
-        more: bool = False,
+        retain_tape: bool = False,
     ) -> list[Any]:
         numeric = [i for i, one in enumerate(targets) if one.spec.dtype != object]  # strings are not on the server
         targets = [targets[i] for i in numeric]
-        seeds = None if seeds is None else [seeds[i] for i in numeric]
+        output_gradients = None if output_gradients is None else [output_gradients[i] for i in numeric]
         recorder = self.recorder()
         walk = asking(
             recorder,
             tape,
             targets,
             sources,
-            seeds=seeds,
+            seeds=output_gradients,
             zeros=zeros,
             no_gradient=frozenset(self.no_gradient),
             registered=frozenset(self.gradients),
-            more=more,
+            retain_tape=retain_tape,
         )
         named = (
             tape.name.id,
             tuple([id_of(one) for one in targets]),
             tuple([id_of(one) for one in sources]),
-            None if seeds is None else tuple([None if one is None else id_of(one) for one in seeds]),
+            None
+            if output_gradients is None
+            else tuple([None if one is None else id_of(one) for one in output_gradients]),
             "zero" if zeros else "none",
-            more,
+            retain_tape,
         )
         try:
             with recorder.inside():
@@ -345,9 +347,9 @@ class RemoteSession(Session):
         tape: Id,
         targets: Any,
         sources: Any,
-        seeds: Any,
+        output_gradients: Any,
         unconnected: str,
-        more: bool,
+        retain_tape: bool,
         *,
         found: list[Any],
     ) -> list[Any]:
@@ -356,7 +358,10 @@ class RemoteSession(Session):
                 one.name = self.new_name()
         outputs = tuple([None if one is None else id_of(one) for one in found])
         kinds = tuple([kind_of(one).value for one in found])
-        self.emit(recorder, commands.Gradient(tape, targets, sources, outputs, seeds, unconnected, kinds, more))
+        self.emit(
+            recorder,
+            commands.Gradient(tape, targets, sources, outputs, output_gradients, unconnected, kinds, retain_tape),
+        )
         return found
 
     def question(
@@ -451,8 +456,8 @@ class RemoteSession(Session):
             return Footprint(0, 0)
         self.sync()  # a batch that is being executed holds the tensors that came with it
         # What only the tape holds on this side has names on the other, which the tape's end releases too.
-        along = [one.id for one, held in ends(tape, _named) if not held and one.__class__ is Name]
-        told = self.ask(self.recorder(), commands.TapeDescribe(tape.name.id, np.array(along, np.int64)))
+        also_released = [one.id for one, held in ends(tape, _named) if not held and one.__class__ is Name]
+        told = self.ask(self.recorder(), commands.TapeDescribe(tape.name.id, np.array(also_released, np.int64)))
         assert isinstance(told, Told)
         return Footprint(told.facts["bytes"], told.facts["frees"])
 
@@ -477,7 +482,7 @@ class RemoteSession(Session):
     def stand_in(self, tag: Any, gradient: ProgramGradient, others: Sequence[Any]) -> Name:
         held, program = self.new_name(), self._programs.id(self, gradient.program)
         names = tuple([id_of(one) for one in others])
-        self.emit(self.recorder(), commands.CustomProgram(held.id, tag, program, names, gradient.gives))
+        self.emit(self.recorder(), commands.CustomFunction(held.id, tag, program, names, gradient.has_gradient))
         return held
 
     # -------------------------------------------------------------------------------------------------------- reading

@@ -177,9 +177,9 @@ class Session(ABC):
         tape: Tape,
         targets: Sequence[Any],
         sources: Sequence[Any],
-        seeds: Sequence[Any] | None,
+        output_gradients: Sequence[Any] | None,
         zeros: bool,
-        more: bool = False,
+        retain_tape: bool = False,
     ) -> list[Any]:
         """See `teletape_engine.derivatives.gradient`."""
         return gradient(
@@ -187,12 +187,12 @@ class Session(ABC):
             tape,
             targets,
             sources,
-            seeds=seeds,
+            seeds=output_gradients,
             zeros=zeros,
             no_gradient=frozenset(self.no_gradient),
             registered=frozenset(self.gradients),
             custom=self.answers,
-            more=more,
+            retain_tape=retain_tape,
         )
 
     def question(

@@ -70,7 +70,7 @@ class _Subject:
         """As `Subject`. Between two points the caller may cancel."""
         rows = []
         for i, value in points:
-            self.recorder.trip(self._done)
+            self.recorder.iteration(self._done)
             self._done += 1
             pairs = zip(self._cts, self.results(i, value), strict=True)
             rows.append([float(np.sum(np.conj(_wide(ct)) * _wide(self.host(one))).real) for ct, one in pairs])
@@ -92,7 +92,7 @@ class _Subject:
                 seeds=[self.recorder.constant(ct)],
                 no_gradient=self.no_gradient,
                 registered=self.registered,
-                more=True,
+                retain_tape=True,
             )
             out.append([self._dense(one) for one in found])
         return out

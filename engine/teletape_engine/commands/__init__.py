@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from teletape_engine.commands.command import Command, Id, Input, ProgramId, Step, Tensor
+from teletape_engine.commands.command import Command, FunctionId, Id, Input, Step, Tensor
 from teletape_engine.commands.custom import (
     BackwardBegin,
+    BackwardCotangents,
     BackwardEnd,
-    BackwardGive,
-    BackwardTo,
+    BackwardResume,
     Custom,
-    CustomProgram,
+    CustomFunction,
 )
 from teletape_engine.commands.programs import (
-    CallProgram,
+    CallFunction,
     CheckGradients,
     Cond,
     CustomCall,
-    DefineProgram,
+    DefineFunction,
     Scan,
     While,
 )
@@ -54,7 +54,7 @@ from teletape_engine.commands.tapes import (
     TapeResume,
     TapeWatch,
 )
-from teletape_engine.commands.values import Assign, Call, Fetch, MakeSlices, MakeVariable, Part, Put
+from teletape_engine.commands.values import Assign, Call, Constant, Fetch, MakeSlices, MakeVariable, SlicesComponent
 
 __all__ = [
     "COMMANDS",
@@ -64,24 +64,26 @@ __all__ = [
     "AccumulatorResume",
     "Assign",
     "BackwardBegin",
+    "BackwardCotangents",
     "BackwardEnd",
-    "BackwardGive",
-    "BackwardTo",
+    "BackwardResume",
     "Batch",
     "BatchJacobian",
     "Call",
-    "CallProgram",
+    "CallFunction",
     "CheckGradients",
     "Command",
     "Cond",
+    "Constant",
     "ContextSwitch",
     "Custom",
     "CustomCall",
-    "CustomProgram",
+    "CustomFunction",
     "Declare",
-    "DefineProgram",
+    "DefineFunction",
     "Explain",
     "Fetch",
+    "FunctionId",
     "Gradient",
     "Hessian",
     "Hvp",
@@ -91,10 +93,8 @@ __all__ = [
     "Jvp",
     "MakeSlices",
     "MakeVariable",
-    "Part",
-    "ProgramId",
-    "Put",
     "Scan",
+    "SlicesComponent",
     "Step",
     "TapeCheckGradients",
     "TapeDescribe",
@@ -136,8 +136,8 @@ class Batch:
 
 def mentions(command: Command) -> Iterator[Id]:
     """Every id that the command names, whether it uses it or makes it."""
-    if isinstance(command, DefineProgram):
-        for step in command.calls:
+    if isinstance(command, DefineFunction):
+        for step in command.steps:
             yield from programs_of(step)
     for name in _NAMING[command.verb]:
         value = getattr(command, name)
@@ -162,7 +162,7 @@ def programs_of(command: Command) -> Iterator[Any]:
 
 #: The fields of each command that hold programs. Null: a program that is not given.
 TAKES: Final = {
-    verb: tuple(f.name for f in dataclasses.fields(cls) if "ProgramId" in str(f.type))  # type: ignore[arg-type]
+    verb: tuple(f.name for f in dataclasses.fields(cls) if "FunctionId" in str(f.type))  # type: ignore[arg-type]
     for verb, cls in COMMANDS.items()
 }
 
@@ -170,18 +170,18 @@ TAKES: Final = {
 def outputs(command: Command) -> tuple[Id, ...]:
     """The ids that the command makes."""
     match command:
-        case Put() | MakeVariable() | DefineProgram() | TapeOpen() | AccumulatorOpen():
+        case Constant() | MakeVariable() | DefineFunction() | TapeOpen() | AccumulatorOpen():
             return (command.id,)
-        case BackwardBegin() | MakeSlices() | CustomProgram():
+        case BackwardBegin() | MakeSlices() | CustomFunction():
             return (command.id,)
-        case Part() | BatchJacobian():
+        case SlicesComponent():
             return (command.output,)
-        case BackwardTo():
-            return tuple(one for one in (*command.outputs, *command.kept) if one is not None)
+        case BackwardCotangents():
+            return tuple(one for one in (*command.outputs, *command.op_values) if one is not None)
         case While() | Cond() | Scan():
             return command.outputs
         case CustomCall() | BackwardEnd():
             return tuple(one for one in command.outputs if one is not None)
-        case Call() | CallProgram() | Gradient() | Jvp() | Jacobian() | Vjps() | Hessian() | Hvp():
+        case Call() | CallFunction() | Gradient() | Jvp() | Jacobian() | BatchJacobian() | Vjps() | Hessian() | Hvp():
             return tuple(one for one in command.outputs if one is not None)
     return ()

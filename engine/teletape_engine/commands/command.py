@@ -9,7 +9,7 @@ import numpy as np
 from teletape_engine.recording.values import Literal
 
 Id: TypeAlias = int | str
-ProgramId: TypeAlias = Id  #: A program of the session, also among the steps of another program.
+FunctionId: TypeAlias = Id  #: A program of the session, also among the steps of another program.
 Tensor: TypeAlias = np.ndarray[Any, Any]
 Input: TypeAlias = Id | Literal | Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from teletape_engine.commands.command import Command, Id, Input, ProgramId
+from teletape_engine.commands.command import Command, FunctionId, Id, Input
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +24,25 @@ class Custom(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class CustomProgram(Command):
+class CustomFunction(Command):
     """What questions that do not stop (jacobian, hvp, …) are to do at the custom call `tag`; they name it in `customs`.
 
     The program is as of `custom.call`; `inputs`: what else it takes.
     """
 
-    verb = "custom.program"
+    verb = "custom.function"
     id: Id
     tag: Id
-    program: ProgramId
+    function: FunctionId
     inputs: tuple[Input, ...]
-    gives: tuple[bool, ...]
+    has_gradient: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardBegin(Command):
     """A gradient as a pass `id`, that stops wherever a function of the caller's makes the cotangents.
 
-    Fields as of `gradient`. It answers, as `backward.give` does, where it stands: the call's tag and function (or the
+    Fields as of `gradient`. It answers, as `backward.resume` does, where it stands: the call's tag and function (or the
     op's type), and the kind of each of its results' cotangents; or that it is through.
     """
 
@@ -51,33 +51,33 @@ class BackwardBegin(Command):
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
-    seeds: tuple[Input | None, ...] | None = None
+    output_gradients: tuple[Input | None, ...] | None = None
     unconnected: str = "none"
-    more: bool = False
+    retain_tape: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class BackwardTo(Command):
+class BackwardCotangents(Command):
     """Names what the pass hands out where it stands: the cotangents of the call's results (zeros where nothing came).
 
-    `tag`: the call at which the caller takes it to be; another is a StructureMismatchError. `kept`: ids for the inputs
-    and the result of an op whose gradient was declared `registered`; null: not wanted.
+    `tag`: the call at which the caller takes it to be; another is a StructureMismatchError. `op_values`: ids for the
+    inputs and the result of an op whose gradient was declared `registered`; null: not wanted.
     """
 
-    verb = "backward.to"
+    verb = "backward.cotangents"
     id: Id
     outputs: tuple[Id | None, ...]
     tag: Id | None = None
-    kept: tuple[Id | None, ...] = ()
+    op_values: tuple[Id | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class BackwardGive(Command):
+class BackwardResume(Command):
     """The cotangents of the call's inputs, null for none: the pass goes on to its next stop, or through."""
 
-    verb = "backward.give"
+    verb = "backward.resume"
     id: Id
-    cts: tuple[Input | None, ...]
+    cotangents: tuple[Input | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from teletape_engine.commands.command import Command, Id, Input
 class Gradient(Command):
     """Cotangents of `sources` from `targets`; an id in `outputs` for each source (null: not wanted under an id).
 
-    `seeds`: a cotangent for each target, null for ones. `unconnected`: none or zero. `predicted`: the kinds (none,
-    dense, slices) that the caller foresees; finding others is a StructureMismatchError. `more`: another question
+    `output_gradients`: a cotangent for each target, null for ones. `unconnected`: none or zero. `predicted`: the
+    kinds (none,
+    dense, slices) that the caller foresees; finding others is a StructureMismatchError. `retain_tape`: another question
     to the tape follows, so that one which is not persistent is not used up yet.
     """
 
@@ -21,57 +22,58 @@ class Gradient(Command):
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
     outputs: tuple[Id | None, ...]
-    seeds: tuple[Input | None, ...] | None = None
+    output_gradients: tuple[Input | None, ...] | None = None
     unconnected: str = "none"
     predicted: tuple[str, ...] | None = None
-    more: bool = False
+    retain_tape: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Jacobian(Command):
-    """The derivatives of each element of `target`: [*target, *source] for each source, dense.
+    """The derivatives of each element of the one target: [*target, *source] for each source, dense.
 
-    `max_bytes` bounds the memory of the cotangents on their way, and `max_rows` how many go at once. `outputs`,
-    `unconnected`, `predicted` and `more` as in gradient. `customs`: what custom.program made for the calls between.
+    `max_bytes` bounds the memory of the cotangents on their way, and `chunk_size` how many go at once. `outputs`,
+    `unconnected`, `predicted` and `retain_tape` as in gradient. `custom_gradients`: what custom.function made for the
+    calls between.
     """
 
     verb = "jacobian"
     tape: Id
-    target: Id
+    targets: tuple[Id, ...]
     sources: tuple[Id, ...]
     outputs: tuple[Id | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
-    max_rows: int | None = None
+    chunk_size: int | None = None
     predicted: tuple[str, ...] | None = None
-    more: bool = False
-    customs: tuple[Id, ...] = ()
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BatchJacobian(Command):
-    """The Jacobian of each example: [b, *y, *x] for a target [b, *y] and a source [b, *x]; zeros if not connected.
+    """The Jacobian of each example: [b, *y, *x] for one target [b, *y] and one source [b, *x]; zeros if not connected.
 
     `unconnected`: the zeros have the target's dtype (none) or the source's (zero). Other fields as in jacobian.
     """
 
     verb = "batch_jacobian"
     tape: Id
-    target: Id
-    source: Id
-    output: Id
+    targets: tuple[Id, ...]
+    sources: tuple[Id, ...]
+    outputs: tuple[Id | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
-    max_rows: int | None = None
-    more: bool = False
-    customs: tuple[Id, ...] = ()
+    chunk_size: int | None = None
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Vjps(Command):
     """The gradients for k cotangents at once: [k, *source] for each source, dense.
 
-    `seeds`: for each target a stack [k, *target], null for ones. Other fields as in jacobian.
+    `output_gradients`: for each target a stack [k, *target], null for ones. Other fields as in jacobian.
     """
 
     verb = "vjps"
@@ -79,13 +81,13 @@ class Vjps(Command):
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
     outputs: tuple[Id | None, ...]
-    seeds: tuple[Input | None, ...]
+    output_gradients: tuple[Input | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
-    max_rows: int | None = None
+    chunk_size: int | None = None
     predicted: tuple[str, ...] | None = None
-    more: bool = False
-    customs: tuple[Id, ...] = ()
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,10 @@ class Hessian(Command):
     outputs: tuple[Id | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
-    max_rows: int | None = None
+    chunk_size: int | None = None
     predicted: tuple[str, ...] | None = None
-    more: bool = False
-    customs: tuple[Id, ...] = ()
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,8 @@ class Hvp(Command):
     outputs: tuple[Id | None, ...]
     unconnected: str = "none"
     predicted: tuple[str, ...] | None = None
-    more: bool = False
-    customs: tuple[Id, ...] = ()
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def _or_null(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 #: How a field is read, by its annotation.
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "Id": _id,
-    "ProgramId": _id,
+    "FunctionId": _id,
     "str": _name,
     "bool": _bool,
     "int": _count,
@@ -134,7 +134,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "tuple[Input, ...]": _tuple(_input),
     "tuple[Id | None, ...]": _tuple(_or_null(_id)),
     "tuple[Input | None, ...]": _tuple(_or_null(_input)),
-    "tuple[ProgramId, ...]": _tuple(_id),
+    "tuple[FunctionId, ...]": _tuple(_id),
     "tuple[Step, ...]": _tuple(_step),
 }
 

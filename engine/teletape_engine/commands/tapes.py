@@ -71,7 +71,7 @@ class TapeDescribe(Command):
 
     verb = "tape.describe"
     tape: Id
-    along: Tensor | Literal | None = None
+    also_released: Tensor | Literal | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from teletape_engine.recording.values import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Put(Command):
+class Constant(Command):
     """The caller's tensor becomes the value `id`."""
 
-    verb = "put"
+    verb = "constant"
     id: Id
     value: Tensor | Literal
 
@@ -60,12 +60,12 @@ class Call(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Command):
+class SlicesComponent(Command):
     """Names a part of a slices value: `part` is values or indices; `output` becomes its id."""
 
-    verb = "part"
+    verb = "slices.component"
     id: Id
-    part: str
+    component: str
     output: Id
 
 

@@ -88,7 +88,7 @@ def backward(
         while True:
             first = stop.kept[0] if stop.kept else None
             if isinstance(first, ProgramGradient) and algebra.shadowed:
-                stop = walk.send([GradientKind.DENSE if gives else None for gives in first.gives])
+                stop = walk.send([GradientKind.DENSE if has_gradient else None for has_gradient in first.has_gradient])
                 continue
             if custom is None:
                 raise UnimplementedError(

@@ -33,7 +33,7 @@ def gradient(
     seeds: Sequence[Recorded | None] | None = None,
     zeros: bool = False,
     no_gradient: Collection[str] = (),
-    more: bool = False,
+    retain_tape: bool = False,
     registered: Collection[str] = (),
     custom: Callable[[Stop], Answers] | None = None,
 ) -> list[Recorded | None]:
@@ -47,7 +47,7 @@ def gradient(
         seeds: A cotangent for each target, None for ones; default ones.
         zeros: Whether an unconnected source gets zeros instead of None.
         no_gradient: Op types declared to have no gradient.
-        more: Whether another question follows: a tape that is not persistent can then still be asked.
+        retain_tape: Whether another question follows: a tape that is not persistent can then still be asked.
         registered: Op types, without a gradient of their own, whose gradient `custom` makes.
         custom: Makes the cotangents where the gradient is the caller's own function; see `asking`.
 
@@ -66,7 +66,7 @@ def gradient(
         seeds=seeds,
         zeros=zeros,
         no_gradient=no_gradient,
-        more=more,
+        retain_tape=retain_tape,
         registered=registered,
     )
     try:
@@ -93,7 +93,7 @@ def asking(
     seeds: Sequence[Recorded | None] | None = None,
     zeros: bool = False,
     no_gradient: Collection[str] = (),
-    more: bool = False,
+    retain_tape: bool = False,
     registered: Collection[str] = (),
 ) -> Generator[Stop, Answers, list[Recorded | None]]:
     """`gradient` as a generator, that stops where the gradient is the caller's own function.
@@ -106,7 +106,7 @@ def asking(
         raise TapeConsumedError
     given = _seeds(recorder, targets, seeds)
     odd: dict[Any, Spec] = {}
-    with answering(recorder, tape, more=more):
+    with answering(recorder, tape, retain_tape=retain_tape):
         recorded = recorder.recorded
         algebra = Operands(recorder) if recorded else recorder.bare
         started = []
@@ -121,7 +121,7 @@ def asking(
             {source.uid for source in sources},
             algebra,
             no_gradient=no_gradient,
-            release=not tape.persistent and not more,
+            release=not tape.persistent and not retain_tape,
             registered=registered,
         )
         asked = {source.uid for source in sources}
@@ -243,7 +243,7 @@ def _value(recorder: Recorder, ct: Any, spec: Spec, recorded: bool) -> Recorded:
 
 
 @contextmanager
-def answering(recorder: Recorder, tape: Tape, *, more: bool = False) -> Iterator[None]:
+def answering(recorder: Recorder, tape: Tape, *, retain_tape: bool = False) -> Iterator[None]:
     """A block in which the tape is asked: one that is not persistent stops recording, and is used up behind it.
 
     Raises:
@@ -257,7 +257,7 @@ def answering(recorder: Recorder, tape: Tape, *, more: bool = False) -> Iterator
             return
         if tape in recorder.tapes:
             recorder.pause(tape)
-        if more:
+        if retain_tape:
             yield
             return
         tape.consume()

@@ -42,7 +42,7 @@ class Options:
         max_bytes: What the cotangents of one chunk of rows may take; None: `BOUND`, or what is left of the session's
             memory. Under an outer tape, which keeps what every row computes, it has no say.
         max_rows: Rows a chunk at most; None: as many as fit.
-        more: Whether another question follows: a tape that is not persistent can then still be asked.
+        retain_tape: Whether another question follows: a tape that is not persistent can then still be asked.
         registered: Op types whose gradient the caller has; see `backward`.
         custom: Answers where the pass stops, on operands of `Rows`; see `backward`.
         answer: Answers where one without rows does; see `gradient`.
@@ -51,8 +51,8 @@ class Options:
     zeros: bool = False
     no_gradient: Collection[str] = ()
     max_bytes: int | None = None
-    max_rows: int | None = None
-    more: bool = False
+    chunk_size: int | None = None
+    retain_tape: bool = False
     registered: Collection[str] = ()
     custom: Callable[[Stop], Shares] | None = None
     answer: Callable[[Stop], Answers] | None = None
@@ -197,9 +197,9 @@ def _stacks(
     arranged: Callable[[Recorded, Shape], Recorded],
 ) -> list[Recorded | None]:
     """For each source what its stack [rows, *source.shape] gives in the shape of `into`."""
-    with answering(recorder, tape, more=options.more):
+    with answering(recorder, tape, retain_tape=options.retain_tape):
         uids, wanted = [target.uid for target, _ in started], {source.uid for source in sources}
-        free = not tape.persistent and not options.more
+        free = not tape.persistent and not options.retain_tape
         ask = partial(
             backward,
             tape,
@@ -240,7 +240,7 @@ def _told(recorder: Recorder, chunks: Sequence[tuple[int, int]]) -> Iterator[tup
     """The chunks; between them it can be seen how far it is, and stopped."""
     for k, chunk in enumerate(chunks):
         if len(chunks) > 1:
-            recorder.trip(k, len(chunks))
+            recorder.iteration(k, len(chunks))
         yield chunk
 
 
@@ -303,7 +303,7 @@ def _chunks(
     Raises:
         ResourceExhaustedError: Not even one row fits.
     """
-    most = rows if options.max_rows is None else options.max_rows
+    most = rows if options.chunk_size is None else options.chunk_size
     if not recorder.recorded:
         answer = sum([spec.nbytes for spec in into])
         each = row_bytes(tape, uids, {one.uid for one in sources})

@@ -41,10 +41,10 @@ def hessian(
         NoGradientRegisteredError: See `backward`.
         ResourceExhaustedError: One row does not fit under the bound, or the answer into the session.
     """
-    with _recording_itself(recorder, tape, more=options.more) as record:
+    with _recording_itself(recorder, tape, retain_tape=options.retain_tape) as record:
         with record:
             first = _gradients(recorder, tape, targets, sources, options)
-        asked = dataclasses.replace(options, more=True)
+        asked = dataclasses.replace(options, retain_tape=True)
         rows: list[list[Recorded | None]] = []
         for one, source in zip(first, sources, strict=True):
             if one is not None:
@@ -89,7 +89,7 @@ def hvp(
             raise InvalidArgumentError(
                 f"a vector {vector.spec!r} for a source {source.spec!r}: it must have the source's shape and dtype"
             )
-    with _recording_itself(recorder, tape, more=options.more) as record:
+    with _recording_itself(recorder, tape, retain_tape=options.retain_tape) as record:
         with record:
             first = _gradients(recorder, tape, targets, sources, options)
         recorder.admit(sum([one.spec.nbytes for one in sources]), "the products")
@@ -131,12 +131,12 @@ def _dense(recorder: Recorder, found: Recorded | None) -> Recorded | None:
 
 
 @contextmanager
-def _recording_itself(recorder: Recorder, tape: Tape, *, more: bool) -> Iterator[Any]:
+def _recording_itself(recorder: Recorder, tape: Tape, *, retain_tape: bool) -> Iterator[Any]:
     """A block in which the tape can be asked twice; gives the block in which it records.
 
     A tape that is active already goes on recording all of it, and keeps it: for still higher derivatives.
     """
-    with answering(recorder, tape, more=True):
+    with answering(recorder, tape, retain_tape=True):
         active = tape in recorder.tapes
         persistent, tape.persistent = tape.persistent, True
         try:
@@ -144,7 +144,7 @@ def _recording_itself(recorder: Recorder, tape: Tape, *, more: bool) -> Iterator
                 yield nullcontext() if active else _open(recorder, tape)
         finally:
             tape.persistent = persistent
-            if not persistent and not more:
+            if not persistent and not retain_tape:
                 tape.consume()
                 tape.free()
 

@@ -22,7 +22,7 @@ _EVENTS: Final = {
     Event.RETURNED: Reason.LEFT_AND_RETURNED,
     Event.LEFT: Reason.LEFT_AND_RETURNED,
     Event.UNTAKEN: Reason.UNTAKEN_BRANCH,
-    Event.NO_TRIP: Reason.NO_TRIP,
+    Event.NO_ITERATION: Reason.NO_ITERATION,
 }
 
 

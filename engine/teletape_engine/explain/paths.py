@@ -27,13 +27,13 @@ EVENT_NAMES: Final = {
     Event.RETURNED: "left and returned",
     Event.LEFT: "Python function",
     Event.UNTAKEN: "branch not taken",
-    Event.NO_TRIP: "loop without a trip",
+    Event.NO_ITERATION: "loop without an iteration",
 }
 #: Cuts outside the tape. A cut inside it is the more useful explanation.
 _OUTSIDE: Final = frozenset({Reason.COMPUTED_BEFORE_TAPE, Reason.COMPUTED_BEFORE_RESET, Reason.COMPUTED_AFTER_TAPE})
 #: Cuts that take nothing away from a gradient that exists.
 _NO_LOSS: Final = frozenset(
-    {Reason.NO_OUTER_TAPE, Reason.LEFT_AND_RETURNED, Reason.UNTAKEN_BRANCH, Reason.NO_TRIP, *_OUTSIDE}
+    {Reason.NO_OUTER_TAPE, Reason.LEFT_AND_RETURNED, Reason.UNTAKEN_BRANCH, Reason.NO_ITERATION, *_OUTSIDE}
 )
 _INSIDE_COST, _OUTSIDE_COST = 3, 4
 _COMMON_NUMBER_COST: Final = 64  # equal short numbers are mostly an accident: any other path is the better explanation

@@ -46,7 +46,7 @@ class Reason(enum.StrEnum):
     OTHER_CONTEXT = "other_context"
     NO_OUTER_TAPE = "no_outer_tape"
     UNTAKEN_BRANCH = "untaken_branch"
-    NO_TRIP = "no_trip"
+    NO_ITERATION = "no_iteration"
     SOURCE_DTYPE = "source_dtype"
     TARGET_DTYPE = "target_dtype"
     UNCONNECTED = "unconnected"
@@ -189,7 +189,7 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     Reason.UNTAKEN_BRANCH: _none(
         "only the branch that was not taken uses the source", "nothing, if the condition is as intended"
     ),
-    Reason.NO_TRIP: _none(
+    Reason.NO_ITERATION: _none(
         "only the body of a loop that ran no iteration uses the source", "check the loop's condition"
     ),
     Reason.SOURCE_DTYPE: _none(

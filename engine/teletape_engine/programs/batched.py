@@ -30,7 +30,7 @@ def check_vectorizes(program: Program) -> None:
         if step.op is not None:
             if step.op.dynamic or (step.op.batch is None and step.op.expand is None and step.inputs):
                 raise UnimplementedError(f"op {step.op.name!r} has no form over rows", op=step.op.name)
-        elif isinstance(step.command, commands.CallProgram):
+        elif isinstance(step.command, commands.CallFunction):
             check_vectorizes(step.programs[0])
         else:
             raise UnimplementedError(f"a {step.command.verb!r} step has no form over rows")
@@ -50,7 +50,7 @@ def over_rows(recorder: Any, stand_in: StandIn, stop: Stop) -> Shares:
     gradient, others = _program(stand_in, stop)
     cts = [ct for ct in stop.cts if ct is not None]
     if any(isinstance(ct, GradientKind) or not isinstance(densified(ct), Operand) for ct in cts):
-        return [GradientKind.DENSE if gives else None for gives in gradient.gives]
+        return [GradientKind.DENSE if has_gradient else None for has_gradient in gradient.has_gradient]
     rows: Rows = densified(cts[0]).runtime
     received = [
         rows.shared(_below(rows, recorder.full(spec, 0))) if ct is None else densified(ct)
@@ -59,7 +59,7 @@ def over_rows(recorder: Any, stand_in: StandIn, stop: Stop) -> Shares:
     read = [recorder.read(one) if isinstance(one, Variable) else one for one in others]
     given = _run(gradient.program, rows, recorder, [*received, *[rows.shared(_below(rows, one)) for one in read]])
     made = iter(given)
-    return [next(made) if gives else None for gives in gradient.gives]
+    return [next(made) if has_gradient else None for has_gradient in gradient.has_gradient]
 
 
 def over_values(recorder: Any, stand_in: StandIn, stop: Stop) -> Answers:
@@ -100,7 +100,7 @@ def _program(stand_in: StandIn, stop: Stop) -> tuple[ProgramGradient, Sequence[A
     if found is None:
         raise UnimplementedError(
             f"the target comes from a call ({label(stop.bound)}) whose gradient is a function of its caller's: this "
-            "question needs a custom.program for it; or ask for gradients, with backward.begin, .to, .give and .end"
+            "question needs a custom.function for it; or ask for gradients, with backward.begin, .to, .give and .end"
         )
     return found
 

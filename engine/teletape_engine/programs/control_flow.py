@@ -1,4 +1,4 @@
-"""Control flow over programs: while, cond, scan. Their steps are recorded as if they stood there, trip by trip.
+"""Control flow over programs: while, cond, scan. Their steps are recorded one iteration after the other.
 
 Where nothing can be decided (`Recorder.decides` false: specs are followed, no values) what is recorded is an outline:
 results of the right specs, connected to all that they could depend on, whatever runs.
@@ -20,7 +20,7 @@ from teletape_engine.spec import BOOL, DTYPES, INTEGER, Spec, Weak, weak_dtype
 
 Found: TypeAlias = Any  # a recorded value
 
-_OUTLINED: Final = 16  #: Trips in which an outline finds what depends on what, at the most.
+_OUTLINED: Final = 16  #: Iterations in which an outline finds what depends on what, at the most.
 _DIRECT: Final = 4  #: So many rows are cut one by one, more by halves.
 
 
@@ -28,11 +28,11 @@ _DIRECT: Final = 4  #: So many rows are cut one by one, more by halves.
 def run_while(
     recorder: Any, command: commands.While, programs: Sequence[Program], inputs: Sequence[Any]
 ) -> list[Found]:
-    """The loop's values once its condition is false, and if asked the number of trips.
+    """The loop's values once its condition is false, and if asked the number of iterations.
 
     Raises:
         InvalidArgumentError: A condition that is no scalar bool or integer; a body that changes a spec.
-        CancelledError, ResourceExhaustedError: See `Watch.trip`.
+        CancelledError, ResourceExhaustedError: See `Watch.iteration`.
     """
     cond, body = programs
     values, captured = _split(recorder, command.captured, inputs)
@@ -42,18 +42,18 @@ def run_while(
         _check_selector(condition, "the condition of a while loop")
         last, _ = _outline(recorder, body, values, [], captured, counted=None)
         return [*last, recorder.full(_TRIPS, 0)] if counted else last
-    most, trips = command.maximum_iterations, 0
-    while most is None or trips < most:
+    most, iterations = command.maximum_iterations, 0
+    while most is None or iterations < most:
         (condition,) = _one(cond.run(recorder, [*values, *captured], tie=False), "the condition of a while loop")
         _check_selector([condition], "the condition of a while loop")
         if not recorder.decide(condition):
             break
-        recorder.trip(trips, most or 0)
+        recorder.iteration(iterations, most or 0)
         values = _next(recorder, body, values, [*values, *captured])
-        trips += 1
-    if not trips:
-        _unused(recorder, Event.NO_TRIP, captured, values)
-    return [*values, recorder.number(Literal(trips), _TRIPS.dtype)] if counted else values
+        iterations += 1
+    if not iterations:
+        _unused(recorder, Event.NO_ITERATION, captured, values)
+    return [*values, recorder.number(Literal(iterations), _TRIPS.dtype)] if counted else values
 
 
 @flow(commands.Cond)
@@ -96,7 +96,7 @@ def run_scan(recorder: Any, command: commands.Scan, programs: Sequence[Program],
 
     Raises:
         InvalidArgumentError: Elements of different lengths, or none and no length; a body that changes what it carries.
-        CancelledError, ResourceExhaustedError: See `Watch.trip`.
+        CancelledError, ResourceExhaustedError: See `Watch.iteration`.
     """
     (body,) = programs
     if command.carried + command.captured > len(inputs):
@@ -106,7 +106,7 @@ def run_scan(recorder: Any, command: commands.Scan, programs: Sequence[Program],
     rest, captured = _split(recorder, command.captured, inputs)
     carry, elements = rest[: command.carried], rest[command.carried :]
     length = _length([one.spec for one in elements], command.length)
-    if command.together and not carry and elements and length:
+    if command.vectorize and not carry and elements and length:
         made_at_once = mapped(recorder, body, elements, captured, length)
         if made_at_once is not None:
             return made_at_once
@@ -115,9 +115,9 @@ def run_scan(recorder: Any, command: commands.Scan, programs: Sequence[Program],
     recorder.expect(length)
     columns = [_Rows(recorder, one, length) for one in elements]
     made: list[list[Found]] = []
-    for trip in range(length):
-        at = length - 1 - trip if command.reverse else trip
-        recorder.trip(trip, length)
+    for iteration in range(length):
+        at = length - 1 - iteration if command.reverse else iteration
+        recorder.iteration(iteration, length)
         found = [
             _strong(recorder, one)
             for one in body.run(recorder, [*carry, *[c[at] for c in columns], *captured], tie=False)
@@ -128,7 +128,7 @@ def run_scan(recorder: Any, command: commands.Scan, programs: Sequence[Program],
         if made and len(found) - len(carry) == len(made):
             for column, one in zip(made, found[len(carry) :], strict=True):
                 column.append(one)
-        elif trip == 0:
+        elif iteration == 0:
             made = [[one] for one in found[len(carry) :]]
     if not length:
         made_of_none = _outline(recorder, body, carry, elements, captured, counted=0)[1]
@@ -146,9 +146,9 @@ def _outline(
     *,
     counted: int | None,
 ) -> tuple[list[Found], list[Found]]:
-    """What a loop gives, whatever its trips: the carried values, and the others stacked `counted` times.
+    """What a loop gives, whatever its iterations: the carried values, and the others stacked `counted` times.
 
-    Each is connected to what it depends on in any trip: no path is longer than there are values.
+    Each is connected to what it depends on in any iteration: no path is longer than there are values.
     """
     rows = [_outlined_row(recorder, one) for one in elements]
     seen: list[list[Found]] = [list(values)]
@@ -222,7 +222,9 @@ def _apply(recorder: Any, name: str, inputs: Sequence[Any], **attrs: Any) -> Fou
 def _stacked(recorder: Any, column: Sequence[Found]) -> Found:
     for one in column[1:]:
         if one.spec is not column[0].spec:
-            raise InvalidArgumentError(f"the body gives {column[0].spec!r} in one trip and {one.spec!r} in another")
+            raise InvalidArgumentError(
+                f"the body gives {column[0].spec!r} in one iteration and {one.spec!r} in another"
+            )
     return _apply(recorder, "stack", column)
 
 

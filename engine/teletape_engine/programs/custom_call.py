@@ -26,7 +26,7 @@ def custom_call(
         InvalidArgumentError: The inputs are too few, or of a dtype that has no gradient.
     """
     (program,) = programs
-    count, made = len(command.gives), command.results
+    count, made = len(command.has_gradient), command.results
     if len(inputs) < count + made:
         raise InvalidArgumentError(
             f"custom.call: {count} inputs of the call and {made} results are needed, found {len(inputs)} inputs"
@@ -37,7 +37,7 @@ def custom_call(
         if not one.spec.differentiable:
             raise InvalidArgumentError(f"custom.call: an input of dtype {one.spec.dtype.name} has no gradient")
     outputs = [recorder.apply(CATALOGUE["identity"], (one,)) for one in results]
-    back = ProgramGradient(program, command.gives)
+    back = ProgramGradient(program, command.has_gradient)
     record_custom(
         recorder.tapes,
         followed,

@@ -69,7 +69,7 @@ def _separate(recorder: Any, inputs: Sequence[Any], found: Sequence[Found]) -> l
     return made
 
 
-@flow(commands.CallProgram)
+@flow(commands.CallFunction)
 def call(recorder: Any, command: Command, programs: Sequence[Program], inputs: Sequence[Any]) -> list[Found]:
     """The results of the program."""
     (program,) = programs
@@ -315,7 +315,7 @@ class Program:
         made = FLOWS[type(command)](recorder, command, step.programs, inputs)
         if recorder.recorded and recorder.decides and isinstance(command, commands.While | commands.Cond):
             made = self._flow_connections(step, inputs).added(recorder, inputs, made)
-        elif recorder.recorded and isinstance(command, commands.Scan) and not command.together:
+        elif recorder.recorded and isinstance(command, commands.Scan) and not command.vectorize:
             made = all_taken(len(inputs) - command.captured, made).added(recorder, inputs, made)
         for place, one in zip(step.outputs, made, strict=True):
             values[place] = one

@@ -48,16 +48,16 @@ class ProgramGradient(Literal):
         gives: For which of the call's inputs.
     """
 
-    __slots__ = ("gives", "program")
+    __slots__ = ("has_gradient", "program")
 
-    def __init__(self, program: Any, gives: Sequence[bool]) -> None:
+    def __init__(self, program: Any, has_gradient: Sequence[bool]) -> None:
         self.array = program
-        self.program, self.gives = program, tuple(gives)
+        self.program, self.has_gradient = program, tuple(has_gradient)
 
     def run(self, recorder: Any, cts: Sequence[Any], others: Sequence[Any]) -> list[Any]:
         """A cotangent, or None, for each input of the call: recorded values."""
         found = iter(self.program.run(recorder, [*cts, *others], tie=False))
-        given = [next(found) if gives else None for gives in self.gives]
+        given = [next(found) if has_gradient else None for has_gradient in self.has_gradient]
         return [recorder.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one for one in given]
 
 

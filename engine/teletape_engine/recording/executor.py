@@ -163,13 +163,13 @@ class Executor(Recorder):
         """As `Watch.look`."""
         self._watch.look()
 
-    def expect(self, trips: int) -> None:
+    def expect(self, iterations: int) -> None:
         """As `Watch.expect`."""
-        self._watch.expect(trips)
+        self._watch.expect(iterations)
 
-    def trip(self, taken: int, trips: int = 0) -> None:
-        """As `Watch.trip`."""
-        self._watch.trip(taken, trips)
+    def iteration(self, taken: int, iterations: int = 0) -> None:
+        """As `Watch.iteration`."""
+        self._watch.iteration(taken, iterations)
 
     def room(self) -> float:
         """Bytes left below the session's limit."""

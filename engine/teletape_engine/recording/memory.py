@@ -85,17 +85,17 @@ class Footprint(NamedTuple):
     freed: int
 
 
-def footprint(tape: Tape, base: Callable[[Any], tuple[int, int]], along: Iterable[int] = ()) -> Footprint:
+def footprint(tape: Tape, base: Callable[[Any], tuple[int, int]], also_released: Iterable[int] = ()) -> Footprint:
     """What the tape keeps, and what its end would free.
 
     Args:
         tape: Which.
         base: The backend's: identity and bytes of the buffer that an array keeps alive.
-        along: `id()` of values that have one more holder each, which ends with the tape: a client's names for what only
-            its side of the tape holds.
+        also_released: `id()` of values that have one more holder each, which ends with the tape: a client's names for
+            what only its side of the tape holds.
     """
     kept = dict(base(value.array) for value in _kept(tape))
-    owners = [(base(thing), held) for thing, held in ends(tape, along=along)]
+    owners = [(base(thing), held) for thing, held in ends(tape, also_released=also_released)]
     lent = {buffer for (buffer, _), held in owners if held}
     freed = dict(found for found, _ in owners if found[0] not in lent)
     return Footprint(sum(kept.values()), sum(freed.values()))
@@ -111,16 +111,18 @@ def _array(thing: Any) -> Any:
     return found if found is not None and hasattr(found, "dtype") else None  # another kind of buffer is the end
 
 
-def ends(tape: Tape, below: Callable[[Any], Any] = _array, *, along: Iterable[int] = ()) -> list[tuple[Any, bool]]:
+def ends(
+    tape: Tape, below: Callable[[Any], Any] = _array, *, also_released: Iterable[int] = ()
+) -> list[tuple[Any, bool]]:
     """What stands at the end of each chain of references behind a tape, and whether somebody else holds it.
 
     Args:
         tape: Which: the chains begin at the values that it keeps, and at the variables that it has watched.
         below: From a thing to that which it keeps alive, None at the end. By default the end is an array.
-        along: See `footprint`.
+        also_released: See `footprint`.
     """
     inside, things, links = _collected(tape, below)
-    inside.update(along)
+    inside.update(also_released)
     held = _held(inside, things, links)
     return [(thing, key in held) for key, thing in things.items() if key not in links]
 

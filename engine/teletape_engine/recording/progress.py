@@ -1,4 +1,4 @@
-"""How far a batch is, and whether it goes on: asked and told between commands, and between the trips of a loop."""
+"""How far a batch is, and whether it goes on: asked and told between commands, and between the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from teletape_engine.errors import CancelledError, ResourceExhaustedError
 class Progress(Protocol):
     """Told how far a batch is."""
 
-    def __call__(self, done: int, total: int, trip: int = 0, trips: int = 0) -> None:
-        """Commands done and in all; trips that the loop in the next one has taken and will take in all (0: unknown)."""
+    def __call__(self, done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
+        """Reports commands done and in all, and iterations of the running loop: done, and in all (0: unknown)."""
 
 
-def no_progress(done: int, total: int, trip: int = 0, trips: int = 0) -> None:
+def no_progress(done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
     """Tells nobody."""
 
 
@@ -23,11 +23,11 @@ class Watch:
     """Asks whether a batch goes on, and tells how far it is.
 
     Attributes:
-        most_trips: Trips that the loops of one command may take; None: no limit.
+        most_iterations: Iterations that the loops of one command may take; None: no limit.
     """
 
-    def __init__(self, most_trips: int | None = None) -> None:
-        self.most_trips = most_trips
+    def __init__(self, most_iterations: int | None = None) -> None:
+        self.most_iterations = most_iterations
         self.begin(lambda: False, no_progress, 0)
 
     def begin(self, cancelled: Callable[[], bool], progress: Progress, total: int) -> None:
@@ -54,35 +54,37 @@ class Watch:
         if self._cancelled():
             raise CancelledError("the batch was cancelled by its caller, in a program")
 
-    def expect(self, trips: int) -> None:
-        """A loop is about to take so many trips.
+    def expect(self, iterations: int) -> None:
+        """A loop is about to take so many iterations.
 
         Raises:
             ResourceExhaustedError: With those taken so far they are more than the command's loops may take.
         """
-        if self.most_trips is not None and self._taken + trips > self.most_trips:
+        if self.most_iterations is not None and self._taken + iterations > self.most_iterations:
             raise ResourceExhaustedError(
-                f"the loops of one command may take {self.most_trips:,} trips here, and this one would take {trips:,}"
-                f"{f' behind {self._taken:,} of others' if self._taken else ''}: take it in several commands",
-                trips=self._taken + trips,
-                limit=self.most_trips,
+                f"the loops of one command may take {self.most_iterations:,} iterations here; this one would "
+                f"take {iterations:,}"
+                f"{f' after {self._taken:,} of others' if self._taken else ''}: take it in several commands",
+                iterations=self._taken + iterations,
+                limit=self.most_iterations,
             )
 
-    def trip(self, taken: int, trips: int = 0) -> None:
-        """A loop has taken so many trips, of so many in all (0: not known), and is about to take another.
+    def iteration(self, taken: int, iterations: int = 0) -> None:
+        """A loop has taken so many iterations, of so many in all (0: not known), and is about to take another.
 
         Raises:
             CancelledError: The caller wants it stopped.
-            ResourceExhaustedError: The command's loops have taken more trips than they may.
+            ResourceExhaustedError: The command's loops have taken more iterations than they may.
         """
         self._taken += 1
-        if self.most_trips is not None and self._taken > self.most_trips:
+        if self.most_iterations is not None and self._taken > self.most_iterations:
             raise ResourceExhaustedError(
-                f"the loops of one command may take {self.most_trips:,} trips here, and this one goes on: does its "
+                f"the loops of one command may take {self.most_iterations:,} iterations here; this one goes "
+                "on: does its "
                 "condition ever become false? Give maximum_iterations, or take the loop in several commands",
-                trips=self._taken,
-                limit=self.most_trips,
+                iterations=self._taken,
+                limit=self.most_iterations,
             )
-        self._progress(self._done, self._total, taken, trips)
+        self._progress(self._done, self._total, taken, iterations)
         if self._cancelled():
-            raise CancelledError(f"the batch was cancelled by its caller, in a loop after {taken:,} trips")
+            raise CancelledError(f"the batch was cancelled by its caller, in a loop after {taken:,} iterations")

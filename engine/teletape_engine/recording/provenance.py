@@ -34,7 +34,7 @@ class Event(enum.Enum):
     RETURNED = "returned"  #: it had the bytes of a value that the program had read
     LEFT = "left"  #: computed by the program's own Python (numpy_function, py_function)
     UNTAKEN = "untaken"  #: a branch that was not run used the inputs
-    NO_TRIP = "no_trip"  #: a loop that made no trip used the inputs
+    NO_ITERATION = "no_iteration"  #: a loop that made no iteration used the inputs
 
 
 #: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the caller's line.

@@ -90,11 +90,11 @@ class Recorder(Context, Runtime):
     def look(self) -> None:
         """Some steps of a program are done; CancelledError if it is not to go on."""
 
-    def expect(self, trips: int) -> None:
-        """A loop is about to take so many trips; ResourceExhaustedError if those are too many."""
+    def expect(self, iterations: int) -> None:
+        """A loop is about to take so many iterations; ResourceExhaustedError if those are too many."""
 
-    def trip(self, taken: int, trips: int = 0) -> None:
-        """A loop is about to take another trip after so many, of so many in all (0: not known).
+    def iteration(self, taken: int, iterations: int = 0) -> None:
+        """A loop is about to take another iteration after so many, of so many in all (0: not known).
 
         Raises:
             CancelledError, ResourceExhaustedError: It is not to go on.

@@ -49,9 +49,11 @@ class _Client:
 class Session(State):
     """Executes batches on one device. Arguments and errors as `State`."""
 
-    def __init__(self, device: str = "cpu", *, memory_limit: int | None = None, most_trips: int | None = None) -> None:
+    def __init__(
+        self, device: str = "cpu", *, memory_limit: int | None = None, most_iterations: int | None = None
+    ) -> None:
         self._clients: dict[int, _Client] = {}
-        super().__init__(device, memory_limit=memory_limit, most_trips=most_trips)
+        super().__init__(device, memory_limit=memory_limit, most_iterations=most_iterations)
 
     # -------------------------------------------------------------------------------------------------------- clients
     def attach(self) -> Attached:
@@ -73,8 +75,8 @@ class Session(State):
 
         Args:
             batch: Commands and releases.
-            cancelled: Asked between commands, and between the trips of a loop; once true, the rest of the batch fails
-                with CancelledError. What it raises is a failure too.
+            cancelled: Called between commands and between the iterations of a loop; once true, the rest of the batch
+                fails with CancelledError. What it raises is a failure too.
             progress: Told from time to time; see `progress.Progress`.
             poison: After a failure the ids of values that were not made stand for it. Without, they stay free: for
                 callers who name nothing before they have seen the answer.
@@ -180,11 +182,11 @@ class Session(State):
         if isinstance(thing, Held):
             return {"id": name, "kind": thing.kind, **thing.facts()}
         if isinstance(thing, Program):
-            return {"id": name, "kind": "program", **thing.facts()}
+            return {"id": name, "kind": "function", **thing.facts()}
         spec: Spec = thing.spec
         facts: dict[str, Any] = {
             "id": name,
-            "kind": "value",
+            "kind": "tensor",
             "dtype": spec.dtype.name,
             "shape": list(spec.shape),
             "bytes": spec.nbytes,

@@ -101,7 +101,7 @@ class State:
     Args:
         device: cpu, gpu or gpu:N.
         memory_limit: Bytes that the arrays may take; None for no limit.
-        most_trips: Trips that the loops of one command may take; None for no limit.
+        most_iterations: Iterations that the loops of one command may take; None for no limit.
 
     Attributes:
         backend: The device's arrays.
@@ -119,10 +119,12 @@ class State:
         UnimplementedError: No such device here.
     """
 
-    def __init__(self, device: str = "cpu", *, memory_limit: int | None = None, most_trips: int | None = None) -> None:
+    def __init__(
+        self, device: str = "cpu", *, memory_limit: int | None = None, most_iterations: int | None = None
+    ) -> None:
         self.backend = arrays.backend(device)
         self.memory = Memory(memory_limit, self.bytes_in_use)
-        self.watch = Watch(most_trips)
+        self.watch = Watch(most_iterations)
         self.no_gradient: set[str] = set()
         self.registered: set[str] = set()
         self.departures = Departures()

@@ -39,14 +39,14 @@ class Running:
     Attributes:
         reply: Resolves to the reply, or raises HostGone.
         done, total: How many commands of how many are done.
-        trip, trips: How many trips the loop in the next one has taken, of how many (0: not known).
+        iteration, iterations: How many iterations the loop in the next one has taken, of how many (0: not known).
     """
 
     reply: asyncio.Future[Reply]
     done: int = 0
     total: int = 0
-    trip: int = 0
-    trips: int = 0
+    iteration: int = 0
+    iterations: int = 0
 
 
 class Room(Protocol):
@@ -103,14 +103,14 @@ class Start:
         device: cpu or gpu:N.
         memory_limit: Bytes that its arrays may take.
         max_body: Bytes of the largest request.
-        max_trips: Trips that the loops of one command may take.
+        max_iterations: Iterations that the loops of one command may take.
         time_limit: Seconds that a request may compute.
     """
 
     device: str
     memory_limit: int
     max_body: int
-    max_trips: int | None = None
+    max_iterations: int | None = None
     time_limit: float = float("inf")
 
 

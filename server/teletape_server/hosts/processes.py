@@ -136,9 +136,14 @@ class WorkerHost:
 
     def _told(self, head: Any, body: memoryview | None) -> None:
         match head:
-            case ("progress", number, done, total, trip, trips):
+            case ("progress", number, done, total, iteration, iterations):
                 if running := self._requests.get(number):
-                    running.done, running.total, running.trip, running.trips = done, total, trip, trips
+                    running.done, running.total, running.iteration, running.iterations = (
+                        done,
+                        total,
+                        iteration,
+                        iterations,
+                    )
             case ("reply", number, code, content_type, facts):
                 running = self._requests.pop(number)
                 self.running.discard(running)

@@ -33,7 +33,7 @@ TENSOR: Final = {RAW_TYPE: RAW}
 EVENTS: Final = {
     "text/event-stream": {
         "type": "string",
-        "description": "Events: `progress` (done, total, trip, trips) while it runs, then one `answer` or `problem`",
+        "description": "Events: `progress` (done, total, iteration, iterations), then one `answer` or `problem`",
     }
 }
 

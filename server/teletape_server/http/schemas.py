@@ -50,8 +50,8 @@ class Work(BaseModel):
     requests: Annotated[int, Field(description="Taken and not yet answered")]
     done: Annotated[int, Field(description="Commands done by the batch that runs")]
     total: Annotated[int, Field(description="Commands of that batch; 0: not known yet")]
-    trip: Annotated[int, Field(description="Trips that the loop in the next command has taken")] = 0
-    trips: Annotated[int, Field(description="Trips that it will take; 0: not known")] = 0
+    iteration: Annotated[int, Field(description="Iterations that the loop in the next command has taken")] = 0
+    iterations: Annotated[int, Field(description="Iterations that it will take; 0: not known")] = 0
 
 
 class SessionFacts(BaseModel):
@@ -87,13 +87,13 @@ class Still(BaseModel):
     status: str = "running"
     done: Annotated[int, Field(description="Commands done")]
     total: Annotated[int, Field(description="Commands in all; 0: not known yet")]
-    trip: Annotated[int, Field(description="Trips that the loop in the next command has taken")] = 0
-    trips: Annotated[int, Field(description="Trips that it will take; 0: not known")] = 0
+    iteration: Annotated[int, Field(description="Iterations that the loop in the next command has taken")] = 0
+    iterations: Annotated[int, Field(description="Iterations that it will take; 0: not known")] = 0
 
     @classmethod
     def of(cls, running: Running) -> Still:
         """How far that request is."""
-        return cls(done=running.done, total=running.total, trip=running.trip, trips=running.trips)
+        return cls(done=running.done, total=running.total, iteration=running.iteration, iterations=running.iterations)
 
 
 class Health(BaseModel):

@@ -30,7 +30,7 @@ async def repeat(
 ) -> Response:
     """From its own results, which have the shapes and dtypes of the inputs: a thousand steps are one request.
 
-    Ask with `Accept: text/event-stream` to be told how far it is; POST /cancel stops it between two trips.
+    Ask with `Accept: text/event-stream` to be told how far it is; POST /cancel stops it between two iterations.
     """
     return await exchange(request, found, "function.while", name=function, full=full)
 

@@ -16,7 +16,12 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodie
 
 
 def _far(running: Running) -> dict[str, int]:
-    return {"done": running.done, "total": running.total, "trip": running.trip, "trips": running.trips}
+    return {
+        "done": running.done,
+        "total": running.total,
+        "iteration": running.iteration,
+        "iterations": running.iterations,
+    }
 
 
 def _facts(request: Request, session: Session) -> SessionFacts:
@@ -89,7 +94,7 @@ async def attach(request: Request, found: Found) -> Response:
 
 @router.post("/{session}/cancel", status_code=202, summary="Stop what runs", responses=refusals(*SESSION[:-1]))
 async def cancel(request: Request, found: Found) -> SessionFacts:
-    """What runs and waits stops before its next command, or the next trip of a loop, and fails with `cancelled`."""
+    """Running and waiting work stops before its next command or loop iteration, and fails with `cancelled`."""
     found.host.cancel()
     return _facts(request, found)
 

@@ -184,11 +184,11 @@ def described(session: Session, name: Id, kinds: Sequence[str], where: str) -> d
 
 
 _FOUND: Final = {
-    "value": "tensors",
+    "tensor": "tensors",
     "slices": "tensors",
     "variable": "variables",
     "tape": "tapes",
-    "program": "functions",
+    "function": "functions",
 }
 
 

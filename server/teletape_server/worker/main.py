@@ -110,7 +110,9 @@ class Worker:
         try:
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 _cap(2 * start["memory_limit"] + 3 * start["max_body"] + _SPARE)
-            self._session = Session(start["device"], memory_limit=start["memory_limit"], most_trips=start["max_trips"])
+            self._session = Session(
+                start["device"], memory_limit=start["memory_limit"], most_iterations=start["max_iterations"]
+            )
             self._time_limit = start["time_limit"]
             self._send(("ready",))
         except TeletapeError as error:
@@ -186,12 +188,12 @@ class Worker:
     def _reporter(self, number: int) -> Progress:
         last = time.monotonic()
 
-        def report(done: int, total: int, trip: int = 0, trips: int = 0) -> None:
+        def report(done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
             nonlocal last
             now = time.monotonic()
             if now - last >= _PROGRESS_SECONDS:
                 last = now
-                self._send(("progress", number, done, total, trip, trips))
+                self._send(("progress", number, done, total, iteration, iterations))
 
         return report
 

@@ -112,7 +112,7 @@ def test_the_method_of_an_object():
     assert tape.explain(y, x).code == "untaken_branch"
 
 
-def test_the_body_of_a_loop_without_a_trip():
+def test_the_body_of_a_loop_without_a_iteration():
     x, z = tf.Variable(3.0), tf.Variable(1.0)
 
     def body(i, v):
@@ -120,5 +120,5 @@ def test_the_body_of_a_loop_without_a_trip():
 
     with tf.GradientTape() as tape:
         _, y = tf.while_loop(lambda i, v: i < 0, body, [tf.constant(0), z * 1.0])
-    assert tape.explain(y, x).code == "no_trip"
+    assert tape.explain(y, x).code == "no_iteration"
     assert tape.explain(y, z).code == "connected"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape_engine.commands import BackwardBegin, BackwardGive, BackwardTo, Custom, Gradient, Jacobian
+from teletape_engine.commands import BackwardBegin, BackwardCotangents, BackwardResume, Custom, Gradient, Jacobian
 
 
 @tf.custom_gradient
@@ -34,7 +34,7 @@ def test_nothing_is_asked_unless_a_value_is_read(remote, loopback, x):
     assert gradient.numpy().tolist() == [300.0, 300.0]
     assert remote.requests == before + 1
     assert len(loopback.commands(BackwardBegin)) == 3
-    assert len(loopback.commands(BackwardTo)) == len(loopback.commands(BackwardGive)) == 6
+    assert len(loopback.commands(BackwardCotangents)) == len(loopback.commands(BackwardResume)) == 6
     assert not loopback.commands(Gradient)
 
 
@@ -172,7 +172,7 @@ def test_a_jacobian_is_one_request_and_traces_the_function_once(remote, loopback
     assert remote.requests == before + 1
     assert calls == [1]
     (command,) = loopback.commands(Jacobian)
-    assert len(command.customs) == 1
+    assert len(command.custom_gradients) == 1
 
 
 def test_a_jacobian_through_a_function_that_reads_goes_row_by_row_and_says_so(remote, loopback, x, caplog):

@@ -210,13 +210,13 @@ def test_a_refused_batch_gives_its_number_back(remote, loopback, mishap, error, 
 def test_releases_of_a_refused_batch_are_not_forgotten(remote, loopback):
     x = tf.ones(300)
     tf.sync()
-    (name,) = [one["id"] for one in loopback.session.listing("value")]
+    (name,) = [one["id"] for one in loopback.session.listing("tensor")]
     del x
     loopback.mishaps.append("refused")
     with pytest.raises(RequestError):
         tf.sync()
     tf.sync()
-    assert loopback.session.listing("value") == []
+    assert loopback.session.listing("tensor") == []
     assert name in loopback.batches[-1].releases
 
 

@@ -10,9 +10,9 @@ from teletape_engine.commands import (
     AccumulatorResume,
     Assign,
     Call,
+    Constant,
     Fetch,
     Jvp,
-    Put,
     TapePause,
     TapeResume,
 )
@@ -183,7 +183,7 @@ def test_rows_travel_and_no_table(remote, loopback):
     table.scatter_sub(tf.IndexedSlices(0.1 * g.values, g.indices))
     np.testing.assert_allclose(tf.gather(table, [5, 6, 7])[:, 0], [-0.2, 0.0, -0.1], rtol=1e-6)
     assert [one.mode for one in loopback.commands(Assign)] == ["scatter_sub"]
-    assert max(one.value.nbytes for one in loopback.commands(Put)) < 100
+    assert max(one.value.nbytes for one in loopback.commands(Constant)) < 100
     rows = loopback.session.listing("slices")
     assert [one["rows"] for one in rows] == [3]
 

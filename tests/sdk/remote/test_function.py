@@ -59,12 +59,12 @@ def test_a_training_step_is_one_command(loopback: Loopback, remote: Any) -> None
     requests = remote.requests
     assert float(losses[-1]) < float(losses[0])
     assert remote.requests == requests + 2  # two reads
-    assert len(loopback.commands(commands.DefineProgram)) == 1
-    assert len(loopback.commands(commands.CallProgram)) == 20
+    assert len(loopback.commands(commands.DefineFunction)) == 1
+    assert len(loopback.commands(commands.CallFunction)) == 20
     assert not loopback.commands(commands.Call)
     assert not loopback.commands(commands.Gradient)
-    (made,) = loopback.commands(commands.DefineProgram)
-    assert all(getattr(step, "where", None) is None for step in made.calls)  # lines never leave the program
+    (made,) = loopback.commands(commands.DefineFunction)
+    assert all(getattr(step, "where", None) is None for step in made.steps)  # lines never leave the program
 
 
 def test_it_trains_as_the_ops_one_by_one_do(here: Any) -> None:
@@ -85,11 +85,11 @@ def test_a_program_is_released_with_its_function(loopback: Loopback, remote: Any
         return x * 2.0
 
     assert float(doubled(tf.constant(1.0))) == 2.0
-    (made,) = loopback.commands(commands.DefineProgram)
+    (made,) = loopback.commands(commands.DefineFunction)
     del doubled
     tf.sync()
     assert any(made.id in batch.releases for batch in loopback.batches)
-    assert [one["kind"] for one in loopback.session.listing("program")] == []
+    assert [one["kind"] for one in loopback.session.listing("function")] == []
 
 
 def test_what_is_taken_from_outside_is_bound_at_each_call(here: Any) -> None:

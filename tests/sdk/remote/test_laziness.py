@@ -11,7 +11,7 @@ import teletape as tf
 from teletape.sessions import remote as module
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import use
-from teletape_engine.commands import Call, Fetch, Gradient, Put, TapeOpen
+from teletape_engine.commands import Call, Constant, Fetch, Gradient, TapeOpen
 
 
 def step(x, w):
@@ -198,7 +198,7 @@ def test_many_bytes_leave_by_themselves(remote, loopback, monkeypatch):
     monkeypatch.setattr(module, "_MOST_BYTES", 10_000)
     kept = [tf.constant(np.zeros(1000, np.float32)) for _ in range(3)]
     assert loopback.arrived.wait(10)
-    assert len(kept) == len(loopback.commands(Put)) == 3
+    assert len(kept) == len(loopback.commands(Constant)) == 3
 
 
 def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, made, monkeypatch):
@@ -245,7 +245,7 @@ def test_releases_come_with_the_next_batch_and_cost_no_request(remote, loopback)
     assert remote.requests == before
     assert float(tf.reduce_sum(y)) == 2000.0
     assert remote.requests == before + 1
-    put = loopback.commands(Put)[0].id
+    put = loopback.commands(Constant)[0].id
     assert put in loopback.batches[-1].releases
 
 
@@ -256,7 +256,7 @@ def test_what_a_loop_leaves_behind_is_released_with_the_batch_that_made_it(remot
     assert x.numpy()[0] == 51.0
     made = {one for call in loopback.commands(Call) for one in call.outputs}
     assert len(made - set(loopback.batches[0].releases)) == 1
-    assert [one["bytes"] for one in loopback.session.listing("value")] == [8000]
+    assert [one["bytes"] for one in loopback.session.listing("tensor")] == [8000]
 
 
 def test_a_value_still_used_survives_the_release_of_its_name(remote, loopback):

@@ -1,4 +1,4 @@
-"""Loops over the wire: how many requests they take, and that nobody can tell a command from the trips."""
+"""Loops over the wire: how many requests they take, and that nobody can tell a command from the iterations."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -63,10 +63,10 @@ def test_a_thousand_steps_that_values_decide_are_one_request() -> None:
     assert here == there
     assert batches == 1
     (sent,) = loopback.commands(commands.While)
-    assert not sent.tell, "nobody records: nobody needs to know how many trips there were"
+    assert not sent.report_decisions, "nobody records: nobody needs to know how many iterations there were"
 
 
-def test_under_a_tape_the_trips_are_asked_for_once() -> None:
+def test_under_a_tape_the_iterations_are_asked_for_once() -> None:
     def program() -> Any:
         w = tf.Variable(1.00693)
         with tf.GradientTape() as outer:
@@ -77,12 +77,12 @@ def test_under_a_tape_the_trips_are_asked_for_once() -> None:
 
     here, there, batches, loopback = both(program)
     assert here == there
-    assert batches == 4, "the loop's trips, and three reads"
-    assert [one.tell for one in loopback.commands(commands.While)] == [True]
+    assert batches == 4, "the loop's iterations, and three reads"
+    assert [one.report_decisions for one in loopback.commands(commands.While)] == [True]
 
 
 @pytest.mark.parametrize("start", [0.5, 2000.0])
-def test_a_loop_that_makes_no_trip_has_no_gradient(start: float) -> None:
+def test_a_loop_that_makes_no_iteration_has_no_gradient(start: float) -> None:
     def program() -> Any:
         x, w = tf.Variable(start), tf.Variable(3.0)
         with tf.GradientTape() as tape:
@@ -94,7 +94,7 @@ def test_a_loop_that_makes_no_trip_has_no_gradient(start: float) -> None:
     assert (here[1] is None) == (start == 2000.0)
 
 
-def test_what_python_does_in_a_body_is_done_in_every_trip() -> None:
+def test_what_python_does_in_a_body_is_done_in_every_iteration() -> None:
     def program() -> Any:
         seen = []
 
@@ -110,7 +110,7 @@ def test_what_python_does_in_a_body_is_done_in_every_trip() -> None:
     assert not loopback.commands(commands.While)
 
 
-def test_a_body_that_cannot_be_a_program_runs_trip_by_trip() -> None:
+def test_a_body_that_cannot_be_a_program_runs_iteration_by_iteration() -> None:
     def reads(y: Any) -> Any:
         return (y * 2.0 if float(y) < 50.0 else y + 1000.0,)
 
@@ -149,7 +149,7 @@ def test_a_choice_inside_stays_unconnected_where_it_is_not_taken() -> None:
     assert here[1] is None
 
 
-def test_an_error_in_a_trip_is_the_error_of_the_loop() -> None:
+def test_an_error_in_a_iteration_is_the_error_of_the_loop() -> None:
     def program() -> Any:
         x = tf.constant([1.0, 2.0, 3.0])
         i = tf.cast(tf.reduce_sum(x) - 6.0, tf.int32)
@@ -173,7 +173,7 @@ def test_maps_and_scans_of_a_thousand_are_one_request() -> None:
     here, there, batches, loopback = both(program)
     np.testing.assert_array_equal(here, there)
     assert batches == 2, "one for each of the two reads"
-    assert [one.together for one in loopback.commands(commands.Scan)] == [False, True]
+    assert [one.vectorize for one in loopback.commands(commands.Scan)] == [False, True]
 
 
 def test_a_body_of_many_ops_is_sent_once() -> None:
@@ -222,7 +222,7 @@ def test_a_function_with_a_loop_is_one_command() -> None:
     here, there, batches, loopback = both(program)
     assert here == there
     assert batches == 2
-    assert len(loopback.commands(commands.CallProgram)) == 2
+    assert len(loopback.commands(commands.CallFunction)) == 2
 
 
 def test_counting_is_known_on_this_side(remote: RemoteSession, loopback: Loopback) -> None:

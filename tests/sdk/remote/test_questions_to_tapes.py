@@ -146,9 +146,9 @@ def test_each_question_is_one_command(loopback, remote):
     remote.sync()
     sent = [one for batch in loopback.batches for one in batch.commands]
     [jacobian] = [one for one in sent if isinstance(one, Jacobian)]
-    assert (jacobian.predicted, jacobian.max_bytes, jacobian.max_rows) == (("dense", "dense"), 5000, None)
+    assert (jacobian.predicted, jacobian.max_bytes, jacobian.chunk_size) == (("dense", "dense"), 5000, None)
     [by_example] = [one for one in sent if isinstance(one, BatchJacobian)]
-    assert by_example.max_rows == 2
+    assert by_example.chunk_size == 2
     assert [one.predicted for one in sent if isinstance(one, Vjps | Hvp)] == [("dense",)] * 2
     [hessian] = [one for one in sent if isinstance(one, Hessian)]
     assert hessian.predicted == ("dense",) * 4

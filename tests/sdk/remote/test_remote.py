@@ -13,7 +13,16 @@ import teletape as tf
 from teletape.errors import SessionEndedError
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import use
-from teletape_engine.commands import Assign, Call, ContextSwitch, Gradient, Part, Put, TapeOpen, TapeWatch
+from teletape_engine.commands import (
+    Assign,
+    Call,
+    Constant,
+    ContextSwitch,
+    Gradient,
+    SlicesComponent,
+    TapeOpen,
+    TapeWatch,
+)
 
 
 # -------------------------------------------------------------------------------------------------- the same as at home
@@ -135,13 +144,13 @@ def test_parts_of_slices_are_named_when_they_are_asked_for(remote, loopback):
         y = tf.gather(table, [2, 0])
     found = tape.gradient(y, table)
     tf.sync()
-    assert loopback.commands(Part) == []
+    assert loopback.commands(SlicesComponent) == []
     assert found.indices.numpy().tolist() == [2, 0]
     assert found.indices is found.indices
     assert found.values.shape == (2, 2)
     table.scatter_sub(found)
     assert table.numpy().tolist() == [[0, 0], [1, 1], [0, 0]]
-    assert [one.part for one in loopback.commands(Part)] == ["indices", "values"]
+    assert [one.component for one in loopback.commands(SlicesComponent)] == ["indices", "values"]
 
 
 def test_strings_never_leave_the_program(remote, loopback):
@@ -153,7 +162,7 @@ def test_strings_never_leave_the_program(remote, loopback):
     found = tape.gradient([y, words], [x, words])
     assert words.numpy().tolist() == [b"a", b"b"]
     assert (float(found[0]), found[1]) == (4.0, None)
-    assert all(put.value.dtype != object for put in loopback.commands(Put))
+    assert all(put.value.dtype != object for put in loopback.commands(Constant))
     assert [len(one.values) for one in loopback.commands(TapeWatch)] == [0]
     assert loopback.commands(Gradient)[0].targets == loopback.commands(Call)[0].outputs
 

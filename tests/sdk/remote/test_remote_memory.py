@@ -56,4 +56,4 @@ def test_counting_a_tape_names_what_goes_along_with_it(remote, loopback):
     from teletape_engine.commands import TapeDescribe
 
     (command,) = loopback.commands(TapeDescribe)
-    assert len(command.along) == 19
+    assert len(command.also_released) == 19

@@ -24,12 +24,12 @@ class Terminal(io.StringIO):
     [
         ({"done": 3, "total": 12}, "teletape [########......................] 3 of 12 commands, 4 s"),
         (
-            {"done": 3, "total": 12, "trip": 500, "trips": 1000},
-            "[###############...............] 3 of 12 commands, trip 500 of 1,000",
+            {"done": 3, "total": 12, "iteration": 500, "iterations": 1000},
+            "[###############...............] 3 of 12 commands, iteration 500 of 1,000",
         ),
         (
-            {"done": 0, "total": 1, "trip": 1234567},
-            "[..............................] 0 of 1 commands, trip 1,234,567, 4 s",
+            {"done": 0, "total": 1, "iteration": 1234567},
+            "[..............................] 0 of 1 commands, iteration 1,234,567, 4 s",
         ),
         ({}, "[..............................] waiting, 4 s"),
     ],
@@ -115,6 +115,6 @@ def test_a_cancelled_loop_raises_at_the_next_read_and_the_session_goes_on(server
 
 def _cancel_when_it_runs(session: RemoteSession) -> None:
     deadline = time.monotonic() + 20
-    while not (session._far() or {}).get("trip") and time.monotonic() < deadline:
+    while not (session._far() or {}).get("iteration") and time.monotonic() < deadline:
         time.sleep(0.01)
     session.cancel()

@@ -21,7 +21,7 @@ BATCHES = {
     "empty": ("No commands: the shortest frame.", Batch(())),
     "put_and_fetch": (
         "A tensor of three float32, and its numbers back.",
-        Batch((commands.Put("x", np.array([1, 2, 3], np.float32)), commands.Fetch("x"))),
+        Batch((commands.Constant("x", np.array([1, 2, 3], np.float32)), commands.Fetch("x"))),
     ),
     "gradient": (
         "d(x*x)/dx, as a client with its own ids and sequence sends it.",
@@ -66,9 +66,9 @@ BATCHES = {
         "A tensor of each dtype, [0, 1], each at a multiple of 64; then one without elements and one without axes.",
         Batch(
             (
-                *(commands.Put(name, np.array([0, 1]).astype(dtype)) for name, dtype in sorted(DTYPES.items())),
-                commands.Put("none", np.zeros((2, 0), np.float32)),
-                commands.Put("scalar", np.array(7, np.int32)),
+                *(commands.Constant(name, np.array([0, 1]).astype(dtype)) for name, dtype in sorted(DTYPES.items())),
+                commands.Constant("none", np.zeros((2, 0), np.float32)),
+                commands.Constant("scalar", np.array(7, np.int32)),
             )
         ),
     ),
@@ -77,9 +77,9 @@ BATCHES = {
         Batch(
             (
                 commands.Jacobian(
-                    "t", "y", ("x", "w"), ("J", None), "zero", 1 << 20, 8, ("dense", "dense"), True, ("c",)
+                    "t", ("y",), ("x", "w"), ("J", None), "zero", 1 << 20, 8, ("dense", "dense"), True, ("c",)
                 ),
-                commands.BatchJacobian("t", "y", "x", "B", "zero", 1 << 20, 8, True, ("c",)),
+                commands.BatchJacobian("t", ("y",), ("x",), ("B",), "zero", 1 << 20, 8, True, ("c",)),
                 commands.Vjps(
                     "t",
                     ("y", "z"),
@@ -95,7 +95,7 @@ BATCHES = {
                 ),
                 commands.Hessian("t", ("z",), ("x",), ("H",), "zero", 1 << 20, 8, ("dense",), True, ("c",)),
                 commands.Hvp("t", ("z",), ("x",), (np.ones(3, np.float32),), ("p",), "zero", ("dense",), True, ("c",)),
-                commands.Gradient("t", ("z",), ("x",), ("g",), more=False),
+                commands.Gradient("t", ("z",), ("x",), ("g",), retain_tape=False),
             )
         ),
     ),
@@ -105,11 +105,11 @@ BATCHES = {
             (
                 commands.Custom(("x", "w"), ("y", CLIENT), "f1", "f", "train.py:7"),
                 commands.BackwardBegin("b", "t", ("y",), ("x",), (None,), "zero", True),
-                commands.BackwardTo("b", ("dy", None), "f1", ("k", None)),
+                commands.BackwardCotangents("b", ("dy", None), "f1", ("k", None)),
                 commands.MakeSlices("s", "v", "i", 3),
-                commands.BackwardGive("b", ("s", None, Literal(0.5), np.ones(2, np.float32))),
+                commands.BackwardResume("b", ("s", None, Literal(0.5), np.ones(2, np.float32))),
                 commands.BackwardEnd("b", ("dx", None), ("dense", "none")),
-                commands.CustomProgram("c", "f1", "df", ("w",), (True, False)),
+                commands.CustomFunction("c", "f1", "df", ("w",), (True, False)),
                 commands.CustomCall("df", ("x", "r", "w"), ("z",), (True,), 1, "f"),
                 commands.Declare(registered="AdjustContrastv2"),
             ),
@@ -119,7 +119,7 @@ BATCHES = {
         "A tangent as the ops run, and the accumulator's life.",
         Batch(
             (
-                commands.Put("x", np.array([1, 2], np.float32)),
+                commands.Constant("x", np.array([1, 2], np.float32)),
                 commands.AccumulatorOpen("a", ("x",), (np.array([1, 0], np.float32),)),
                 Call("mul", ("x", "x"), ("y",)),
                 commands.AccumulatorClose("a"),
@@ -144,7 +144,7 @@ BATCHES = {
         "Loops and choices over saved functions, with every field given.",
         Batch(
             (
-                commands.While("more", "step", ("a", Literal(2), 7), ("r", "trips"), 2, 5, True),
+                commands.While("more", "step", ("a", Literal(2), 7), ("r", "iterations"), 2, 5, True),
                 commands.Cond(("f", "g"), (Literal(True), "x"), ("c",), True),
                 commands.Scan("step", ("a", "xs", "w"), ("last", "all"), 1, 1, True, 4, True, True),
             )
@@ -166,9 +166,9 @@ BATCHES = {
                 commands.Assign("w", Literal(0.5), "sub"),
                 commands.Gradient("t", ("y",), ("x", "w"), ("dx", None), (None,), "zero", ("dense", "none")),
                 commands.Declare("AdjustContrastv2"),
-                commands.DefineProgram("square", ("a",), (Call("mul", ("a", "a"), ("b",)),), ("b",)),
-                commands.CallProgram("square", ("x",), ("xx",)),
-                commands.Part("dx", "values", "v"),
+                commands.DefineFunction("square", ("a",), (Call("mul", ("a", "a"), ("b",)),), ("b",)),
+                commands.CallFunction("square", ("x",), ("xx",)),
+                commands.SlicesComponent("dx", "values", "v"),
                 commands.Explain("t", ("y",), ("x", "w")),
                 commands.Fetch("v", 10),
             ),

@@ -18,7 +18,7 @@ from teletape_engine.session.state import HeldTape, State
 @does(commands.CheckGradients)
 def check_gradients(state: State, command: commands.CheckGradients) -> None:
     """The report on a program, as facts."""
-    program = state.find(command.program, Program)
+    program = state.find(command.function, Program)
     if len(command.inputs) != len(program.inputs):
         raise InvalidArgumentError(
             f"the program takes {len(program.inputs)} inputs ({', '.join(program.inputs)}), found {len(command.inputs)}"

@@ -67,7 +67,7 @@ class HeldPass(Held):
             return {"through": True}
         bound = self.stop.bound
         called = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op_type}
-        return {"through": False, **called, "cts": [kind_of(one).value for one in self.stop.cts]}
+        return {"through": False, **called, "cotangents": [kind_of(one).value for one in self.stop.cts]}
 
     def alive(self) -> Iterator[Any]:
         """What the tape keeps for the rest of the pass, and the cotangents on their way."""
@@ -101,26 +101,26 @@ def custom(state: State, command: commands.Custom) -> None:
     record_custom(state.current.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where)
 
 
-@does(commands.CustomProgram)
-def custom_program(state: State, command: commands.CustomProgram) -> None:
+@does(commands.CustomFunction)
+def custom_program(state: State, command: commands.CustomFunction) -> None:
     """For the questions that name it."""
-    program = state.find(command.program, Program)
+    program = state.find(command.function, Program)
     others = [state.argument(one) for one in command.inputs]
     check_vectorizes(program)
-    state.name(command.id, HeldGradient(command.tag, ProgramGradient(program, command.gives), others))
+    state.name(command.id, HeldGradient(command.tag, ProgramGradient(program, command.has_gradient), others))
 
 
 @does(commands.BackwardBegin)
 def begin(state: State, command: commands.BackwardBegin) -> None:
     """A pass, up to its first stop."""
     asked = question(state, command)
-    held = HeldPass(asking(state.current, **asked, more=command.more), asked["tape"], command.targets)
+    held = HeldPass(asking(state.current, **asked, retain_tape=command.retain_tape), asked["tape"], command.targets)
     state.name(command.id, held)
     state.results.append(Told(state.index, held.facts()))
 
 
-@does(commands.BackwardTo)
-def to(state: State, command: commands.BackwardTo) -> None:
+@does(commands.BackwardCotangents)
+def to(state: State, command: commands.BackwardCotangents) -> None:
     """The cotangents there under their ids."""
     _, stop = _standing(state, command.id)
     tag = stop.bound.tag if isinstance(stop.bound, Custom) else None
@@ -129,28 +129,28 @@ def to(state: State, command: commands.BackwardTo) -> None:
             f"the pass stands at {label(stop.bound)} (tag {tag!r}), the caller takes it to be at {command.tag!r}: its "
             "tape differs from the server's"
         )
-    kept = stop.kept if command.kept else ()
-    for given, there, what in ((command.outputs, stop.cts, "results"), (command.kept, kept, "inputs and results")):
+    kept = stop.kept if command.op_values else ()
+    for given, there, what in ((command.outputs, stop.cts, "results"), (command.op_values, kept, "inputs and results")):
         if len(given) != len(there):
             raise InvalidArgumentError(f"{label(stop.bound)} has {len(there)} {what}, found {len(given)} ids")
-    for name, value in zip((*command.outputs, *command.kept), (*stop.cts, *kept), strict=True):
+    for name, value in zip((*command.outputs, *command.op_values), (*stop.cts, *kept), strict=True):
         if name is not None:
             state.name(name, state.value(value) if isinstance(value, Literal) else value)
 
 
-@does(commands.BackwardGive)
-def give(state: State, command: commands.BackwardGive) -> None:
+@does(commands.BackwardResume)
+def give(state: State, command: commands.BackwardResume) -> None:
     """On with them to the next stop, or through."""
     held, stop = _standing(state, command.id)
-    if len(command.cts) != len(stop.bound.specs):
+    if len(command.cotangents) != len(stop.bound.specs):
         raise InvalidArgumentError(
-            f"{label(stop.bound)} has {len(stop.bound.specs)} inputs, found {len(command.cts)} cotangents: one for "
-            "each, null for none"
+            f"{label(stop.bound)} has {len(stop.bound.specs)} inputs, found {len(command.cotangents)} cotangents: "
+            "give one for each, null for none"
         )
     held.give(
         [
             None if one is None else _ct(state, one, spec)
-            for one, spec in zip(command.cts, stop.bound.specs, strict=True)
+            for one, spec in zip(command.cotangents, stop.bound.specs, strict=True)
         ]
     )
     state.results.append(Told(state.index, held.facts()))

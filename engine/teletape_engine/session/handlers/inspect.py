@@ -23,11 +23,11 @@ from teletape_engine.session.state import HeldTape, State, sent_call_site
 def describe(state: State, command: commands.TapeDescribe) -> None:
     """Facts, and the bytes behind it."""
     held = state.find(command.tape, HeldTape)
-    ids = np.asarray([] if command.along is None else command.along)
+    ids = np.asarray([] if command.also_released is None else command.also_released)
     if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
         raise InvalidArgumentError(f"along: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
-    along = [id(state.names[one]) for one in dict.fromkeys(ids.tolist()) if one in state.names]
-    found = footprint(held.tape, state.backend.base, along)
+    also_released = [id(state.names[one]) for one in dict.fromkeys(ids.tolist()) if one in state.names]
+    found = footprint(held.tape, state.backend.base, also_released)
     state.results.append(Told(state.index, held.facts() | {"bytes": found.kept, "frees": found.freed}))
 
 

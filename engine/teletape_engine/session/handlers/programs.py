@@ -17,10 +17,10 @@ from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import State
 
 
-@does(commands.DefineProgram)
-def define(state: State, command: commands.DefineProgram) -> None:
+@does(commands.DefineFunction)
+def define(state: State, command: commands.DefineFunction) -> None:
     """A program under its id; those that it takes stay alive with it."""
-    made = Program(command.inputs, command.calls, command.outputs, lambda given: state.find(given, Program))
+    made = Program(command.inputs, command.steps, command.outputs, lambda given: state.find(given, Program))
     state.name(command.id, made)
 
 
@@ -29,7 +29,7 @@ def run(state: State, command: Any) -> None:
     programs = [state.find(one, Program) for one in commands.programs_of(command) if one is not None]
     inputs = [state.argument(one) for one in command.inputs]
     state.watch.loops(state.index)
-    told = state.current.decided = [] if getattr(command, "tell", False) else None
+    told = state.current.decided = [] if getattr(command, "report_decisions", False) else None
     try:
         made = FLOWS[type(command)](state.current, command, programs, inputs)
     finally:

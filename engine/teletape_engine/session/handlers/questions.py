@@ -26,7 +26,7 @@ from teletape_engine.session.state import Held, HeldTape, State
 def gradient(state: State, command: commands.Gradient) -> None:
     """The sources' cotangents."""
     _check_outputs(command.outputs, len(command.sources))
-    found = ask(state.current, **question(state, command), more=command.more)
+    found = ask(state.current, **question(state, command), retain_tape=command.retain_tape)
     answer(state, command.outputs, found, command.targets, command.predicted)
 
 
@@ -35,18 +35,18 @@ def whole(state: State, command: commands.Jacobian) -> None:
     """The Jacobian of one target, for each source."""
     tape = _tape(state, command)
     _check_outputs(command.outputs, len(command.sources))
-    [target] = _asked(state, (command.target,))
+    [target] = _asked(state, [_only(command.targets, "target")])
     found = jacobian.jacobian(state.current, tape, target, _asked(state, command.sources), _options(state, command))
-    answer(state, command.outputs, found, (command.target,), command.predicted)
+    answer(state, command.outputs, found, command.targets, command.predicted)
 
 
 @does(commands.BatchJacobian)
 def by_example(state: State, command: commands.BatchJacobian) -> None:
     """The Jacobian of each example."""
     tape = _tape(state, command)
-    target, source = _asked(state, (command.target, command.source))
+    target, source = _asked(state, [_only(command.targets, "target"), _only(command.sources, "source")])
     found = jacobian.batch_jacobian(state.current, tape, target, source, _options(state, command))
-    answer(state, (command.output,), [found], (command.target,), None)
+    answer(state, command.outputs, [found], command.targets, None)
 
 
 @does(commands.Vjps)
@@ -55,7 +55,7 @@ def stacked(state: State, command: commands.Vjps) -> None:
     tape = _tape(state, command)
     _check_outputs(command.outputs, len(command.sources))
     targets = _asked(state, command.targets)
-    seeds = _seeds(state, command.seeds, targets)
+    seeds = _seeds(state, command.output_gradients, targets)
     found = jacobian.vjps(state.current, tape, targets, _asked(state, command.sources), seeds, _options(state, command))
     answer(state, command.outputs, found, command.targets, command.predicted)
 
@@ -83,7 +83,7 @@ def hvp(state: State, command: commands.Hvp) -> None:
     options = Options(
         zeros=command.unconnected == "zero",
         no_gradient=state.no_gradient,
-        more=command.more,
+        retain_tape=command.retain_tape,
         registered=state.registered,
         answer=partial(over_values, state.current, _stand_in(state, command)),
     )
@@ -109,6 +109,17 @@ def _asked(state: State, names: Sequence[Id]) -> list[Any]:
     return [state.find(name, (Value, Variable)) for name in names]
 
 
+def _only(ids: Sequence[commands.Id], what: str) -> commands.Id:
+    """The single id of the list.
+
+    Raises:
+        InvalidArgumentError: There are none or several.
+    """
+    if len(ids) != 1:
+        raise InvalidArgumentError(f"{what}s: this question takes one {what}, found {len(ids)}")
+    return ids[0]
+
+
 def _seeds(state: State, given: Sequence[commands.Input | None], targets: Sequence[Any]) -> list[Value | None]:
     if len(given) != len(targets):
         raise InvalidArgumentError(f"{len(targets)} targets, but {len(given)} seeds: one for each, null for ones")
@@ -119,16 +130,16 @@ def _seeds(state: State, given: Sequence[commands.Input | None], targets: Sequen
 
 
 def _options(state: State, command: Any) -> Options:
-    for name in ("max_bytes", "max_rows"):
+    for name in ("max_bytes", "chunk_size"):
         if getattr(command, name) == 0:
             raise InvalidArgumentError(f"{name} must be 1 or more, or null")
-    state.watch.loops(state.index)  # its chunks are told as trips
+    state.watch.loops(state.index)  # its chunks are told as iterations
     return Options(
         zeros=command.unconnected == "zero",
         no_gradient=state.no_gradient,
         max_bytes=command.max_bytes,
-        max_rows=command.max_rows,
-        more=command.more,
+        chunk_size=command.chunk_size,
+        retain_tape=command.retain_tape,
         registered=state.registered,
         custom=partial(over_rows, state.current, _stand_in(state, command)),
         answer=partial(over_values, state.current, _stand_in(state, command)),
@@ -162,7 +173,10 @@ class HeldGradient(Held):
 
 
 def _stand_in(state: State, command: Any) -> StandIn:
-    held = {one.tag: (one.gradient, one.others) for one in (state.find(name, HeldGradient) for name in command.customs)}
+    held = {
+        one.tag: (one.gradient, one.others)
+        for one in (state.find(name, HeldGradient) for name in command.custom_gradients)
+    }
     return lambda stop: held.get(stop.bound.tag) if isinstance(stop.bound, Custom) else None
 
 
@@ -170,7 +184,7 @@ def question(state: State, command: commands.Gradient | commands.BackwardBegin) 
     """What a gradient is asked, looked up, as `teletape_engine.derivatives.gradient` takes it behind the recorder."""
     tape = _tape(state, command)
     targets, sources = _asked(state, command.targets), _asked(state, command.sources)
-    seeds = None if command.seeds is None else _seeds(state, command.seeds, targets)
+    seeds = None if command.output_gradients is None else _seeds(state, command.output_gradients, targets)
     state.memory.spend(sum([one.spec.nbytes for one in sources]), "the gradient")
     return {
         "tape": tape,

@@ -19,8 +19,8 @@ from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import State, read_only
 
 
-@does(commands.Put)
-def put(state: State, command: commands.Put) -> None:
+@does(commands.Constant)
+def put(state: State, command: commands.Constant) -> None:
     """The tensor or number becomes a value."""
     value = state.value(command.value)
     state.name(command.id, value)
@@ -86,13 +86,13 @@ def call(state: State, command: commands.Call) -> None:
         state.results.append(Made(state.index, (result.spec,)))
 
 
-@does(commands.Part)
-def part(state: State, command: commands.Part) -> None:
+@does(commands.SlicesComponent)
+def component(state: State, command: commands.SlicesComponent) -> None:
     """One array of slices under an id of its own."""
     slices = state.find(command.id, SlicesValue)
-    if command.part not in ("values", "indices"):
-        raise InvalidArgumentError(f"slices have the parts values and indices, found {command.part!r}")
-    state.name(command.output, slices.values if command.part == "values" else slices.indices)
+    if command.component not in ("values", "indices"):
+        raise InvalidArgumentError(f"slices have the parts values and indices, found {command.component!r}")
+    state.name(command.output, slices.values if command.component == "values" else slices.indices)
 
 
 @does(commands.Fetch)

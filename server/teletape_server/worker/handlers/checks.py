@@ -17,8 +17,8 @@ def function(session: Session, request: Request) -> Result:
     """The report on a function."""
     given = read(request, FunctionCheck)
     name = path_id(request.params["id"])
-    described(session, name, ("program",), "functions")
-    command = command_of("check_gradients", program=_id(name), inputs=given.inputs, settings=_settings(given.settings))
+    described(session, name, ("function",), "functions")
+    command = command_of("check_gradients", function=_id(name), inputs=given.inputs, settings=_settings(given.settings))
     return _told(session, request, command)
 
 

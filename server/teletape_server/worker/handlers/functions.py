@@ -31,7 +31,7 @@ from teletape_server.worker.handlers.tapes import CONTEXT
 from teletape_server.worker.methods import Request, Result, json_result, kind
 from teletape_server.worker.models import functions
 
-_HERE = ("program",), "functions"
+_HERE = ("function",), "functions"
 
 
 @kind("function.define")
@@ -39,8 +39,8 @@ def define(session: Session, request: Request) -> Result:
     """A new function, its names and ops checked."""
     given = read(request, functions.NewFunction)
     name = given.id or new_id()
-    calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.calls]
-    command = command_of("program", id=name, inputs=given.inputs, calls=calls, outputs=given.outputs)
+    calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.steps]
+    command = command_of("function", id=name, inputs=given.inputs, steps=calls, outputs=given.outputs)
     execute(session, request, [command])
     return facts_result(session, request, session.describe(name), place=request.params["place"])
 
@@ -48,7 +48,7 @@ def define(session: Session, request: Request) -> Result:
 @kind("function.list")
 def listing(session: Session, request: Request) -> Result:
     """All functions."""
-    return json_result({"functions": session.listing("program")})
+    return json_result({"functions": session.listing("function")})
 
 
 @kind("function.get")
@@ -77,7 +77,7 @@ def call(session: Session, request: Request) -> Result:
 
 
 def _call(name: Id, inputs: Sequence[Any], outputs: Sequence[Id]) -> Command:
-    return command_of("call", program={"id": name} if isinstance(name, int) else name, inputs=inputs, outputs=outputs)
+    return command_of("call", function={"id": name} if isinstance(name, int) else name, inputs=inputs, outputs=outputs)
 
 
 @kind("function.gradient")
@@ -98,21 +98,21 @@ def gradient(session: Session, request: Request) -> Result:
         return str(temporary[-1])
 
     call = _call(name, given.inputs, [])
-    assert isinstance(call, commands.CallProgram)
-    asked = dict.fromkeys(facts["inputs"] if given.wrt is None else given.wrt)
+    assert isinstance(call, commands.CallFunction)
+    asked = dict.fromkeys(facts["inputs"] if given.sources is None else given.sources)
     puts = {
-        i: commands.Put(made(), one)
+        i: commands.Constant(made(), one)
         for i, (one, name) in enumerate(zip(call.inputs, facts["inputs"], strict=True))
         if isinstance(one, np.ndarray) or (isinstance(one, Literal) and name in asked and type(one.array) is float)
     }
     inputs: list[Any] = [puts[i].id if i in puts else one for i, one in enumerate(call.inputs)]
     try:
         execute(session, request, list(puts.values()))
-        wanted = _wanted(session, facts["inputs"], inputs, given.wrt)
+        wanted = _wanted(session, facts["inputs"], inputs, given.sources)
         literal = [one for one in wanted if isinstance(inputs[facts["inputs"].index(one)], Literal)]
         if literal:
-            raise InvalidRequestError(f"wrt: {', '.join(literal)} is given a whole number, which has no gradient")
-        targets = _named(facts["outputs"], given.of, "of")
+            raise InvalidRequestError(f"sources: {', '.join(literal)} is given a whole number, which has no gradient")
+        targets = _named(facts["outputs"], given.targets, "targets")
         outputs = {one: made() for one in facts["outputs"]}
         tape, found = made(), {one: made() for one in wanted}
         sources = [inputs[facts["inputs"].index(one)] for one in wanted]
@@ -120,7 +120,7 @@ def gradient(session: Session, request: Request) -> Result:
             commands.ContextSwitch(CONTEXT),
             commands.TapeOpen(tape),
             commands.TapeWatch(tape, tuple(sources)),
-            commands.CallProgram(name, tuple(inputs), tuple(outputs.values())),
+            commands.CallFunction(name, tuple(inputs), tuple(outputs.values())),
             commands.TapePause(tape),
             commands.Gradient(
                 tape,
@@ -142,13 +142,15 @@ def gradient(session: Session, request: Request) -> Result:
         for one, how in zip(wanted, kinds, strict=True)
     ]
     used = session.bytes_in_use()
-    return json_result({"results": results, "gradients": gradients, "bytes_in_use": used}, bytes_in_use=used)
+    return json_result({"values": results, "derivatives": gradients, "bytes_in_use": used}, bytes_in_use=used)
 
 
-def _wanted(session: Session, names: Sequence[str], inputs: Sequence[Any], wrt: Sequence[str] | None) -> Sequence[str]:
+def _wanted(
+    session: Session, names: Sequence[str], inputs: Sequence[Any], sources: Sequence[str] | None
+) -> Sequence[str]:
     """The inputs whose derivatives are asked for."""
-    if wrt is not None:
-        return _named(names, wrt, "wrt")
+    if sources is not None:
+        return _named(names, sources, "sources")
     dtypes = [None if isinstance(one, Literal) else session.describe(one).get("dtype") for one in inputs]
     return [name for name, dtype in zip(names, dtypes, strict=True) if dtype and dtype_of(dtype) in DIFFERENTIABLE]
 

@@ -1,4 +1,4 @@
-"""Loops over saved functions: one request, however many trips."""
+"""Loops over saved functions: one request, however many iterations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from teletape_server.worker.handlers.ops import call_json, recorded
 from teletape_server.worker.methods import Request, Result, kind
 from teletape_server.worker.models.loops import Inline, ScanLoop, WhileLoop
 
-_HERE = ("program",), "functions"
+_HERE = ("function",), "functions"
 
 
 @kind("function.while")
@@ -30,8 +30,10 @@ def repeat(session: Session, request: Request) -> Result:
     count = len(given.inputs) - given.captured
     temporary = [] if isinstance(given.cond, str) else [new_id()]
     if isinstance(given.cond, Inline):
-        calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.cond.calls]
-        made = command_of("program", id=temporary[0], inputs=given.cond.inputs, calls=calls, outputs=given.cond.outputs)
+        calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.cond.steps]
+        made = command_of(
+            "function", id=temporary[0], inputs=given.cond.inputs, steps=calls, outputs=given.cond.outputs
+        )
         execute(session, request, [made])
     try:
         return _looped(
@@ -78,7 +80,7 @@ def _looped(
 ) -> Result:
     outputs = given.outputs if given.outputs is not None else [new_id() for _ in range(count)]
     if len(outputs) not in ((count, count + 1) if verb == "while" else (count,)):
-        more = ", or one more for the number of trips" if verb == "while" else ""
+        more = ", or one more for the number of iterations" if verb == "while" else ""
         raise InvalidRequestError(f"outputs: the loop has {count} results{more}; found {len(outputs)} ids")
     return recorded(
         session,

@@ -53,39 +53,43 @@ class _Asked(NamedTuple):
 
 def _gradient(given: models.Question, tape: Any) -> _Asked:
     return _several(
-        given, given.ids, tape, "gradient", "gradients", targets=given.targets, seeds=given.output_gradients
+        given, given.outputs, tape, "gradient", targets=given.targets, output_gradients=given.output_gradients
     )
 
 
 def _jacobian(given: question_models.JacobianQuestion, tape: Any) -> _Asked:
-    return _several(given, given.ids, tape, "jacobian", "jacobians", target=given.target, max_bytes=given.max_bytes)
+    return _several(given, given.outputs, tape, "jacobian", targets=given.targets, max_bytes=given.max_bytes)
 
 
 def _vjps(given: question_models.VjpsQuestion, tape: Any) -> _Asked:
     return _several(
         given,
-        given.ids,
+        given.outputs,
         tape,
         "vjps",
-        "gradients",
         targets=given.targets,
-        seeds=given.output_gradients,
+        output_gradients=given.output_gradients,
         max_bytes=given.max_bytes,
     )
 
 
 def _hvp(given: question_models.HvpQuestion, tape: Any) -> _Asked:
-    return _several(given, given.ids, tape, "hvp", "products", targets=given.targets, vectors=given.vectors)
+    return _several(given, given.outputs, tape, "hvp", targets=given.targets, vectors=given.vectors)
 
 
 def _batch_jacobian(given: question_models.BatchJacobianQuestion, tape: Any) -> _Asked:
-    [kept] = given.ids or [None]
+    [kept] = given.outputs or [None]
     name = kept or new_id()
     command = command_of(
-        "batch_jacobian", tape=tape, target=given.target, source=given.source, output=name, max_bytes=given.max_bytes
+        "batch_jacobian",
+        tape=tape,
+        targets=given.targets,
+        sources=given.sources,
+        outputs=[name],
+        max_bytes=given.max_bytes,
     )
     assert isinstance(command, commands.BatchJacobian)
-    return _Asked(command, (command.source,), [kept], [name], lambda found: {"jacobians": found})
+    return _Asked(command, command.sources, [kept], [name], lambda found: {"derivatives": found})
 
 
 def _hessian(given: question_models.HessianQuestion, tape: Any) -> _Asked:
@@ -95,13 +99,13 @@ def _hessian(given: question_models.HessianQuestion, tape: Any) -> _Asked:
             f"sources: a Hessian has a block for each pair of sources, and {n:,} make {n * n:,}; at most {MAX_ITEMS:,} "
             "go into one question: ask for fewer sources, or for hvp"
         )
-    ids = given.ids
-    if ids is not None and [len(row) for row in ids] != [n] * n:
+    outputs = given.outputs
+    if outputs is not None and [len(row) for row in outputs] != [n] * n:
         raise InvalidRequestError(
-            f"ids: for each of the {n} sources a list with an id for each source, null for none; found lists of "
-            f"{[len(row) for row in ids]}"
+            f"outputs: for each of the {n} sources a list with an id for each source, null for none; found lists of "
+            f"{[len(row) for row in outputs]}"
         )
-    kept = [None] * (n * n) if ids is None else [one for row in ids for one in row]
+    kept = [None] * (n * n) if outputs is None else [one for row in outputs for one in row]
     names = [one or new_id() for one in kept]
     command = command_of(
         "hessian",
@@ -117,21 +121,21 @@ def _hessian(given: question_models.HessianQuestion, tape: Any) -> _Asked:
 
     def arranged(found: list[Derivative]) -> dict[str, Any]:
         rows = [found[i * n : (i + 1) * n] for i in range(n)]
-        return {"hessian": [[one | {"by": by} for one, by in zip(row, sources, strict=True)] for row in rows]}
+        return {"derivatives": [[one | {"by": by} for one, by in zip(row, sources, strict=True)] for row in rows]}
 
     return _Asked(command, [one for one in sources for _ in sources], kept, names, arranged)
 
 
-def _several(given: Any, ids: list[str | None] | None, tape: Any, verb: str, word: str, **fields: Any) -> _Asked:
+def _several(given: Any, outputs: list[str | None] | None, tape: Any, verb: str, **fields: Any) -> _Asked:
     """A question with an answer for each source."""
-    kept = ids if ids is not None else [None] * len(given.sources)
+    kept = outputs if outputs is not None else [None] * len(given.sources)
     if len(kept) != len(given.sources):
         raise InvalidRequestError(
-            f"ids: one for each of the {len(given.sources)} sources, null for none; found {len(kept)}"
+            f"outputs: one for each of the {len(given.sources)} sources, null for none; found {len(kept)}"
         )
     names = [one or new_id() for one in kept]
     command = command_of(verb, tape=tape, sources=given.sources, outputs=names, unconnected=given.unconnected, **fields)
-    return _Asked(command, command.sources, kept, names, lambda found: {word: found})  # type: ignore[attr-defined]  # each has them
+    return _Asked(command, command.sources, kept, names, lambda found: {"derivatives": found})  # type: ignore[attr-defined]  # each has them
 
 
 #: What can be asked: the body, and what it becomes.
@@ -161,7 +165,7 @@ def questions(session: Session, request: Request) -> Result:
     """Many questions."""
     given = read(request, question_models.Questions)
     asked = [_understood(at, one, _tape(request)) for at, one in enumerate(given.questions)]
-    return _result(session, {"answers": _answers(session, request, asked, several=True)})
+    return _result(session, {"results": _answers(session, request, asked, several=True)})
 
 
 def _tape(request: Request) -> Any:
@@ -192,7 +196,7 @@ def _answers(session: Session, request: Request, asked: Sequence[_Asked], *, sev
     tape = path_id(request.params["id"])
     check_paused(facts_of(session, tape))
     before, after = around(outer(session, tape))
-    todo = [dataclasses.replace(one.command, more=one is not asked[-1]) for one in asked]  # type: ignore[type-var]
+    todo = [dataclasses.replace(one.command, retain_tape=one is not asked[-1]) for one in asked]  # type: ignore[type-var]
     passing = [name for one in asked for name, kept in zip(one.names, one.kept, strict=True) if kept is None]
     fresh = [name for one in asked for name in one.kept if name is not None and not session.knows(name)]
     try:

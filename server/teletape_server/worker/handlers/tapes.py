@@ -160,7 +160,7 @@ def watch(session: Session, request: Request) -> Result:
     facts_of(session, tape)
     values = ids_of(given.values)
     for value in values:
-        described(session, value, ("value", "variable"), "values that a tape can watch")
+        described(session, value, ("tensor", "variable"), "values that a tape can watch")
     execute(session, request, [WatchCommand(tape, values)])
     return json_result(facts_of(session, tape))
 

@@ -17,7 +17,7 @@ from teletape_server.worker.bodies import (
 from teletape_server.worker.methods import Request, Result, json_result, kind
 from teletape_server.worker.models import models
 
-_HERE = ("value", "slices"), "tensors"
+_HERE = ("tensor", "slices"), "tensors"
 
 
 @kind("tensor.put")
@@ -25,14 +25,14 @@ def put(session: Session, request: Request) -> Result:
     """The caller's tensor becomes a value."""
     given = read(request, models.NewTensor)
     name = given.id or new_id()
-    execute(session, request, [command_of("put", id=name, value=given.value)])
+    execute(session, request, [command_of("constant", id=name, value=given.value)])
     return facts_result(session, request, session.describe(name), place=request.params["place"])
 
 
 @kind("tensor.list")
 def listing(session: Session, request: Request) -> Result:
     """All values, sparse ones too, without their numbers."""
-    return json_result({"tensors": session.listing("value") + session.listing("slices")})
+    return json_result({"tensors": session.listing("tensor") + session.listing("slices")})
 
 
 @kind("tensor.get")

@@ -33,7 +33,7 @@ class NewFunction(Body):
         {
             "id": "squared_error",
             "inputs": ["a", "b"],
-            "calls": [
+            "steps": [
                 {"op": "squared_difference", "inputs": ["a", "b"], "outputs": ["d"]},
                 {"op": "reduce_mean", "inputs": ["d"], "outputs": ["mean"]},
             ],
@@ -42,7 +42,7 @@ class NewFunction(Body):
         {
             "id": "count_up",
             "inputs": ["counter", "by"],
-            "calls": [
+            "steps": [
                 {"do": "assign", "variable": "counter", "value": "by", "mode": "add"},
                 {"op": "mul", "inputs": ["counter", 2], "outputs": ["twice"]},
             ],
@@ -52,7 +52,7 @@ class NewFunction(Body):
 
     id: Name | None = None
     inputs: list[str]
-    calls: list[Step]
+    steps: list[Step]
     outputs: Annotated[list[str], Field(min_length=1)]
 
 
@@ -71,20 +71,22 @@ class FunctionGradient(Body):
     """A question for derivatives of a saved function, for these inputs. Nothing of it stays in the session."""
 
     model_config = examples(
-        {"inputs": [[1.5, 2.5], [0.5, 0.5]], "wrt": ["a"]}, {"inputs": ["w", [1.5, 2.5]], "of": ["mean"]}
+        {"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]}, {"inputs": ["w", [1.5, 2.5]], "targets": ["mean"]}
     )
 
     inputs: list[Input]
-    wrt: Annotated[list[str] | None, Field(description="Names of inputs; left out: all that have gradients")] = None
-    of: Annotated[list[str] | None, Field(description="Names of results whose sum is meant; left out: all")] = None
+    sources: Annotated[list[str] | None, Field(description="Names of inputs; left out: all that have gradients")] = None
+    targets: Annotated[list[str] | None, Field(description="Names of results whose sum is meant; left out: all")] = None
     unconnected: Literal["none", "zero"] = "none"
 
 
 class FunctionGradients(Answer):
     """The function's results, and the derivative of their sum with respect to each input asked for."""
 
-    results: dict[str, Shown]
-    gradients: Annotated[list[Derivative], Field(description="In the order of `wrt`; the source is the input's name")]
+    values: dict[str, Shown]
+    derivatives: Annotated[
+        list[Derivative], Field(description="In the order of `sources`; the source is the input's name")
+    ]
     bytes_in_use: int
 
 
@@ -92,7 +94,7 @@ class Function(Answer):
     """A saved function."""
 
     id: str | int
-    kind: Literal["program"]
+    kind: Literal["function"]
     inputs: list[str]
     outputs: list[str]
     assigns: Annotated[list[str], Field(description="Inputs that must be given variables: a step assigns to them")]

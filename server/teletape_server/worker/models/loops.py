@@ -16,7 +16,7 @@ class Inline(Body):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     inputs: list[str]
-    calls: list[Step]
+    steps: list[Step]
     outputs: Annotated[list[str], Field(min_length=1)]
 
 
@@ -24,7 +24,7 @@ class _Loop(Body):
     """What loops have in common."""
 
     inputs: list[Input]
-    captured: Annotated[int, Field(ge=0, description="How many of the inputs, at the end, go with every trip")] = 0
+    captured: Annotated[int, Field(ge=0, description="How many of the inputs, at the end, go with every iteration")] = 0
     outputs: Annotated[list[Name] | None, Field(description="An id for each result; left out: generated ones")] = None
     tape: Annotated[Id, Field(description="Record the steps there, and on its parents")] = None
     fetch: Annotated[list[Id] | None, Field(description="Whose numbers to answer; left out: all results'")] = None
@@ -39,7 +39,7 @@ class WhileLoop(_Loop):
             "captured": 1,
             "cond": {
                 "inputs": ["a", "b"],
-                "calls": [{"op": "less", "inputs": ["a", 1000000.5], "outputs": ["more"]}],
+                "steps": [{"op": "less", "inputs": ["a", 1000000.5], "outputs": ["more"]}],
                 "outputs": ["more"],
             },
             "maximum_iterations": 20,
@@ -49,7 +49,9 @@ class WhileLoop(_Loop):
     cond: Annotated[
         Name | Inline, Field(description="A function of the same inputs that gives a scalar bool or integer")
     ]
-    maximum_iterations: Annotated[int | None, Field(ge=0, description="A bound on the trips; left out: none")] = None
+    maximum_iterations: Annotated[int | None, Field(ge=0, description="A bound on the iterations; left out: none")] = (
+        None
+    )
 
 
 class ScanLoop(_Loop):
@@ -61,4 +63,4 @@ class ScanLoop(_Loop):
         int, Field(ge=0, description="How many of the inputs, at the beginning, the first results replace each time")
     ] = 0
     reverse: Annotated[bool, Field(description="Whether the last element comes first")] = False
-    length: Annotated[int | None, Field(ge=0, description="Trips, where there are no elements")] = None
+    length: Annotated[int | None, Field(ge=0, description="Iterations, where there are no elements")] = None

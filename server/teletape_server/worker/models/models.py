@@ -178,7 +178,7 @@ class TensorFacts(Answer):
     """A value: facts, and its numbers where one was asked for."""
 
     id: str | int
-    kind: Annotated[Literal["value", "slices"], Field(description="slices: a sparse gradient")]
+    kind: Annotated[Literal["tensor", "slices"], Field(description="slices: a sparse gradient")]
     dtype: str
     shape: list[int]
     bytes: int
@@ -293,7 +293,7 @@ class Question(Body):
     unconnected: Annotated[
         Literal["none", "zero"], Field(description="What a source has that no target depends on: null, or zeros")
     ] = "none"
-    ids: Annotated[
+    outputs: Annotated[
         list[Name | None] | None, Field(description="Ids to keep the gradients under; left out: they are not kept")
     ] = None
 
@@ -310,7 +310,7 @@ class Derivative(Answer):
 class Derivatives(Answer):
     """The gradients, in the order of the sources."""
 
-    gradients: list[Derivative]
+    derivatives: list[Derivative]
     bytes_in_use: int
 
 
@@ -344,8 +344,8 @@ class BatchAnswer(Answer):
     failure: dict[str, Any] | None
     bytes_in_use: int
     expires_at: Annotated[str | float | None, Field(description="When the session ends unless something is asked")]
-    waited: Annotated[float, Field(description="Seconds before it started")]
-    computed: Annotated[float, Field(description="Seconds it took")]
+    queue_seconds: Annotated[float, Field(description="Seconds before it started")]
+    compute_seconds: Annotated[float, Field(description="Seconds it took")]
 
 
 class Run(Body):
@@ -382,9 +382,9 @@ class Run(Body):
                 {"do": "custom", "inputs": ["x"], "outputs": ["y"], "tag": "clipped"},
                 {"do": "op", "op": "square", "inputs": ["y"], "outputs": ["loss"]},
                 {"do": "backward.begin", "id": "b", "tape": "t", "targets": ["loss"], "sources": ["x"]},
-                {"do": "backward.to", "id": "b", "outputs": ["dy"]},
+                {"do": "backward.cotangents", "id": "b", "outputs": ["dy"]},
                 {"do": "op", "op": "clip_by_value", "inputs": ["dy", -7.5, 7.5], "outputs": ["dx"]},
-                {"do": "backward.give", "id": "b", "cts": ["dx"]},
+                {"do": "backward.resume", "id": "b", "cotangents": ["dx"]},
                 {"do": "backward.end", "id": "b", "outputs": ["gradient"]},
             ],
             "fetch": ["gradient"],

@@ -27,7 +27,8 @@ MaxBytes = Annotated[
 ]
 Targets = Annotated[list[Id], Field(min_length=1, description="Their sum is differentiated")]
 Sources = Annotated[list[Id], Field(min_length=1)]
-Ids = Annotated[
+Single = Annotated[list[Id], Field(min_length=1, max_length=1, description="Exactly one")]
+Outputs = Annotated[
     list[Name | None] | None, Field(description="Ids to keep the answers under; left out: they are not kept")
 ]
 
@@ -35,24 +36,26 @@ Ids = Annotated[
 class JacobianQuestion(Body):
     """The derivative of each element of one target by each element of each source: shape [target, source]."""
 
-    model_config = examples({"target": "y", "sources": ["w", "x"]})
+    model_config = examples({"targets": ["y"], "sources": ["w", "x"]})
 
-    target: Id
+    targets: Single
     sources: Sources
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
-    ids: Ids = None
+    outputs: Outputs = None
 
 
 class BatchJacobianQuestion(Body):
     """The Jacobian of each example, for a target [b, …] and a source [b, …] of which example i alone makes target i."""
 
-    model_config = examples({"target": "squares", "source": "points"})
+    model_config = examples({"targets": ["squares"], "sources": ["points"]})
 
-    target: Id
-    source: Id
+    targets: Single
+    sources: Single
     max_bytes: MaxBytes = None
-    ids: Annotated[list[Name | None] | None, Field(max_length=1, description="An id to keep the answer under")] = None
+    outputs: Annotated[list[Name | None] | None, Field(max_length=1, description="An id to keep the answer under")] = (
+        None
+    )
 
 
 class VjpsQuestion(Body):
@@ -69,7 +72,7 @@ class VjpsQuestion(Body):
     ]
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
-    ids: Ids = None
+    outputs: Outputs = None
 
 
 class HessianQuestion(Body):
@@ -81,7 +84,7 @@ class HessianQuestion(Body):
     sources: Sources
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
-    ids: Annotated[
+    outputs: Annotated[
         list[list[Name | None]] | None,
         Field(description="For each source a list with an id for each source; left out: the blocks are not kept"),
     ] = None
@@ -96,7 +99,7 @@ class HvpQuestion(Body):
     sources: Sources
     vectors: Annotated[list[Input], Field(description="The vector's part for each source, of its shape")]
     unconnected: Unconnected = "none"
-    ids: Ids = None
+    outputs: Outputs = None
 
 
 class Questions(Body):
@@ -130,26 +133,26 @@ class Questions(Body):
 class Jacobians(Answer):
     """The Jacobians, in the order of the sources."""
 
-    jacobians: list[Derivative]
+    derivatives: list[Derivative]
     bytes_in_use: int
 
 
 class Products(Answer):
     """The products, in the order of the sources."""
 
-    products: list[Derivative]
+    derivatives: list[Derivative]
     bytes_in_use: int
 
 
 class Blocks(Answer):
     """The Hessian: a row for each source, with a block for each source."""
 
-    hessian: list[list[Derivative]]
+    derivatives: list[list[Derivative]]
     bytes_in_use: int
 
 
 class Answers(Answer):
     """The answers, in the order of the questions, each as that question alone has it."""
 
-    answers: list[dict[str, Any]]
+    results: list[dict[str, Any]]
     bytes_in_use: int
