@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teletape_engine import commands
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.commands import Command
 from teletape_engine.programs.program import Program
 
@@ -60,8 +62,8 @@ def ordered(steps: Sequence[TracedStep], results: Sequence[int | None]) -> list[
 
 
 def _checks(command: Command | None) -> bool:
-    """Whether it is an assertion, which counts though nothing uses its result."""
-    return isinstance(command, commands.Call) and command.op == "ensure"
+    """Whether it is an assertion, which runs even if nothing uses its result."""
+    return isinstance(command, commands.Call) and Trait.ASSERTS in CATALOGUE[command.op].traits
 
 
 def _renamed(same: dict[int, int], one: Any) -> Any:

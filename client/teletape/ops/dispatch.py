@@ -19,6 +19,7 @@ from teletape.tensors.tensor import EagerTensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DIFFERENTIABLE, INTEGER
 
@@ -188,7 +189,7 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
         if found[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
             beside = next((found[j].spec.dtype for j in group if found[j] is not None), None)
-            found[i] = operand(op, arg, beside, alone=op.name == "add")
+            found[i] = operand(op, arg, beside, alone=Trait.CONVERTS_APART in op.traits)
     return found
 
 

@@ -15,6 +15,7 @@ from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.commands.results import Made
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import translated
@@ -178,8 +179,9 @@ class Follower(Recorder):
 def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
     """What the server will compute too, of integers and truth values known here: counting a loop asks nobody."""
     arrays = [one.array if one.__class__ is Literal else one.host for one in inputs]
-    drawn = op.inputs[:1] == ("seed",)
-    if not arrays or any(one is None for one in arrays) or op.expand is not None or op.dynamic or drawn:
+    if not arrays or any(one is None for one in arrays) or op.expand is not None or op.dynamic:
+        return None
+    if Trait.RANDOM in op.traits:
         return None
     try:
         with np.errstate(all="ignore"):

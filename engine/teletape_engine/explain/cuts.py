@@ -154,8 +154,8 @@ def zero_everywhere(bound: Call, index: int) -> bool:
     return isinstance(bound, Bound) and bound.zero_derivative(index)
 
 
-def zero_derivative_text(op: str | None) -> str:
+def zero_derivative_text(bound: Call) -> str:
     """The sentence for a derivative that is zero everywhere."""
-    if op == "tie":
+    if Trait.EDGES in bound.traits:
         return "the function's result does not depend on that argument: its gradient is zero, not None"
-    return f"the derivative of op {op!r} is zero everywhere"
+    return f"the derivative of op {bound.name!r} is zero everywhere"

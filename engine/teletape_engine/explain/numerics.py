@@ -6,12 +6,13 @@ The op to blame is the first on the way from the target whose cotangent was soun
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from teletape_engine.catalogue.binding import Plan
 from teletape_engine.catalogue.slices import SparseGradient
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.explain.cuts import zero_derivative_text, zero_everywhere
 from teletape_engine.explain.observed_pass import (
     ALGEBRA,
@@ -27,22 +28,6 @@ from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.tape import Node, Tape
 from teletape_engine.recording.values import Literal, Uid
 from teletape_engine.spec import COMPLEX, DTYPES
-
-#: Ops that are flat somewhere, by TensorFlow's type.
-_SATURATING: Final = frozenset(
-    {"Relu", "Relu6", "ClipByValue", "LeakyRelu", "Elu", "Selu", "Gelu", "Softplus", "Sigmoid", "Tanh", "Erf", "Erfc"}
-    | {"Softmax", "LogSoftmax", "Relu6Grad", "ReluGrad"}
-)
-#: Ops that take some elements of their input and leave others.
-_SELECTING: Final = frozenset(
-    {"SelectV2", "Maximum", "Minimum", "Max", "Min", "GatherV2", "GatherNd", "StridedSlice", "Slice", "Pad", "PadV2"}
-    | {"MaxPool", "TopKV2", "SegmentMax", "SegmentMin", "UnsortedSegmentMax", "UnsortedSegmentMin", "MatrixBandPart"}
-)
-_JOINING: Final = frozenset({"ConcatV2", "Pack"})
-_EXTREMES: Final = frozenset({"Maximum", "Minimum"})
-_PRODUCTS: Final = frozenset(
-    {"Mul", "RealDiv", "MatMul", "BatchMatMulV2", "Einsum", "Conv2D", "Prod", "DivNoNan", "MulNoNan"}
-)
 
 
 class Fault(NamedTuple):
@@ -157,15 +142,15 @@ class NumericDiagnosis:
         """Why a node's contribution to an input is zero although its cotangent is not."""
         plan, _, _, kept, _ = self.nodes[node]
         bound, name = plan.bound, self._op_name(node)
-        op_type, spec, input_name = bound.op_type, bound.specs[index], bound.input_name(index)
+        spec, input_name = bound.specs[index], bound.input_name(index)
         if not spec.size or not bound.spec.size:
             return Reason.MASKED, f"op {name!r} has no element to pass a gradient through"
         if zero_everywhere(bound, index):
-            return Reason.ZERO_DERIVATIVE, zero_derivative_text(name)
+            return Reason.ZERO_DERIVATIVE, zero_derivative_text(bound)
         ct = self._pass.cotangent_at(node)
         if not is_zero(_in_double_precision(plan, ct, kept, index)):
             return Reason.UNDERFLOW, f"op {name!r} gives less than {spec.dtype.name} can hold: it becomes zero"
-        if op_type in _EXTREMES:
+        if Trait.COMPARES in bound.traits:
             values = [value.array for value in kept if not isinstance(value, Literal)]
             if index == 1 and len(values) >= 2:
                 equal = on_host(values[0]) == on_host(values[1])
@@ -173,13 +158,13 @@ class NumericDiagnosis:
                     return Reason.TIE, f"the inputs of op {name!r} are equal, and the whole gradient goes to the first"
             if bound.specs[1 - index].size < spec.size:
                 return Reason.SATURATED, f"op {name!r} clips every element: all of them lie beyond the bound"
-        if op_type in _JOINING:
+        if Trait.JOINS in bound.traits:
             return Reason.MASKED, f"nothing uses the elements that op {name!r} takes from input {input_name!r}"
-        if op_type in _SELECTING:
+        if Trait.SELECTS in bound.traits:
             return Reason.MASKED, f"op {name!r} selects other elements: none of input {input_name!r} is among them"
-        if op_type in _SATURATING:
+        if Trait.SATURATES in bound.traits:
             return Reason.SATURATED, f"op {name!r} is flat at every element of its input{_range_text(plan, kept)}"
-        if op_type in _PRODUCTS:
+        if Trait.MULTIPLIES in bound.traits:
             return Reason.ZERO_FACTOR, f"op {name!r} multiplies the gradient of input {input_name!r} by zeros"
         text = f"the derivative of op {name!r} is zero at these inputs{_range_text(plan, kept)}"
         return Reason.ZERO_DERIVATIVE, text

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.explain.cuts import Cuts
 from teletape_engine.explain.explanation import Step
 from teletape_engine.explain.provenance_graph import Edge, closure
@@ -117,7 +118,7 @@ def step(cuts: Cuts, edge: Edge) -> Step:
             where = where.back
         return Step(EVENT_NAMES[what], where, True)
     read = origin.inputs[edge.input_index]
-    if read in graph.variables and what.name == "identity":
+    if read in graph.variables and Trait.ALIASES in what.traits:
         return Step(f"read {graph.names.get(read) or 'variable'}", origin.where)
     return Step(op_name(edge) or what.name, origin.where, cuts.reason(edge) is not None)
 

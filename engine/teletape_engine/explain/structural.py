@@ -98,7 +98,8 @@ class StructuralExplainer:
         cuts, fields = self.cuts, path_fields(self.cuts, path)
         flat = next((edge for edge in path if cuts.always_zero(edge)), None)
         if flat is not None and source.uid not in self.connectivity.nonzero:
-            text = zero_derivative_text(op_name(flat))
+            assert not isinstance(flat.origin.what, Event)  # it has a derivative
+            text = zero_derivative_text(flat.origin.what)
             return Explanation(Reason.ZERO_DERIVATIVE, text, **self._blame(flat), **fields)
         missing = missing_contribution(cuts, self.starts, source.uid)
         if missing is None:

@@ -16,6 +16,7 @@ import numpy as np
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.trait import Trait
 from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
 from teletape_engine.programs.function_edges import Connections, all_taken, connections, outlines
@@ -25,7 +26,6 @@ from teletape_engine.spec import Spec
 
 MOST_STEPS: Final = 1_000_000  #: Steps of a program, those of the programs that it calls counted at each call.
 MOST_DEPTH: Final = 64  #: Programs within programs.
-CHECKS: Final = frozenset({"ensure", "check_numerics"})  #: Ops that assert.
 _LOOKED: Final = 64  #: Steps between two looks at whether to go on.
 _SIGNATURES: Final = 256  #: Calls of other specs that are remembered.
 
@@ -174,7 +174,7 @@ class Program:
             op.check_count(len(command.inputs))
             self.dynamic = self.dynamic or op.dynamic
             self.refuses = self.refuses or bool(op.refuses)
-            self.checks = self.checks or op.name in CHECKS
+            self.checks = self.checks or Trait.ASSERTS in op.traits
             self._grow(1, 0)
             inputs = tuple([self._input(one) for one in command.inputs])
             if len(command.outputs) != 1:

@@ -223,6 +223,17 @@ def test_an_assertion_is_raised_at_the_call(here: Any) -> None:
         f(tf.constant(np.inf))
 
 
+def test_an_assertion_is_raised_though_nothing_uses_its_result(here: Any) -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        tf.debugging.check_numerics(x / 0.0, "unused")
+        return x + 1
+
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="unused : Tensor had Inf values"):
+            f(tf.constant(1.0))
+
+
 def test_it_prints_at_each_call(here: Any, capsys: pytest.CaptureFixture[str]) -> None:
     v = tf.Variable(1.0)
 
