@@ -27,7 +27,7 @@ from teletape_engine.catalogue.define import (
 )
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Sample
-from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, BoundRule, NoGradient, Rule
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, BoundRule, NoGradient, Rule, always
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import BOOL, COMPLEX, DIFFERENTIABLE, NUMERIC, DType, Shape, Spec, broadcast
 
@@ -82,7 +82,7 @@ def _rule(formula: Formula, *, backward: bool) -> Rule | NoGradient:
             return lambda ct, kept: sum_to(run(ct, kept), shape)
         return lambda t, kept: ops.broadcast_to(run(t, kept), shape=out)
 
-    return Rule(_needs(formula), bind, zero=(lambda spec: True) if formula == 0 else None)
+    return Rule(_needs(formula), bind, zero=always if formula == 0 else None)
 
 
 def _needs(formula: Formula) -> tuple[str, ...]:

@@ -356,6 +356,7 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
     ],
     tf="cumsum math.cumsum",
     workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
+    traits=[Trait.SELECTS],
 )
 def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
@@ -396,6 +397,7 @@ def _cumprod_vjp(ct: Any, x: Any, y: Any, axis: int, exclusive: bool, reverse: b
     ],
     tf="math.cumprod",
     workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
+    traits=[Trait.MULTIPLIES],
 )
 def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.

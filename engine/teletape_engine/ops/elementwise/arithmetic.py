@@ -97,6 +97,7 @@ def floordiv(xp: Any, a: Any, b: Any) -> Any:
     tf="math.floormod math.mod",
     dtypes=REAL,
     domain=(0.3, 2.0),
+    traits=[Trait.SATURATES],
 )
 def floormod(xp: Any, a: Any, b: Any) -> Any:
     """The remainder of a // b, with the sign of b, elementwise.

@@ -95,6 +95,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
     op_type="MatrixDiagPartV3",
     tf="linalg.diag_part",
     views=True,
+    traits=[Trait.SELECTS],
 )
 def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
     """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
@@ -153,6 +154,7 @@ def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
     op_type="MatrixSetDiagV3",
     tf="linalg.set_diag",
     like=(0, 0),
+    traits=[Trait.SELECTS],
 )
 def set_diag(xp: Any, x: Any, diagonal: Any, *, k: int = 0) -> Any:
     """x with `diagonal` [..., n] in place of its k-th diagonal."""
@@ -324,6 +326,7 @@ def _triangle(*lead: int) -> Any:
     tf="linalg.triangular_solve",
     like=(0, 0),
     workspace=lambda matrix, rhs, **attrs: 2 * matrix.nbytes + 3 * _solve_spec(matrix, rhs, **attrs).nbytes,
+    traits=[Trait.SELECTS],
 )
 def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; of the matrix one triangle alone is read.

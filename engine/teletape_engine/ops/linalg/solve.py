@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import linalg
+from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import always
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.matrix import SOLVABLE, diag_part, stacked
@@ -167,7 +169,8 @@ def log_abs_det(xp: Any, x: Any) -> Any:
 
 @op(
     infer=_log_det_spec,
-    vjp=lambda ct, x: _scaled(zeros_like(ct), inv(x, adjoint=True)),  # as TensorFlow's: connected, in any order
+    # As TensorFlow's: zero, and connected at every order.
+    vjp=by_name(lambda ct, x: _scaled(zeros_like(ct), inv(x, adjoint=True)), zero=always),
     jvp=lambda t, y: zeros_like(y),
     batch=stacked,
     samples=lambda: [sample(_matrices()), sample(-_matrices(2))],

@@ -269,6 +269,7 @@ def conv2d(
     tf="nn.conv2d_transpose",
     like=(0, 0),
     workspace=lambda grad, filters, *, shape, **at: _workspace(shape, filters.shape, grad.dtype, at),
+    traits=[Trait.MULTIPLIES],
 )
 def conv2d_backprop_input(
     xp: Any,
@@ -311,6 +312,7 @@ def conv2d_backprop_input(
     ],
     op_type="Conv2DBackpropFilter",
     workspace=lambda x, grad, *, shape, **at: _workspace(x.shape, shape, x.dtype, at),
+    traits=[Trait.MULTIPLIES],
 )
 def conv2d_backprop_filter(
     xp: Any,

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.attributes import Ints, Pairs, Shape
+from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import always
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
@@ -152,7 +154,7 @@ def max_pool(
     infer=_max_grad_spec,
     vjp=[
         lambda ct, x, **at: ops.max_pool_pick(ct, x, **at),
-        lambda ct, x: zeros_like(x),
+        by_name(lambda ct, x: zeros_like(x), zero=always),
     ],
     jvp=[
         lambda t, x, **at: ops.max_pool_backprop(t, x, **at),
@@ -162,6 +164,7 @@ def max_pool(
     samples=[sample(_pooled(shape, _whole(at)), shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="MaxPoolGrad",
     workspace=lambda grad, x, **at: 3 * x.nbytes + 4 * grad.nbytes + 8 * grad.size,
+    traits=[Trait.SELECTS],
 )
 def max_pool_backprop(
     xp: Any, grad: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -179,7 +182,7 @@ def max_pool_backprop(
     infer=_max_pick_spec,
     vjp=[
         lambda ct, x, **at: max_pool_backprop(ct, x, **at),
-        lambda ct, x: zeros_like(x),
+        by_name(lambda ct, x: zeros_like(x), zero=always),
     ],
     jvp=[
         lambda t, x, **at: ops.max_pool_pick(t, x, **at),
@@ -189,6 +192,7 @@ def max_pool_backprop(
     samples=[sample(shape, shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="MaxPoolGradGrad",
     workspace=lambda t, x, **at: 2 * x.nbytes + 6 * x.with_shape(_pooled(x.shape, at)).nbytes + 4 * x.size,
+    traits=[Trait.SELECTS],
 )
 def max_pool_pick(
     xp: Any, t: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None

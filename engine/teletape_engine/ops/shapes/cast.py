@@ -10,7 +10,7 @@ from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import COMPLEX, DTYPES
 
@@ -95,7 +95,7 @@ def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     infer=lambda *xs: xs[0],
     vjp=(
         lambda ct, xs: ops.tie(ct, *xs[1:]),
-        by_name(lambda ct, xs, i: ops.tie(ops.zeros_like(xs[i]), ct, *xs[1:]), zero=lambda spec: True),
+        by_name(lambda ct, xs, i: ops.tie(ops.zeros_like(xs[i]), ct, *xs[1:]), zero=always),
     ),
     jvp=(lambda t: t, lambda t, y: ops.zeros_like(y)),
     batch=_batch_first,

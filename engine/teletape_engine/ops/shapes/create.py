@@ -174,6 +174,7 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     workspace=lambda start, stop, *, num, axis: 3 * 8 * num * start.size,
     tf="linspace",
     like=(0, 0),
+    traits=[Trait.SELECTS],
 )
 def linspace(xp: Any, start: Any, stop: Any, *, num: int, axis: Axis = 0) -> Any:
     """`num` numbers from start to stop, both included, along a new `axis`. start, stop: arrays of one shape.

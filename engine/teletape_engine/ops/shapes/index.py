@@ -293,6 +293,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     tf="math.unsorted_segment_sum",
     workspace=lambda data, segment_ids, **_: 3 * data.nbytes + 2 * segment_ids.nbytes,
+    traits=[Trait.SELECTS],
 )
 def unsorted_segment_sum(
     xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0

@@ -152,6 +152,7 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     like=(0, 1, 0),
     refuses=("indices",),
     tf="tensor_scatter_nd_update",
+    traits=[Trait.SELECTS],
 )
 def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` at `indices` [..., depth] instead; of places named twice the last counts."""
