@@ -1,10 +1,27 @@
-"""Driving a session by batches: what the tests of commands and of their execution share."""
+"""What the engine's tests share: running ops on an executor, and driving a session by batches."""
 
 import numpy as np
 
+from teletape_engine.arrays import backend
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Batch, Constant, Fetch, TapeOpen, TapeWatch
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.values import Literal
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+def executor():
+    """A recorder on NumPy arrays, without a memory limit."""
+    return Executor(backend("cpu"), Memory(None, lambda: 0))
+
+
+def apply(context, name, *inputs, **attrs):
+    """Runs an op by its name; Python numbers among the inputs are literals."""
+    op = CATALOGUE[name]
+    operands = [Literal(value) if isinstance(value, int | float) else value for value in inputs]
+    return context.apply(op, operands, op.attrs(attrs))
 
 
 def run(session, *todo, releases=(), **how):

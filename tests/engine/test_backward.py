@@ -5,34 +5,22 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from driving import apply, executor
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.derivatives.backward import backward, declare_no_gradient
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Variable, kind_of
+from teletape_engine.recording.values import Variable, kind_of
 
 SHAPE = (3, 2)
 F64 = np.float64
-
-
-def executor():
-    return Executor(backend("cpu"), Memory(None, lambda: 0))
-
-
-def op(context, name, *inputs, **attrs):
-    record = CATALOGUE[name]
-    given = [Literal(one) if isinstance(one, int | float) else one for one in inputs]
-    return context.apply(record, given, record.attrs(attrs))
 
 
 # ------------------------------------------------------------------------------------------------------ random programs
@@ -94,30 +82,32 @@ def perform(context, steps, made, variable):
         rows = context.constant(np.array(step.rows, np.int64 if step.a % 2 else np.int32))
         match step.op:
             case "matmul":
-                one = op(context, "matmul", a, weights)
+                one = apply(context, "matmul", a, weights)
             case "gather":
-                one = op(context, "gather", a, rows)
+                one = apply(context, "gather", a, rows)
             case "table":  # the variable itself is looked up: slices
-                one = op(context, "gather", context.read(variable), rows)
+                one = apply(context, "gather", context.read(variable), rows)
             case "concat":
-                one = op(context, "gather", op(context, "concat", a, b, axis=0), rows)
+                one = apply(context, "gather", apply(context, "concat", a, b, axis=0), rows)
             case "mean":
-                one = op(context, "sub", a, op(context, "reduce_mean", b, axis=0, keepdims=True))
+                one = apply(context, "sub", a, apply(context, "reduce_mean", b, axis=0, keepdims=True))
             case "spread":
-                one = op(context, "broadcast_to", op(context, "reduce_sum", a, axis=1, keepdims=True), shape=SHAPE)
+                one = apply(
+                    context, "broadcast_to", apply(context, "reduce_sum", a, axis=1, keepdims=True), shape=SHAPE
+                )
             case "read":
-                one = op(context, "mul", a, context.read(variable))
+                one = apply(context, "mul", a, context.read(variable))
             case "assign":
                 variable.assign(context.constant(variable.value.array + 0.5))
                 continue
             case "where":
-                one = op(context, "where", op(context, "less", a, b), a, b)
+                one = apply(context, "where", apply(context, "less", a, b), a, b)
             case "to_int":
-                one = op(context, "cast", op(context, "cast", a, dtype="int32"), dtype="float64")
+                one = apply(context, "cast", apply(context, "cast", a, dtype="int32"), dtype="float64")
             case "add" | "sub" | "mul" | "maximum":
-                one = op(context, step.op, a, b)
+                one = apply(context, step.op, a, b)
             case _:
-                one = op(context, step.op, a)
+                one = apply(context, step.op, a)
         made.append(one)
     return made
 
@@ -221,9 +211,9 @@ def looked_up(*lookups, extra=False):
     context.open(tape)
     results = []
     for indices in lookups:
-        results.append(op(context, "gather", context.read(table), context.constant(indices)))
+        results.append(apply(context, "gather", context.read(table), context.constant(indices)))
     if extra:
-        results.append(op(context, "mul", context.read(table), 3.0))
+        results.append(apply(context, "mul", context.read(table), 3.0))
     return gradient(context, tape, results, [table])[0]
 
 
@@ -252,8 +242,8 @@ def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
     tape = Tape(persistent=True)
     context.open(tape)
     context.watch(tape, [x])
-    y = op(context, "mul", x, 2.0)
-    rows = op(context, "gather", y, context.constant(np.array([3])))
+    y = apply(context, "mul", x, 2.0)
+    rows = apply(context, "gather", y, context.constant(np.array([3])))
     kinds = [kind_of(one) for one in gradient(context, tape, [rows], [x, y])]
     assert kinds == [GradientKind.DENSE, GradientKind.SLICES]
 
@@ -263,8 +253,13 @@ def contrasted(context, tape, *, on_the_path):
     image, other = (context.constant(np.ones((2, 2, 3), np.float32)) for _ in range(2))
     context.open(tape)
     context.watch(tape, [image, other])
-    crossing = op(context, "adjust_contrast", image, 2.0)
-    return image, other, op(context, "add", crossing, op(context, "neg", other)), (image if on_the_path else other)
+    crossing = apply(context, "adjust_contrast", image, 2.0)
+    return (
+        image,
+        other,
+        apply(context, "add", crossing, apply(context, "neg", other)),
+        (image if on_the_path else other),
+    )
 
 
 @pytest.mark.parametrize("on_the_path", [True, False])
@@ -281,7 +276,7 @@ def test_an_op_without_a_gradient_is_an_error_also_off_the_path(on_the_path):
 def test_what_the_target_does_not_depend_on_is_no_matter():
     context, tape = executor(), Tape(persistent=True)
     image, other, _, _ = contrasted(context, tape, on_the_path=True)
-    z = op(context, "neg", other)
+    z = apply(context, "neg", other)
     assert [kind_of(one) for one in gradient(context, tape, [z], [image, other])] == [
         GradientKind.NONE,
         GradientKind.DENSE,
@@ -293,7 +288,7 @@ def test_behind_a_stop_it_is_no_matter_either():
     image = context.constant(np.ones((2, 2, 3), np.float32))
     context.open(tape)
     context.watch(tape, [image])
-    y = op(context, "mul", image, op(context, "stop_gradient", op(context, "adjust_contrast", image, 2.0)))
+    y = apply(context, "mul", image, apply(context, "stop_gradient", apply(context, "adjust_contrast", image, 2.0)))
     (found,) = gradient(context, tape, [y], [image])
     assert found.array.tolist() == np.ones((2, 2, 3)).tolist()
 
@@ -327,9 +322,9 @@ def seconds(ops, ask):
     begin = time.perf_counter()
     y = z = x
     for i in range(ops):
-        y, z = op(context, "add", y, z if i % 4 == 0 else 0.5), y
+        y, z = apply(context, "add", y, z if i % 4 == 0 else 0.5), y
         if i % 4 == 0:
-            y = op(context, "mul", y, 0.5)
+            y = apply(context, "mul", y, 0.5)
     context.pause(tape)
     found = ask(context, tape, y, x)
     taken = time.perf_counter() - begin

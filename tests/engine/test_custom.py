@@ -37,12 +37,6 @@ from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 
-
-@pytest.fixture
-def session():
-    return Session()
-
-
 #: y = x·x as a custom call whose tag is f, and z = 3 y behind it.
 CALLED = (
     Call("mul", ("x", "x"), ("r",)),

@@ -5,30 +5,22 @@ import weakref
 
 import numpy as np
 import pytest
+from driving import apply, executor
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
-from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Variable, kind_of
+from teletape_engine.recording.values import Variable, kind_of
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 
 
 @pytest.fixture
 def context():
-    return Executor(backend("cpu"), Memory(None, lambda: 0))
-
-
-def op(context, name, *inputs, **attrs):
-    record = CATALOGUE[name]
-    given = [Literal(one) if isinstance(one, int | float) else one for one in inputs]
-    return context.apply(record, given, record.attrs(attrs))
+    return executor()
 
 
 def recording(context, *values, persistent=False):
@@ -69,7 +61,7 @@ def test_a_tape_keeps_what_the_tracked_inputs_need_and_no_more(context, name, tr
     given = {one: context.constant(np.full(shape, 1.5, np.float32)) for one in "ab"}
     tape = recording(context, *(given[one] for one in tracked))
     inputs = [given[one] for one in "ab"[: len(CATALOGUE[name].inputs)]]
-    result = op(context, name, *inputs, **({"shape": (2, 2)} if name == "reshape" else {}))
+    result = apply(context, name, *inputs, **({"shape": (2, 2)} if name == "reshape" else {}))
     given["y"] = result
     assert [id(one) for one in tape.nodes[-1][3]] == [id(given[one]) for one in kept]
 
@@ -77,9 +69,9 @@ def test_a_tape_keeps_what_the_tracked_inputs_need_and_no_more(context, name, tr
 def test_arrays_die_with_their_last_use(context):
     x = context.constant(X)
     tape = recording(context, x)
-    squared = op(context, "mul", x, x)
-    logistic = op(context, "tanh", squared)
-    shifted = op(context, "add", logistic, 1.0)
+    squared = apply(context, "mul", x, x)
+    logistic = apply(context, "tanh", squared)
+    shifted = apply(context, "add", logistic, 1.0)
     alive = [weakref.ref(one.array) for one in (squared, logistic, shifted)]
     del squared, logistic
     target = shifted
@@ -101,7 +93,7 @@ def test_a_pass_over_a_non_persistent_tape_frees_each_node_as_it_goes(context, m
     tape = recording(context, x)
     y = x
     for _ in range(5):
-        y = op(context, "tanh", y)
+        y = apply(context, "tanh", y)
     left = []
     plan = tape.nodes[0][0]
     (_, rule), *_ = plan.rules
@@ -114,7 +106,7 @@ def test_a_pass_over_a_non_persistent_tape_frees_each_node_as_it_goes(context, m
 def test_a_persistent_tape_keeps_its_nodes(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
-    y = op(context, "mul", x, x)
+    y = apply(context, "mul", x, x)
     context.pause(tape)
     assert (
         numbers(gradient(context, tape, [y], [x])) == numbers(gradient(context, tape, [y], [x])) == [[1.0, -2.0, 4.0]]
@@ -126,10 +118,10 @@ def test_a_persistent_tape_keeps_its_nodes(context):
 def test_the_contracts_example_of_a_variable_between_assignments(context):
     v = Variable(context.constant(np.float32(1)), trainable=True)
     tape = recording(context)
-    y = op(context, "mul", context.read(v), context.read(v))
+    y = apply(context, "mul", context.read(v), context.read(v))
     v.assign(context.constant(np.float32(5)))
-    z = op(context, "mul", context.read(v), 3.0)
-    w = op(context, "mul", context.read(v), context.read(v))
+    z = apply(context, "mul", context.read(v), 3.0)
+    w = apply(context, "mul", context.read(v), context.read(v))
     assert numbers(gradient(context, tape, [y, z, w], [v])) == [15.0]
 
 
@@ -137,7 +129,7 @@ def test_the_contracts_example_of_a_variable_between_assignments(context):
 def test_which_sources_count(context, source, expected):
     x, other, count = (context.constant(one) for one in (np.float32(3), np.float32(3), np.int32(3)))
     tape = recording(context, x)
-    y = op(context, "mul", x, x)
+    y = apply(context, "mul", x, x)
     given = {"x": x, "unwatched": other, "y": y, "int": count}
     assert numbers(gradient(context, tape, [y], [given[source]])) == expected
 
@@ -145,7 +137,7 @@ def test_which_sources_count(context, source, expected):
 def test_an_unconnected_source_gets_zeros_of_its_own_shape_and_dtype(context):
     x, other, count = context.constant(X), context.constant(np.ones((2, 2))), context.constant(np.ones(3, np.int32))
     tape = recording(context, x, other)
-    (a, b, c) = gradient(context, tape, [op(context, "neg", x)], [x, other, count], zeros=True)
+    (a, b, c) = gradient(context, tape, [apply(context, "neg", x)], [x, other, count], zeros=True)
     assert a.array.tolist() == [-1, -1, -1]
     assert (b.array.tolist(), b.array.dtype) == ([[0, 0], [0, 0]], np.float64)
     assert (c.array.tolist(), c.array.dtype) == ([0, 0, 0], np.int32)
@@ -154,7 +146,7 @@ def test_an_unconnected_source_gets_zeros_of_its_own_shape_and_dtype(context):
 def test_targets_add_up_and_one_that_is_a_source_adds_its_own_one(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
-    y = op(context, "mul", x, 2.0)
+    y = apply(context, "mul", x, 2.0)
     assert numbers(gradient(context, tape, [y, x, y], [x, y])) == [[5.0] * 3, [2.0] * 3]
     assert numbers(gradient(context, Tape(), [x], [x])) == [[1.0] * 3]  # not even watched
 
@@ -162,14 +154,14 @@ def test_targets_add_up_and_one_that_is_a_source_adds_its_own_one(context):
 def test_integer_targets_count_for_nothing(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
-    index = op(context, "argmax", x)
+    index = apply(context, "argmax", x)
     assert gradient(context, tape, [index], [x]) == [None]
 
 
 def test_seeds_broadcast_to_their_target(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
-    y = op(context, "mul", x, 2.0)
+    y = apply(context, "mul", x, 2.0)
     assert numbers(gradient(context, tape, [y], [x], seeds=[context.constant(np.float32(3))])) == [[6.0] * 3]
     assert numbers(gradient(context, tape, [y, y], [x], seeds=[None, context.constant(X)])) == [[3.0, 0.0, 6.0]]
 
@@ -185,7 +177,7 @@ def test_seeds_broadcast_to_their_target(context):
 def test_seeds_that_do_not_fit_leave_the_tape_as_it_was(context, seed, words):
     x = context.constant(X)
     tape = recording(context, x)
-    y = op(context, "neg", x)
+    y = apply(context, "neg", x)
     with pytest.raises(InvalidArgumentError, match=words):
         gradient(context, tape, [y], [x], seeds=[context.constant(seed)])
     with pytest.raises(InvalidArgumentError, match="1 targets, but 2 output gradients"):
@@ -196,7 +188,7 @@ def test_seeds_that_do_not_fit_leave_the_tape_as_it_was(context, seed, words):
 def test_a_non_persistent_tape_stops_recording_and_answers_once(context):
     x = context.constant(X)
     tape = recording(context, x)
-    y = op(context, "neg", x)
+    y = apply(context, "neg", x)
     gradient(context, tape, [y], [x])
     assert context.tapes == []
     with pytest.raises(TapeConsumedError):
@@ -206,7 +198,7 @@ def test_a_non_persistent_tape_stops_recording_and_answers_once(context):
 def test_a_consumed_tape_still_lists_its_variables(context):
     v = Variable(context.constant(X), trainable=True)
     tape = recording(context)
-    y = op(context, "neg", context.read(v))
+    y = apply(context, "neg", context.read(v))
     gradient(context, tape, [y], [v])
     assert list(tape.variables.values()) == [v]
     assert tape.nodes == []
@@ -215,18 +207,18 @@ def test_a_consumed_tape_still_lists_its_variables(context):
 def test_paused_ops_cut_the_path(context):
     x = context.constant(X)
     tape = recording(context, x)
-    a = op(context, "neg", x)
+    a = apply(context, "neg", x)
     context.pause(tape)
-    b = op(context, "neg", a)
+    b = apply(context, "neg", a)
     context.open(tape)
-    c = op(context, "neg", b)
+    c = apply(context, "neg", b)
     assert gradient(context, tape, [c], [x]) == [None]
 
 
 def test_kinds(context):
     table = context.constant(np.ones((3, 2), np.float32))
     tape = recording(context, table, persistent=True)
-    rows = op(context, "gather", table, context.constant(np.array([0, 2])))
+    rows = apply(context, "gather", table, context.constant(np.array([0, 2])))
     found = [*gradient(context, tape, [rows], [table, rows]), None]
     assert [kind_of(one) for one in found] == [GradientKind.SLICES, GradientKind.DENSE, GradientKind.NONE]
 
@@ -235,7 +227,7 @@ def test_kinds(context):
 def test_nested_tapes_to_the_third_order(context):
     x = context.constant(np.float64(2))
     tapes = [recording(context, x) for _ in range(3)]
-    found = op(context, "pow", x, 4.0)
+    found = apply(context, "pow", x, 4.0)
     orders = []
     for tape in reversed(tapes):
         (found,) = gradient(context, tape, [found], [x])
@@ -246,7 +238,7 @@ def test_nested_tapes_to_the_third_order(context):
 def test_one_persistent_tape_asks_inside_itself_to_the_third_order(context):
     x = context.constant(np.float64(2))
     tape = recording(context, x, persistent=True)
-    found = op(context, "pow", x, 4.0)
+    found = apply(context, "pow", x, 4.0)
     orders = []
     for _ in range(3):
         (found,) = gradient(context, tape, [found], [x])
@@ -257,12 +249,12 @@ def test_one_persistent_tape_asks_inside_itself_to_the_third_order(context):
 def test_tapes_that_leave_out_of_order_still_nest(context):
     x = context.constant(np.float64(3))
     outer, inner = recording(context, x), recording(context, x, persistent=True)
-    y = op(context, "pow", x, 3.0)
+    y = apply(context, "pow", x, 3.0)
     context.pause(outer)
     (unseen,) = gradient(context, inner, [y], [x])  # the inner records its own, the outer nothing
     context.open(outer)
     (seen,) = gradient(context, inner, [y], [x])
-    total = op(context, "add", seen, unseen)
+    total = apply(context, "add", seen, unseen)
     context.pause(inner)
     (second,) = gradient(context, outer, [total], [x])
     assert (float(seen.array), float(unseen.array), float(second.array)) == pytest.approx((27, 27, 18))
@@ -272,7 +264,7 @@ def test_the_answers_of_two_sources_are_two_values_under_an_outer_tape(context):
     a, b = context.constant(X), context.constant(X)
     outer = recording(context, a, b)
     inner = recording(context, a, b)
-    y = op(context, "add", a, b)
+    y = apply(context, "add", a, b)
     da, db = gradient(context, inner, [y], [a, b])
     assert da.uid != db.uid
     assert outer.tracked.keys() >= {y.uid}

@@ -29,11 +29,6 @@ from teletape_engine.spec import DTYPES, Spec
 F32 = np.float32
 
 
-@pytest.fixture
-def session():
-    return Session()
-
-
 def explained(session, target="y", source="x", tape="t"):
     (told,) = run(session, Explain(tape, (target,), (source,)))
     (found,) = told.facts["explanations"]
