@@ -1,9 +1,10 @@
-"""What a program gives to a question about derivatives, checked, and as a tape or an accumulator knows it."""
+"""Arguments of questions about derivatives: checked, with TensorFlow's errors, and turned into recorded values."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from teletape.ops import arrays, dispatch
@@ -18,134 +19,210 @@ from teletape_engine.errors import InvalidArgumentError
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `gradient` gives for a source that the target does not depend on."""
+    """What `gradient` returns for a source that the target does not depend on."""
 
     NONE = "none"
     ZERO = "zero"
 
 
-def zeros_wanted(unconnected: Any) -> bool:
-    """Whether an unconnected source is to get zeros; ValueError for what is no `UnconnectedGradients`."""
+def wants_zeros(unconnected: Any) -> bool:
+    """Whether an unconnected source gets zeros; ValueError for what is no `UnconnectedGradients`."""
     try:
         return UnconnectedGradients(unconnected) is UnconnectedGradients.ZERO
     except ValueError:
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected!r}") from None
 
 
-def differentiated(one: Any, what: str) -> Any:
-    """A target or source that is a tensor, a variable or slices.
+# ------------------------------------------------------------------------------------------------ targets and sources
+def as_target(value: Any) -> Any:
+    """A target: a tensor or variable, or the values of IndexedSlices, through which those are differentiated.
 
     Raises:
         TypeError: Anything else; None and strings with TensorFlow's text.
     """
-    if isinstance(one, EagerTensor | Variable | IndexedSlices):
-        return one
-    if one is None or isinstance(one, str):
-        dtypes.as_dtype(one)
-    if one is None or isinstance(one, str | DType):
-        raise TypeError(f"Cannot convert the argument `type_value`: {one!r} to a TensorFlow DType.")
-    advice = (
-        "tf.constant makes a tensor of it" if what == "target" else "pass the tensor or variable it was computed from"
-    )
-    raise TypeError(
-        f"a {what} must be a Tensor, a Variable or IndexedSlices, found {one!r} of type {type(one).__name__}: it has "
-        f"left the program, so the tape cannot know how it was computed; {advice}"
-    )
+    checked = _checked(value, "target", "tf.constant makes a tensor of it")
+    return checked.values if isinstance(checked, IndexedSlices) else checked
 
 
-def parts(targets: Sequence[Any]) -> list[Any]:
-    """Slices among the targets are differentiated through their values."""
-    return [one.values if isinstance(one, IndexedSlices) else one for one in targets]
-
-
-def followed(one: TensorLike | IndexedSlices, owner: session.Session | None = None) -> Any:
-    """What the tape knows a tensor or variable by.
+def as_source(value: Any) -> Any:
+    """A source: a tensor, a variable or IndexedSlices.
 
     Raises:
-        InvalidArgumentError: It is of another session than `owner`, the tape's.
+        TypeError: Anything else; None and strings with TensorFlow's text.
     """
-    tensor: Any = one.values if isinstance(one, IndexedSlices) else one
+    return _checked(value, "source", "pass the tensor or variable it was computed from")
+
+
+def _checked(value: Any, role: str, advice: str) -> Any:
+    if isinstance(value, EagerTensor | Variable | IndexedSlices):
+        return value
+    if value is None or isinstance(value, str):
+        dtypes.as_dtype(value)
+    if value is None or isinstance(value, str | DType):
+        raise TypeError(f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType.")
+    raise TypeError(
+        f"a {role} must be a Tensor, a Variable or IndexedSlices, found {value!r} of type {type(value).__name__}: it "
+        f"has left the program, so the tape cannot know how it was computed; {advice}"
+    )
+
+
+def targets_of(structure: Any) -> list[Any]:
+    """The targets in a nested structure; see `as_target`."""
+    return [as_target(leaf) for leaf in nest.flatten(structure)]
+
+
+def sources_of(structure: Any) -> list[Any]:
+    """The sources in a nested structure; see `as_source`."""
+    return [as_source(leaf) for leaf in nest.flatten(structure)]
+
+
+def is_text(value: Any) -> bool:
+    """Whether a target or source holds strings, which have no derivatives and never leave the program."""
+    return value.dtype is dtypes.string
+
+
+def recorded_of(value: TensorLike | IndexedSlices, owner: session.Session) -> Any:
+    """The recorded value or engine variable by which the tape knows a target or source.
+
+    Raises:
+        InvalidArgumentError: It belongs to another session than `owner`, the tape's.
+    """
+    tensor: Any = value.values if isinstance(value, IndexedSlices) else value
     tracing = session.current().tracing
-    if owner is not None and not tracing and tensor.session is not owner:
-        what = f"variable {one.name!r}" if isinstance(one, Variable) else f"a tensor of shape {one.shape}"
+    if not tracing and tensor.session is not owner:
+        subject = f"variable {value.name!r}" if isinstance(value, Variable) else f"a tensor of shape {value.shape}"
         raise InvalidArgumentError(
-            f"{what} belongs to another session than the tape (tf.connect was called between them): a tape follows "
+            f"{subject} belongs to another session than the tape (tf.connect was called between them): a tape follows "
             "what is made in its own session; make both in one"
         )
-    if isinstance(one, Variable):
-        return one.recorded
+    if isinstance(value, Variable):
+        return value.recorded
     return tensor.operand() if tracing else tensor.recorded  # a trace has symbols of its own
 
 
-def seeds_for(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    """The cotangent of each target, None for ones; ValueError for another count."""
-    given = nest.flatten(output_gradients)
-    if len(given) != len(targets):
+# ---------------------------------------------------------------------------------------------------------- cotangents
+def cotangents_for(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    """The cotangent of each target, None for ones; ValueError for another number of them."""
+    gradients = nest.flatten(output_gradients)
+    if len(gradients) != len(targets):
         raise ValueError(
-            f"output_gradients: {len(targets)} targets need as many gradients, found {len(given)}; give a tensor for "
-            "each target (tf.constant makes one of a list), None for ones"
+            f"output_gradients: {len(targets)} targets need as many gradients, found {len(gradients)}; give a tensor "
+            "for each target (tf.constant makes one of a list), None for ones"
         )
-    return [None if seed is None else seed_for(seed, one) for seed, one in zip(given, targets, strict=True)]
+    return [
+        None if gradient is None else _cotangent(gradient, target)
+        for gradient, target in zip(gradients, targets, strict=True)
+    ]
 
 
-def seed_for(given: Any, target: TensorLike) -> Any:
-    """One cotangent, of the target's dtype where it has none of its own."""
-    seed = dispatch.convert_to_tensor(given, dtype_hint=target.dtype)
-    extra = seed.ndim - len(target.shape)
-    if extra > 0 and seed.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away
-        seed = arrays.reshape(seed, seed.shape[extra:])
-    return seed.operand()
+def _cotangent(gradient: Any, target: TensorLike) -> Any:
+    """A cotangent as a recorded value, of the target's dtype if it has none of its own."""
+    tensor = dispatch.convert_to_tensor(gradient, dtype_hint=target.dtype)
+    extra = tensor.ndim - len(target.shape)
+    if extra > 0 and tensor.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away
+        tensor = arrays.reshape(tensor, tensor.shape[extra:])
+    return tensor.operand()
 
 
-def stacking(
-    owner: session.Session,
-    name: str,
-    rows: int,
-    persistent: bool,
-    unconnected: Any,
-    parallel: Any,
-    pfor: bool,
-    max_bytes: int | None,
-) -> Options:
-    """TensorFlow's arguments, with its errors: what fails while it vectorises is a ValueError with the cause behind."""
-    if not pfor:
+def operands_like(values: Any, likes: Sequence[Any], structure: Any, name: str) -> list[Any]:
+    """A recorded value, or None, for each target or source.
+
+    Args:
+        values: In the structure of the targets or sources; for a single one it may be a list of numbers.
+        likes: The targets or sources, whose dtypes Python numbers take.
+        structure: The same, as the program gave them.
+        name: Of the argument, for the error.
+
+    Raises:
+        ValueError: Another number of values than of targets or sources.
+    """
+    flat = nest.flatten(values) if nest.is_nested(structure) else [values]
+    if len(flat) != len(likes):
+        raise ValueError(
+            f"{name}: found {len(flat)}, and {len(likes)} are needed: a tensor for each (tf.constant makes one of a "
+            "list)"
+        )
+    return [
+        None if value is None else dispatch.convert_to_tensor(value, dtype_hint=like.dtype).operand()
+        for value, like in zip(flat, likes, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------------------------------- TensorFlow's vectorization
+@dataclass(frozen=True, slots=True)
+class Vectorization:
+    """The arguments of `jacobian` and `batch_jacobian` that say how many rows of cotangents go back at once.
+
+    Attributes:
+        method: Which of the two.
+        unconnected_gradients: The program's argument; like it the three that follow.
+        parallel_iterations: Rows at once; None: as many as fit.
+        experimental_use_pfor: Whether rows go at once at all.
+        max_bytes: Bytes of the cotangents of a chunk.
+    """
+
+    method: str
+    unconnected_gradients: Any
+    parallel_iterations: Any
+    experimental_use_pfor: bool
+    max_bytes: int | None
+
+    def options(self, owner: session.Session, rows: int, *, persistent: bool) -> Options:
+        """The engine's options.
+
+        Args:
+            owner: The tape's session.
+            rows: How many rows there are.
+            persistent: Whether the tape is.
+
+        Raises:
+            ValueError: A bad argument; as in TensorFlow its cause is the one that was raised while vectorizing.
+            TypeError: `parallel_iterations` below 1 without vectorization.
+            RuntimeError: A tape that is not persistent, and more than one backward pass.
+        """
+        zeros, chunk = self._vectorized(rows, persistent) if self.experimental_use_pfor else self._looped(persistent)
+        no_gradient = frozenset(owner.no_gradient)
+        return Options(zeros=zeros, no_gradient=no_gradient, max_bytes=self.max_bytes, chunk_size=chunk)
+
+    def _looped(self, persistent: bool) -> tuple[bool, int]:
         if not persistent:
-            where = "and with  experimental" if name == "jacobian" else "and  with experimental"
+            place = "and with  experimental" if self.method == "jacobian" else "and  with experimental"
             raise RuntimeError(
-                f"GradientTape must be created with persistent=True to compute the {name} with eager execution enabled "
-                f"{where}_use_pfor set to False."
+                f"GradientTape must be created with persistent=True to compute the {self.method} with eager execution "
+                f"enabled {place}_use_pfor set to False."
             )
-        if parallel is not None and parallel < 1:
+        if self.parallel_iterations is not None and self.parallel_iterations < 1:
             raise TypeError("'parallel_iterations' must be a positive integer.")
-        zeros, most = zeros_wanted(unconnected), parallel or 1
-    else:
+        return wants_zeros(self.unconnected_gradients), self.parallel_iterations or 1
+
+    def _vectorized(self, rows: int, persistent: bool) -> tuple[bool, int | None]:
         try:
-            zeros, most = zeros_wanted(unconnected), _at_once(parallel)
-            if most is not None and most > rows:
-                most = None
-            if most is not None and not persistent and name == "jacobian":
+            zeros, chunk = wants_zeros(self.unconnected_gradients), self._chunk()
+            if chunk is not None and chunk > rows:
+                chunk = None
+            if chunk is not None and not persistent and self.method == "jacobian":
                 raise ValueError(
-                    f"parallel_iterations={parallel} asks {rows} rows in several passes: GradientTape must be created "
-                    "with persistent=True for more than one"
+                    f"parallel_iterations={self.parallel_iterations} asks {rows} rows in several passes: GradientTape "
+                    "must be created with persistent=True for more than one"
                 )
         except ValueError as error:
             raise ValueError(
-                f"Encountered an exception while vectorizing the {name} computation. Vectorization can be disabled by "
-                "setting experimental_use_pfor to False."
+                f"Encountered an exception while vectorizing the {self.method} computation. Vectorization can be "
+                "disabled by setting experimental_use_pfor to False."
             ) from error
-        if most is not None and not persistent:
+        if chunk is not None and not persistent:
             raise RuntimeError(
-                f"GradientTape must be created with persistent=True to compute the {name} with parallel_iterations."
+                f"GradientTape must be created with persistent=True to compute the {self.method} with "
+                "parallel_iterations."
             )
-    no_gradient = frozenset(owner.no_gradient)
-    return Options(zeros=zeros, no_gradient=no_gradient, max_bytes=max_bytes, chunk_size=most)
+        return zeros, chunk
 
-
-def _at_once(parallel: Any) -> int | None:
-    if parallel is None:
-        return None
-    if parallel < 1:
-        raise ValueError(f"Argument `parallel_iterations` must be None or a positive integer. Received: {parallel}.")
-    if parallel == 1:
-        raise ValueError("Found `parallel_iterations == 1`. Use `for_loop` instead.")
-    return int(parallel)
+    def _chunk(self) -> int | None:
+        chunk = self.parallel_iterations
+        if chunk is None:
+            return None
+        if chunk < 1:
+            raise ValueError(f"Argument `parallel_iterations` must be None or a positive integer. Received: {chunk}.")
+        if chunk == 1:
+            raise ValueError("Found `parallel_iterations == 1`. Use `for_loop` instead.")
+        return int(chunk)

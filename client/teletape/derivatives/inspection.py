@@ -1,30 +1,29 @@
-"""Looking at a tape: its picture, the bytes behind it, and whether its gradients are right."""
+"""Inspecting a tape: its graph as a picture, the bytes that it keeps, and a numeric check of its gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from teletape.derivatives.arguments import differentiated, followed, parts
+from teletape.derivatives.arguments import recorded_of, sources_of, targets_of
 from teletape.errors import GradientMismatch
 from teletape.sessions import session
-from teletape.tensors import nest
 from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings
 from teletape_engine.diagram import dot, graphviz
 from teletape_engine.diagram.facts import MAX_NODES
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.tape import Tape
 
-_DISPLAYED = 300  #: Nodes of the picture that a notebook shows by itself.
+_DISPLAYED = 300  #: Nodes of the picture that a notebook displays without being asked.
 
 
 class TapeMemory(NamedTuple):
-    """The bytes behind a tape, each buffer once.
+    """The bytes that a tape keeps, each buffer once.
 
     Attributes:
-        ops: Calls that it has recorded.
-        bytes: Of the arrays that it keeps to answer.
-        frees: What its end would free of them, and of variables that it alone keeps alive: what nobody else holds.
+        ops: Number of recorded calls.
+        bytes: Bytes of the arrays that it keeps for its gradients.
+        frees: Bytes that its end would free: of those arrays, and of variables that it alone keeps alive.
     """
 
     ops: int
@@ -36,10 +35,10 @@ class TapeMemory(NamedTuple):
 
 
 class TapeGraph:
-    """A tape as a picture; a notebook shows it.
+    """The graph of a tape as a picture, which a notebook displays.
 
     Attributes:
-        json: The facts: nodes, edges and explanations (docs/graph.md).
+        json: Nodes, edges and explanations (docs/graph.md).
         dot: The same as DOT, Graphviz's language.
     """
 
@@ -68,55 +67,56 @@ class TapeGraph:
             return {"text/plain": f"{self!r}\n({error})"}
 
     def __repr__(self) -> str:
-        told = self.json["folded"] or f"{self.json['ops']:,} ops"
-        kept = "" if self.json["bytes"] is None else f", {dot.bytes_text(self.json['bytes'])} kept"
-        cuts = [f"\n  {one['message']}" for one in self.json["explanations"] if one["drawn"] is not None]
-        return f"<TapeGraph: {told}{kept}>" + "".join(cuts)
+        summary = self.json["folded"] or f"{self.json['ops']:,} ops"
+        size = "" if self.json["bytes"] is None else f", {dot.bytes_text(self.json['bytes'])} kept"
+        cuts = [
+            f"\n  {explanation['message']}"
+            for explanation in self.json["explanations"]
+            if explanation["drawn"] is not None
+        ]
+        return f"<TapeGraph: {summary}{size}>" + "".join(cuts)
 
 
-class Looks:
-    """The part of a tape that is looked at."""
+class TapeInspection:
+    """The part of `GradientTape` with these methods."""
 
     _tape: Tape | None
     _past: Tape | None
 
     def _of_session(self) -> session.Session:
-        """Whose tape it is; see `GradientTape`."""
+        """The tape's session; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def graph(self, target: Any = None, sources: Any = None, *, nodes: int = MAX_NODES) -> TapeGraph:
-        """The tape as a picture: what it watched, the calls it recorded, and what each keeps.
+        """The tape's graph as a picture: what it watched, the calls it recorded, and what each keeps.
 
-        It may be asked while the tape records, and after it has answered.
+        It can be drawn while the tape records, and after it has computed gradients.
 
         Args:
-            target: With `sources`: the path of the gradient is marked, and what cuts it where there is none. A tensor
-                or variable, or a nested structure of them.
+            target: With `sources`: the path of the gradient is marked, and if there is none, what cuts it. A tensor or
+                variable, or a nested structure of them.
             sources: The same.
-            nodes: At most so many; a longer tape is folded: what repeats is drawn as one, then neighbours.
+            nodes: Nodes at most; a longer tape is folded: what repeats is drawn once, then neighbours are joined.
 
         Raises:
             RuntimeError: The tape was never entered.
             TypeError: What is no tensor among targets or sources; only one of the two.
         """
-        tape = self._looked_at("draw")
+        tape = self._entered_tape("draw")
         if (target is None) is not (sources is None):
             raise TypeError("graph: a target and sources belong together: give both, or neither")
-        targets = [] if target is None else parts([differentiated(one, "target") for one in nest.flatten(target)])
-        flat = [] if sources is None else [differentiated(one, "source") for one in nest.flatten(sources)]
         owner = self._of_session()
-        asked = [followed(one, owner) for one in targets], [followed(one, owner) for one in flat]
-        return TapeGraph(owner.diagram(tape, *asked, nodes), owner.drawer(tape, *asked, nodes))
+        path = ([], []) if target is None else _recorded(targets_of(target), sources_of(sources), owner)
+        return TapeGraph(owner.diagram(tape, *path, nodes), owner.drawer(tape, *path, nodes))
 
     def memory(self) -> TapeMemory:
-        """The bytes that the tape keeps, and those that its end would free. Over HTTP a round trip.
+        """The bytes that the tape keeps, and those that its end would free. Over HTTP this is a round trip.
 
         Raises:
             RuntimeError: The tape was never entered.
         """
-        tape = self._looked_at("count")
-        kept, freed = self._of_session().footprint(tape)
-        return TapeMemory(tape.length, kept, freed)
+        tape = self._entered_tape("count")
+        return TapeMemory(tape.length, *self._of_session().footprint(tape))
 
     def check_gradients(
         self,
@@ -129,7 +129,7 @@ class Looks:
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Report:
-        """Compares the tape's gradients with differences of what it recorded, run again.
+        """Compares the tape's gradients with finite differences of what it recorded, run again.
 
         The tape has to be `replayable`; it stays as it is. `tf.debugging.check_gradients` checks a function.
 
@@ -137,33 +137,32 @@ class Looks:
             target: A tensor, or a nested structure of them; each is weighted at random.
             sources: Tensors and variables that it was computed from.
             entries: Elements of each source that are compared, chosen at random from a larger one.
-            seed: Of that choice, and of the weights.
-            step: Of the differences; None: by the dtype.
+            seed: Seed of that choice, and of the weights.
+            step: Step of the differences; None: by the dtype.
             rtol: Relative tolerance; None: by the dtype.
             atol: Absolute tolerance; None: by the dtype.
 
         Raises:
             RuntimeError: The tape was never entered.
-            ValueError: It is not replayable, or has answered already.
-            teletape.errors.GradientMismatch: The derivatives differ; it has the `report`.
-            teletape.errors.InvalidArgumentError: It recorded calls of your own functions with gradients of their own.
+            ValueError: The tape is not replayable, or is used up.
+            teletape.errors.GradientMismatch: The derivatives differ; the error has the `report`.
+            teletape.errors.InvalidArgumentError: The tape recorded a call with a custom gradient.
         """
-        tape = self._looked_at("check")
-        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
-        flat = [differentiated(one, "source") for one in nest.flatten(sources)]
+        tape = self._entered_tape("check")
+        targets, flat = targets_of(target), sources_of(sources)
         settings = Settings(entries, seed, step, rtol, atol)
         settings.check()
         owner = self._of_session()
-        asked = [followed(one, owner) for one in targets], [followed(one, owner) for one in flat]
         try:
-            report = owner.check_tape(tape, *asked, settings)
+            report = owner.check_tape(tape, *_recorded(targets, flat, owner), settings)
         except TeletapeError as error:
             raise error.surfaced() from None
         if not report.agrees:
             raise GradientMismatch(report)
         return report
 
-    def _looked_at(self, verb: str) -> Tape:
+    def _entered_tape(self, verb: str) -> Tape:
+        """The tape, also if it is used up."""
         tape = self._tape if self._tape is not None else self._past
         if tape is None:
             raise RuntimeError(f"this tape was never entered, so it has nothing to {verb}: use it with `with` first")
@@ -176,3 +175,7 @@ class Looks:
             return self.graph(nodes=_DISPLAYED)._repr_mimebundle_()
         except TeletapeError as error:  # a session that has ended
             return {"text/plain": f"{self!r}\n({error})"}
+
+
+def _recorded(targets: Sequence[Any], sources: Sequence[Any], owner: session.Session) -> tuple[list[Any], list[Any]]:
+    return [recorded_of(target, owner) for target in targets], [recorded_of(source, owner) for source in sources]

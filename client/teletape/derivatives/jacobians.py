@@ -1,6 +1,6 @@
-"""What a tape answers beside the gradient: Jacobians, stacks of gradients, second derivatives, many questions at once.
+"""What a tape computes in addition to the gradient: Jacobians, stacks of gradients, second derivatives.
 
-`jacobian` and `batch_jacobian` are TensorFlow's; the others are Teletape's own. `GradientTape` has them all.
+`jacobian` and `batch_jacobian` are TensorFlow's; the others are Teletape's own. `GradientTape` inherits them.
 """
 
 from __future__ import annotations
@@ -8,44 +8,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
-from teletape.derivatives import per_row, traced_gradients
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
-    differentiated,
-    followed,
-    parts,
-    stacking,
-    zeros_wanted,
+    Vectorization,
+    as_source,
+    as_target,
+    is_text,
+    operands_like,
+    recorded_of,
+    sources_of,
+    targets_of,
+    wants_zeros,
 )
-from teletape.ops import dispatch
-from teletape.sessions import session
-from teletape.sessions.recorder import id_of
-from teletape.tensors import dtypes, nest
+from teletape.derivatives.per_row import Query
+from teletape.derivatives.questions import BATCH_JACOBIAN, HESSIAN, HVP, JACOBIAN, VJPS, Question, ask
+from teletape.sessions.session import Session
+from teletape.tensors import nest
 from teletape.tensors.indexed_slices import wrap
-from teletape_engine import commands
-from teletape_engine.derivatives import jacobian, second_order
+from teletape_engine.derivatives import jacobian
 from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 
 NONE = UnconnectedGradients.NONE
 
 
-class Questions:
-    """The part of a tape that answers."""
+class Jacobians:
+    """The part of `GradientTape` with these methods."""
 
     _persistent: bool
 
-    def _asked(self, *, rows: bool = False) -> tuple[session.Session, Tape]:
-        """The tape that is to answer, and whose it is; see `GradientTape`."""
+    def _begin(self, *, jacobian: bool = False) -> tuple[Session, Tape]:
+        """The tape's session and the tape, at the beginning of a question; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def _answering(self, *, retain_tape: bool = False) -> AbstractContextManager[None]:
-        """A block in which it answers; see `GradientTape`."""
+    def _computing(self, *, retain_tape: bool = False) -> AbstractContextManager[None]:
+        """The block in which the tape computes; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _gradient(
@@ -76,11 +76,14 @@ class Questions:
                 raise ValueError(
                     f"a question is (target, sources) or (target, sources, output_gradients), found {question!r}"
                 )
-        found = []
-        for at, question in enumerate(questions, 1):
-            target, sources, seeds = (*question, None)[:3]
-            found.append(self._gradient(target, sources, seeds, unconnected_gradients, retain_tape=at < len(questions)))
-        return found
+        results = []
+        for number, question in enumerate(questions, 1):
+            target, sources, output_gradients = (*question, None)[:3]
+            retain_tape = number < len(questions)
+            results.append(
+                self._gradient(target, sources, output_gradients, unconnected_gradients, retain_tape=retain_tape)
+            )
+        return results
 
     def jacobian(
         self,
@@ -116,47 +119,22 @@ class Questions:
             LookupError: An op without a gradient lies between the target and what the tape watched.
             teletape.errors.ResourceExhaustedError: One row does not fit under the bound, or the answer nowhere.
         """
-        owner, tape = self._asked(rows=True)
+        owner, tape = self._begin(jacobian=True)
         rows = target.shape.num_elements() if hasattr(target.shape, "num_elements") else 1
-        flat = [differentiated(one, "source") for one in nest.flatten(sources)]
-        [part] = parts([differentiated(target, "target")])
-        options = stacking(
-            owner,
-            "jacobian",
-            rows,
-            self._persistent,
-            unconnected_gradients,
-            parallel_iterations,
-            experimental_use_pfor,
-            max_bytes,
-        )
-        numeric = [one for one in flat if one.dtype is not dtypes.string]
-        what, into = followed(part, owner), [followed(one, owner) for one in numeric]
-
-        def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
-            return commands.Jacobian(
-                tape.name.id, (id_of(what),), _ids(into), tuple(outputs), **_told(options), predicted=tuple(kinds)
-            )
-
-        with self._answering():
-            if part.dtype is dtypes.string:  # it never leaves the program
-                owner.gradient(tape, [], [], None, False)
-                found = [None] * len(into)
+        flat, checked = sources_of(sources), as_target(target)
+        options = Vectorization(
+            "jacobian", unconnected_gradients, parallel_iterations, experimental_use_pfor, max_bytes
+        ).options(owner, rows, persistent=self._persistent)
+        numeric = [recorded_of(source, owner) for source in flat if not is_text(source)]
+        query = Query(tape, [recorded_of(checked, owner)], numeric, options)
+        with self._computing():
+            if is_text(checked):
+                owner.gradient(tape, [], [], None, False)  # it counts as an answer all the same
+                derivatives = iter([None] * len(numeric))
             else:
-                found = traced_gradients.ask(
-                    owner,
-                    tape,
-                    [what],
-                    into,
-                    options,
-                    lambda recorder, options: jacobian.jacobian(recorder, tape, what, into, options),
-                    command,
-                    lambda why: per_row.by_element(owner, tape, what, into, options.zeros, why),
-                    vectorize=experimental_use_pfor,
-                )
-        answers = iter(found)
+                derivatives = iter(ask(owner, JACOBIAN, query, vectorize=experimental_use_pfor))
         return nest.pack_sequence_as(
-            sources, [None if one.dtype is dtypes.string else wrap(next(answers), owner) for one in flat]
+            sources, [None if is_text(source) else wrap(next(derivatives), owner) for source in flat]
         )
 
     def batch_jacobian(
@@ -190,46 +168,22 @@ class Questions:
             LookupError: As for `jacobian`.
             teletape.errors.ResourceExhaustedError: As for `jacobian`.
         """
-        owner, tape = self._asked(rows=True)
+        owner, tape = self._begin(jacobian=True)
         shape = tuple(target.shape)
         try:
             jacobian.check_rank(shape)
             jacobian.check_examples(shape, tuple(source.shape))
         except InvalidArgumentError as error:
             raise ValueError(error.message) from None
-        [what, by] = [
-            followed(differentiated(one, name), owner) for one, name in ((target, "target"), (source, "source"))
-        ]
-        rows = math.prod(shape[1:])
-        options = stacking(
-            owner,
-            "batch_jacobian",
-            rows,
-            self._persistent,
-            unconnected_gradients,
-            parallel_iterations,
-            experimental_use_pfor,
-            max_bytes,
-        )
-
-        def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
-            [output] = outputs
-            assert output is not None
-            return commands.BatchJacobian(tape.name.id, (id_of(what),), (id_of(by),), (output,), **_told(options))
-
-        with self._answering():
-            [found] = traced_gradients.ask(
-                owner,
-                tape,
-                [what],
-                [by],
-                options,
-                lambda recorder, options: [jacobian.batch_jacobian(recorder, tape, what, by, options)],
-                command,
-                lambda why: [per_row.by_example(owner, tape, what, by, options.zeros, why)],
-                vectorize=experimental_use_pfor,
+        targets, sources = [recorded_of(as_target(target), owner)], [recorded_of(as_source(source), owner)]
+        options = Vectorization(
+            "batch_jacobian", unconnected_gradients, parallel_iterations, experimental_use_pfor, max_bytes
+        ).options(owner, math.prod(shape[1:]), persistent=self._persistent)
+        with self._computing():
+            [derivative] = ask(
+                owner, BATCH_JACOBIAN, Query(tape, targets, sources, options), vectorize=experimental_use_pfor
             )
-        return wrap(found, owner)
+        return wrap(derivative, owner)
 
     def vjps(
         self,
@@ -260,33 +214,11 @@ class Questions:
             teletape.errors.InvalidArgumentError: Stacks of another shape or dtype, or of different lengths.
             teletape.errors.ResourceExhaustedError: As for `jacobian`.
         """
-        owner, tape = self._asked()
-        given, flat = _targets(target), _sources(sources)
-        options = Options(
-            zeros=zeros_wanted(unconnected_gradients), no_gradient=frozenset(owner.no_gradient), max_bytes=max_bytes
-        )
-        stacks = [_vector(one, like) for one, like in _paired(output_gradients, given, target, "output_gradients")]
-        what, into = [followed(one, owner) for one in given], [followed(one, owner) for one in flat]
-
-        def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
-            seeds = tuple([None if one is None else id_of(one) for one in stacks])
-            told = _told(options)
-            return commands.Vjps(
-                tape.name.id, _ids(what), _ids(into), tuple(outputs), seeds, **told, predicted=tuple(kinds)
-            )
-
-        with self._answering():
-            found = traced_gradients.ask(
-                owner,
-                tape,
-                what,
-                into,
-                options,
-                lambda recorder, options: jacobian.vjps(recorder, tape, what, into, stacks, options),
-                command,
-                lambda why: per_row.by_seed(owner, tape, what, into, stacks, options.zeros, why),
-            )
-        return nest.pack_sequence_as(sources, [wrap(one, owner) for one in found])
+        owner, tape = self._begin()
+        targets, flat = _numeric_targets(target), _numeric_sources(sources)
+        options = _options(owner, unconnected_gradients, max_bytes)
+        stacks = operands_like(output_gradients, targets, target, "output_gradients")
+        return nest.pack_sequence_as(sources, self._ask(VJPS, owner, tape, targets, flat, options, stacks))
 
     def hessian(
         self, target: Any, sources: Any, unconnected_gradients: Any = NONE, *, max_bytes: int | None = None
@@ -310,28 +242,11 @@ class Questions:
             LookupError: As for `jacobian`.
             teletape.errors.ResourceExhaustedError: As for `jacobian`.
         """
-        owner, tape = self._asked()
-        what, flat = [followed(one, owner) for one in _targets(target)], _sources(sources)
-        into, n = [followed(one, owner) for one in flat], len(flat)
-        options = Options(
-            zeros=zeros_wanted(unconnected_gradients), no_gradient=frozenset(owner.no_gradient), max_bytes=max_bytes
-        )
-
-        def compute(recorder: Recorder, options: Options) -> list[Any]:
-            return [one for row in second_order.hessian(recorder, tape, what, into, options) for one in row]
-
-        def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
-            told = _told(options)
-            return commands.Hessian(
-                tape.name.id, _ids(what), _ids(into), tuple(outputs), **told, predicted=tuple(kinds)
-            )
-
-        with self._answering():
-            answers = traced_gradients.ask(
-                owner, tape, what, into, options, compute, command, partial(per_row.refused, "hessian")
-            )
-        found = [wrap(one, owner) for one in answers]
-        rows = [nest.pack_sequence_as(sources, found[i * n : (i + 1) * n]) for i in range(n)]
+        owner, tape = self._begin()
+        targets, flat = _numeric_targets(target), _numeric_sources(sources)
+        options = _options(owner, unconnected_gradients, max_bytes)
+        blocks, n = self._ask(HESSIAN, owner, tape, targets, flat, options), len(flat)
+        rows = [nest.pack_sequence_as(sources, blocks[i * n : (i + 1) * n]) for i in range(n)]
         return nest.pack_sequence_as(sources, rows)
 
     def hvp(self, target: Any, sources: Any, vectors: Any, unconnected_gradients: Any = NONE) -> Any:
@@ -353,71 +268,45 @@ class Questions:
             LookupError: As for `jacobian`.
             teletape.errors.InvalidArgumentError: A vector of another shape or dtype than its source.
         """
-        owner, tape = self._asked()
-        what, flat = [followed(one, owner) for one in _targets(target)], _sources(sources)
-        into = [followed(one, owner) for one in flat]
-        given = [_vector(one, like) for one, like in _paired(vectors, flat, sources, "vectors")]
-        options = Options(zeros=zeros_wanted(unconnected_gradients), no_gradient=frozenset(owner.no_gradient))
+        owner, tape = self._begin()
+        targets, flat = _numeric_targets(target), _numeric_sources(sources)
+        operands = operands_like(vectors, flat, sources, "vectors")
+        options = _options(owner, unconnected_gradients)
+        return nest.pack_sequence_as(sources, self._ask(HVP, owner, tape, targets, flat, options, operands))
 
-        def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> commands.Command:
-            unconnected = "zero" if options.zeros else "none"
-            return commands.Hvp(
-                tape.name.id, _ids(what), _ids(into), _ids(given), tuple(outputs), unconnected, tuple(kinds)
-            )
-
-        with self._answering():
-            found = traced_gradients.ask(
-                owner,
-                tape,
-                what,
-                into,
-                options,
-                lambda recorder, options: second_order.hvp(recorder, tape, what, into, given, options),
-                command,
-                partial(per_row.refused, "hvp"),
-            )
-        return nest.pack_sequence_as(sources, [wrap(one, owner) for one in found])
-
-
-# ------------------------------------------------------------------------------------------------- arguments, checked
-def _targets(target: Any) -> list[Any]:
-    """The numeric parts of a nested target."""
-    flat = parts([differentiated(one, "target") for one in nest.flatten(target)])
-    return [one for one in flat if one.dtype is not dtypes.string]
+    def _ask(
+        self,
+        question: Question,
+        owner: Session,
+        tape: Tape,
+        targets: Sequence[Any],
+        sources: Sequence[Any],
+        options: Options,
+        vectors: Sequence[Any] = (),
+    ) -> list[Any]:
+        """The derivatives, flat, as the program sees them."""
+        recorded_targets = [recorded_of(target, owner) for target in targets]
+        recorded_sources = [recorded_of(source, owner) for source in sources]
+        query = Query(tape, recorded_targets, recorded_sources, options, vectors)
+        with self._computing():
+            derivatives = ask(owner, question, query)
+        return [wrap(derivative, owner) for derivative in derivatives]
 
 
-def _sources(sources: Any) -> list[Any]:
-    """The parts of nested sources; strings have no derivatives here."""
-    flat = [differentiated(one, "source") for one in nest.flatten(sources)]
-    for one in flat:
-        if one.dtype is dtypes.string:
-            raise TypeError(f"a source must be numeric, found a tensor of {one.dtype!r}: {one!r}")
+def _options(owner: Session, unconnected_gradients: Any, max_bytes: int | None = None) -> Options:
+    zeros = wants_zeros(unconnected_gradients)
+    return Options(zeros=zeros, no_gradient=frozenset(owner.no_gradient), max_bytes=max_bytes)
+
+
+def _numeric_targets(target: Any) -> list[Any]:
+    """The targets that are not strings."""
+    return [value for value in targets_of(target) if not is_text(value)]
+
+
+def _numeric_sources(sources: Any) -> list[Any]:
+    """The sources; TypeError for strings, which have no derivatives here."""
+    flat = sources_of(sources)
+    for source in flat:
+        if is_text(source):
+            raise TypeError(f"a source must be numeric, found a tensor of {source.dtype!r}: {source!r}")
     return flat
-
-
-def _paired(given: Any, beside: Sequence[Any], structure: Any, name: str) -> list[tuple[Any, Any]]:
-    """What is given for each target or source; for a single one it may be a list of numbers."""
-    flat = nest.flatten(given) if nest.is_nested(structure) else [given]
-    if len(flat) != len(beside):
-        raise ValueError(
-            f"{name}: found {len(flat)}, and {len(beside)} are needed: a tensor for each (tf.constant makes one of a "
-            "list)"
-        )
-    return list(zip(flat, beside, strict=True))
-
-
-def _vector(given: Any, like: Any) -> Any:
-    return None if given is None else dispatch.convert_to_tensor(given, dtype_hint=like.dtype).operand()
-
-
-# --------------------------------------------------------------------------------------------------- onto the wire
-def _ids(values: Sequence[Any]) -> tuple[int, ...]:
-    return tuple([id_of(one) for one in values])
-
-
-def _told(options: Options) -> dict[str, Any]:
-    return {
-        "unconnected": "zero" if options.zeros else "none",
-        "max_bytes": options.max_bytes,
-        "chunk_size": options.chunk_size,
-    }

@@ -1,122 +1,140 @@
-"""One backward pass a row: Jacobians and stacks of gradients where a gradient function needs the real values."""
+"""One backward pass a row: Jacobians and stacks of gradients if a gradient function on the way needs real values."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from teletape import logs
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.spec import Spec
 
 
-class RowByRow(Exception):
-    """There is no form over rows; the message says why. Without one: none is wanted."""
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a tape is asked.
+
+    Attributes:
+        tape: The tape.
+        targets: Recorded values or engine variables.
+        sources: The same.
+        options: The engine's.
+        vectors: Of `vjps` a stack of cotangents for each target, None for ones; of `hvp` a vector for each source.
+    """
+
+    tape: Tape
+    targets: Sequence[Any]
+    sources: Sequence[Any]
+    options: Options
+    vectors: Sequence[Any] = ()
 
 
-def refused(name: str, why: RowByRow) -> Any:
-    """Raises that `name` needs what cannot be traced."""
-    raise UnimplementedError(f"{name}: {why}; or differentiate a gradient with an outer tape") from None
+class NotBatchable(Exception):
+    """There is no form over rows; the message says why. Without a message: none is wanted."""
 
 
-def by_element(
-    owner: session.Session, tape: Tape, target: Any, sources: Sequence[Any], zeros: bool, why: RowByRow
-) -> list[Any]:
-    """As `jacobian`."""
+def refuse(name: str, owner: Session, query: Query, reason: NotBatchable) -> Any:
+    """Raises that the question `name` needs what cannot be traced."""
+    raise UnimplementedError(f"{name}: {reason}; or differentiate a gradient with an outer tape") from None
+
+
+def by_element(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
+    """The Jacobians [*target.shape, *source.shape], one pass for each element of the target."""
+    [target] = query.targets
     rows, unit = _units(target.spec)
-    found = _row_by_row(owner, tape, [target], sources, unit, rows, why)
+    stacks = _stacks(owner, query, unit, rows, reason)
     return [
-        _shaped(owner, one, (*target.spec.shape, *source.spec.shape), source.spec if zeros else None)
-        for one, source in zip(found, sources, strict=True)
+        _shaped(owner, stack, (*target.spec.shape, *source.spec.shape), source.spec if query.options.zeros else None)
+        for stack, source in zip(stacks, query.sources, strict=True)
     ]
 
 
-def by_example(owner: session.Session, tape: Tape, target: Any, source: Any, zeros: bool, why: RowByRow) -> Any:
-    """As `batch_jacobian`."""
+def by_example(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
+    """The Jacobian of each example [b, *y, *x], one pass for each element of an example's target."""
+    [target], [source] = query.targets, query.sources
     rows, unit = _units(target.spec, 1)
-    [found] = _row_by_row(owner, tape, [target], [source], unit, rows, why)
-    if found is not None:
-        behind = range(2, found.spec.ndim)
-        found = dispatch.call(CATALOGUE["transpose"], (EagerTensor(found, owner),), perm=(1, 0, *behind)).operand()
+    [stack] = _stacks(owner, query, unit, rows, reason)
+    if stack is not None:  # [rows, b, *x]
+        rest = range(2, stack.spec.ndim)
+        stack = dispatch.call(CATALOGUE["transpose"], (EagerTensor(stack, owner),), perm=(1, 0, *rest)).operand()
     shape = (*target.spec.shape, *source.spec.shape[1:])
-    return _shaped(owner, found, shape, source.spec if zeros else target.spec)
+    return [_shaped(owner, stack, shape, source.spec if query.options.zeros else target.spec)]
 
 
-def by_seed(
-    owner: session.Session,
-    tape: Tape,
-    targets: Sequence[Any],
-    sources: Sequence[Any],
-    stacks: Sequence[Any],
-    zeros: bool,
-    why: RowByRow,
-) -> list[Any]:
-    """As `vjps`."""
-    rows = next(one.spec.shape[0] for one in stacks if one is not None)
+def by_cotangent(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
+    """The gradients [k, *source.shape] for k cotangents, one pass for each."""
+    rows = next(vector.spec.shape[0] for vector in query.vectors if vector is not None)
 
     def row(i: int) -> list[Any]:
-        return [None if one is None else EagerTensor(one, owner)[i] for one in stacks]
+        return [None if vector is None else EagerTensor(vector, owner)[i] for vector in query.vectors]
 
-    found = _row_by_row(owner, tape, targets, sources, row, rows, why)
+    stacks = _stacks(owner, query, row, rows, reason)
     return [
-        _shaped(owner, one, (rows, *source.spec.shape), source.spec if zeros else None)
-        for one, source in zip(found, sources, strict=True)
+        _shaped(owner, stack, (rows, *source.spec.shape), source.spec if query.options.zeros else None)
+        for stack, source in zip(stacks, query.sources, strict=True)
     ]
 
 
-def _shaped(owner: session.Session, found: Any, shape: tuple[int, ...], zeros: Any) -> Any:
-    """A stack in its final shape; zeros of that spec's dtype where there is none."""
-    if found is None:
+def _shaped(owner: Session, stack: Any, shape: tuple[int, ...], zeros: Spec | None) -> Any:
+    """A stack in its final shape; if there is none, zeros of that spec's dtype, or None."""
+    if stack is None:
         return None if zeros is None else dispatch.constant(0, zeros.dtype.name, shape).operand()
-    return dispatch.call(CATALOGUE["reshape"], (EagerTensor(found, owner),), shape=shape).operand()
+    return dispatch.call(CATALOGUE["reshape"], (EagerTensor(stack, owner),), shape=shape).operand()
 
 
-def _row_by_row(
-    owner: session.Session,
-    tape: Tape,
-    targets: Sequence[Any],
-    sources: Sequence[Any],
-    seeds: Callable[[int], Sequence[EagerTensor | None]],
+def _stacks(
+    owner: Session,
+    query: Query,
+    cotangents: Callable[[int], Sequence[EagerTensor | None]],
     rows: int,
-    why: RowByRow,
+    reason: NotBatchable,
 ) -> list[Any]:
-    """For each source the stack [rows, *source] of its gradients, or None; as many backward passes as rows."""
-    if not rows:  # which there are, one pass tells
-        answers = owner.gradient(tape, targets, sources, None, zeros=False)
+    """For each source the stack [rows, *source.shape] of its gradients, or None: one backward pass for each row."""
+    tape, targets, sources = query.tape, query.targets, query.sources
+    if not rows:  # one pass says which sources are connected
+        gradients = owner.gradient(tape, targets, sources, None, zeros=False)
         return [
-            None if one is None else dispatch.constant(np.zeros((0, *source.spec.shape), source.spec.dtype)).operand()
-            for one, source in zip(answers, sources, strict=True)
+            None
+            if gradient is None
+            else dispatch.constant(np.zeros((0, *source.spec.shape), source.spec.dtype)).operand()
+            for gradient, source in zip(gradients, sources, strict=True)
         ]
-    if why.args:
-        logs.log_first_n(logging.WARNING, f"One backward pass for each of {rows} rows: {why}", 1, f"rows: {why}")
-    found: list[list[Any]] = []
+    if reason.args:
+        logs.log_first_n(logging.WARNING, f"One backward pass for each of {rows} rows: {reason}", 1, f"rows: {reason}")
+    passes: list[list[Any]] = []
     for i in range(rows):
-        given = [None if one is None else one.operand() for one in seeds(i)]
-        answers = owner.gradient(tape, targets, sources, given, zeros=False, retain_tape=i < rows - 1)
-        found.append([None if one is None else dispatch.as_tensor(wrap(one, owner)) for one in answers])
+        operands = [None if ct is None else ct.operand() for ct in cotangents(i)]
+        gradients = owner.gradient(tape, targets, sources, operands, zeros=False, retain_tape=i < rows - 1)
+        passes.append(
+            [None if gradient is None else dispatch.as_tensor(wrap(gradient, owner)) for gradient in gradients]
+        )
     return [
-        None if any(one is None for one in column) else dispatch.call(CATALOGUE["stack"], column, axis=0).operand()
-        for column in zip(*found, strict=True)
+        None
+        if any(gradient is None for gradient in column)
+        else dispatch.call(CATALOGUE["stack"], column, axis=0).operand()
+        for column in zip(*passes, strict=True)
     ]
 
 
-def _units(spec: Spec, part: int = 0) -> tuple[int, Callable[[int], list[EagerTensor]]]:
-    """How many elements a target has behind its first `part` axes, and the cotangent that is one at the i-th."""
-    size = math.prod(spec.shape[part:])
+def _units(spec: Spec, axes: int = 0) -> tuple[int, Callable[[int], list[EagerTensor]]]:
+    """The number of elements of a target after its first `axes`, and the cotangent that is 1 at the i-th of them."""
+    size = math.prod(spec.shape[axes:])
 
     def unit(i: int) -> list[EagerTensor]:
-        made = np.zeros((*spec.shape[:part], size), spec.dtype)
-        made[..., i] = 1
-        return [dispatch.constant(made.reshape(spec.shape))]
+        array = np.zeros((*spec.shape[:axes], size), spec.dtype)
+        array[..., i] = 1
+        return [dispatch.constant(array.reshape(spec.shape))]
 
     return size, unit

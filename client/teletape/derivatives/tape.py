@@ -12,17 +12,18 @@ from teletape import logs
 from teletape.call_site import caller, place
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
-    differentiated,
-    followed,
-    parts,
-    seeds_for,
-    zeros_wanted,
+    cotangents_for,
+    is_text,
+    recorded_of,
+    sources_of,
+    targets_of,
+    wants_zeros,
 )
-from teletape.derivatives.inspection import Looks
-from teletape.derivatives.jacobians import Questions
+from teletape.derivatives.inspection import TapeInspection
+from teletape.derivatives.jacobians import Jacobians
 from teletape.functions.tracing_session import NotTraceable
 from teletape.sessions import session
-from teletape.tensors import dtypes, nest
+from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape.variables.variable import Variable
@@ -38,7 +39,7 @@ _INSIDE = (
 )
 
 
-class GradientTape(Questions, Looks):
+class GradientTape(Jacobians, TapeInspection):
     """Records ops for automatic differentiation.
 
     Args:
@@ -102,20 +103,19 @@ class GradientTape(Questions, Looks):
             ValueError: Something else in it.
             AttributeError: The tape was never entered (TensorFlow's own text).
         """
-        for one in nest.flatten(tensor):
-            if not isinstance(one, EagerTensor | Variable | IndexedSlices):
+        for leaf in nest.flatten(tensor):
+            if not isinstance(leaf, EagerTensor | Variable | IndexedSlices):
                 raise ValueError(
-                    f"Passed in object {one} of type {type(one).__name__!r}, not tf.Tensor or tf.Variable or "
+                    f"Passed in object {leaf} of type {type(leaf).__name__!r}, not tf.Tensor or tf.Variable or "
                     "ExtensionType."
                 )
-            for part in (one.values,) if isinstance(one, IndexedSlices) else (one,):
-                self._watch(part)
+            self._watch(leaf.values if isinstance(leaf, IndexedSlices) else leaf)
 
-    def _watch(self, one: EagerTensor | Variable) -> None:
-        if not (one.dtype.is_floating or one.dtype.is_complex):
+    def _watch(self, tensor: EagerTensor | Variable) -> None:
+        if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
             logs.log_first_n(
                 logging.WARNING,
-                f"The dtype of the watched tensor must be floating (e.g. tf.float32), got {one.dtype!r}",
+                f"The dtype of the watched tensor must be floating (e.g. tf.float32), got {tensor.dtype!r}",
                 5,
                 f"watch {place(caller())}",
             )
@@ -123,7 +123,7 @@ class GradientTape(Questions, Looks):
             raise AttributeError("'NoneType' object has no attribute '_tape'")
         owner = self._of_session()
         if owner is session.current() or not session.current().tracing:  # a symbol means nothing to a tape outside
-            owner.watch(self._tape, (followed(one, owner),))
+            owner.watch(self._tape, (recorded_of(tensor, owner),))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -153,18 +153,18 @@ class GradientTape(Questions, Looks):
         self._of_session().reset_tape(self._tape)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched so far, those made first first."""
+        """The variables watched so far, in the order in which they were made."""
         if self._tape is not None:
             slots = sorted(self._tape.variables.values(), key=lambda slot: slot.uid)
             self._watched = tuple(Variable.of(slot) for slot in slots)
         return self._watched
 
-    def _asked(self, *, rows: bool = False) -> tuple[session.Session, Tape]:
-        """The tape that is to answer, and whose it is. One that is not persistent stops recording.
+    def _begin(self, *, jacobian: bool = False) -> tuple[session.Session, Tape]:
+        """The session and the tape, at the beginning of a question. A tape that is not persistent stops recording.
 
         Args:
-            rows: Whether a Jacobian is asked: as in TensorFlow all together warn once, and else each line of the
-                program.
+            jacobian: Whether it is one: inside the tape's context, as in TensorFlow, all Jacobians together warn once,
+                and gradients once for each line of the program.
 
         Raises:
             RuntimeError: It has answered, or was never entered.
@@ -173,7 +173,8 @@ class GradientTape(Questions, Looks):
             raise RuntimeError(_CONSUMED)
         if self._recording:
             if self._persistent:
-                logs.log_first_n(logging.WARNING, _INSIDE, 1, "rows inside" if rows else f"inside {place(caller())}")
+                key = "jacobian inside" if jacobian else f"inside {place(caller())}"
+                logs.log_first_n(logging.WARNING, _INSIDE, 1, key)
             else:
                 self._pop()
         owner = self._of_session()
@@ -182,8 +183,12 @@ class GradientTape(Questions, Looks):
         return owner, self._tape
 
     @contextlib.contextmanager
-    def _answering(self, *, retain_tape: bool = False) -> Iterator[None]:
-        """A block in which it answers; behind it one that is not persistent is used up, unless `more` follows."""
+    def _computing(self, *, retain_tape: bool = False) -> Iterator[None]:
+        """The block that computes an answer; after it a tape that is not persistent is used up.
+
+        Args:
+            retain_tape: Whether another question follows, for which the tape stays.
+        """
         try:
             yield
         except TeletapeError as error:
@@ -217,10 +222,10 @@ class GradientTape(Questions, Looks):
         if tape is None:
             raise RuntimeError("this tape was never entered, so it has nothing to explain: use it with `with` first")
         owner = self._of_session()
-        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
-        flat = [followed(differentiated(one, "source"), owner) for one in nest.flatten(sources)]
-        found = owner.explain(tape, [followed(one, owner) for one in targets], flat)
-        return nest.pack_sequence_as(sources, found)
+        targets = targets_of(target)
+        recorded = [recorded_of(source, owner) for source in sources_of(sources)]
+        explanations = owner.explain(tape, [recorded_of(value, owner) for value in targets], recorded)
+        return nest.pack_sequence_as(sources, explanations)
 
     def gradient(
         self,
@@ -252,21 +257,19 @@ class GradientTape(Questions, Looks):
     def _gradient(
         self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, retain_tape: bool = False
     ) -> Any:
-        owner, tape = self._asked()
+        owner, tape = self._begin()
         if target is None:
             raise TypeError(
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
                 "be differentiated, but received None."
             )
-        targets = parts([differentiated(one, "target") for one in nest.flatten(target)])
-        flat_sources = [differentiated(one, "source") for one in nest.flatten(sources)]
-        zeros = zeros_wanted(unconnected_gradients)
-        seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
-        found: list[Any] = [None] * len(flat_sources)
-        asked = [(i, followed(one, owner)) for i, one in enumerate(flat_sources) if one.dtype is not dtypes.string]
-        what, into = [followed(one, owner) for one in targets], [one for _, one in asked]
-        with self._answering(retain_tape=retain_tape):
-            answers = owner.gradient(tape, what, into, seeds, zeros, retain_tape)
-        for (i, _), answer in zip(asked, answers, strict=True):
-            found[i] = wrap(answer, owner)
-        return nest.pack_sequence_as(sources, found)
+        targets, flat = targets_of(target), sources_of(sources)
+        zeros = wants_zeros(unconnected_gradients)
+        cotangents = None if output_gradients is None else cotangents_for(targets, output_gradients)
+        numeric = [recorded_of(source, owner) for source in flat if not is_text(source)]
+        recorded = [recorded_of(value, owner) for value in targets]
+        with self._computing(retain_tape=retain_tape):
+            gradients = iter(owner.gradient(tape, recorded, numeric, cotangents, zeros, retain_tape))
+        return nest.pack_sequence_as(
+            sources, [None if is_text(source) else wrap(next(gradients), owner) for source in flat]
+        )
