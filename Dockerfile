@@ -24,16 +24,14 @@ RUN command -v python3 >/dev/null \
 # It lays out the pictures of tapes.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends graphviz && rm -rf /var/lib/apt/lists/*
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin teletape \
-    && install -d -o teletape /data
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin teletape
 COPY --from=build /opt/teletape /opt/teletape
 ENV PATH=/opt/teletape/bin:${PATH} \
     PYTHONUNBUFFERED=1 \
     CUPY_CACHE_DIR=/tmp/cupy \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     TELETAPE_HOST=0.0.0.0 \
-    TELETAPE_PORT=8470 \
-    TELETAPE_DATA_DIR=/data
+    TELETAPE_PORT=8470
 USER 10001
 EXPOSE 8470
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \

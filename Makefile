@@ -34,7 +34,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED) ## train on handwritten digits through a server on loopback
 	$(BIN)/python scripts/with_server.py $(BIN)/python examples/digits.py $(ARGS)
 
-serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _DATA_DIR, _API_KEYS)
+serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _API_KEYS)
 	$(BIN)/teletape serve $(ARGS)
 
 test: $(INSTALLED) ## run every test

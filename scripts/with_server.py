@@ -38,7 +38,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _server(folder: Path) -> Iterator[str]:
-    """A running server with its data and log in `folder`; yields its address."""
+    """Starts a server that logs to `folder`; yields its address."""
     port = _free_port()
     url, log = f"http://127.0.0.1:{port}", folder / "server.log"
     teletape = Path(sys.executable).with_name("teletape")
@@ -47,7 +47,7 @@ def _server(folder: Path) -> Iterator[str]:
     with log.open("wb") as output:
         # A session of its own, so that Ctrl-C reaches the command first and the server outlives its last request.
         process = subprocess.Popen(
-            [teletape, "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", folder / "data"],
+            [teletape, "serve", "--host", "127.0.0.1", "--port", str(port)],
             env=_clean_environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -74,7 +74,7 @@ class Server:
 
     def worker(self, session: str, owner: str = "ann") -> int:
         """The process id of a session's worker."""
-        pid: int = self.app.state.sessions.find(owner, session).host.pid
+        pid: int = self.app.state.registry.find(owner, session).host.pid
         return pid
 
 

@@ -1,4 +1,4 @@
-"""The application: settings in, FastAPI out. Wiring only."""
+"""Builds the FastAPI application from the settings: routes, middleware, the registry of sessions, error handlers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest /v1/info tells
+import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest /v1/info returns
 import teletape_wire as wire
 from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server.auth import Keys
 from teletape_server.guard import Guard
-from teletape_server.hosts import Hosts
-from teletape_server.hosts.processes import Workers
+from teletape_server.hosts.protocols import Hosts
+from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.http import openapi
-from teletape_server.http.schemas import Info, ProblemBody
+from teletape_server.http.schemas import Info
+from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.problems import PROBLEMS, Problem, problem_response
 from teletape_server.quotas import Quota
-from teletape_server.registry import Sessions
+from teletape_server.registry import Registry
 from teletape_server.routes import batch, functions, info, loops, ops, page, run, sessions, tapes, tensors, variables
 from teletape_server.settings import Settings
 
@@ -36,26 +37,38 @@ ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
 FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
+_LIMITS: Final = (  # settings that /v1/info returns
+    "memory_limit",
+    "max_body",
+    "max_header",
+    "sessions_per_key",
+    "sessions",
+    "idle_limit",
+    "max_age",
+    "patience",
+    "time_limit",
+    "max_iterations",
+)
 
 log = logging.getLogger("teletape")
 
 
 def create_app(
-    settings: Settings, *, clock: Callable[[], float] = time.time, hosts: Callable[[], Hosts] = Workers
+    settings: Settings, *, clock: Callable[[], float] = time.time, hosts: Callable[[], Hosts] = WorkerPool
 ) -> FastAPI:
-    """The server's application.
+    """Returns the server's application.
 
     Args:
-        settings: Its knobs.
-        clock: Unix seconds now.
-        hosts: Makes what sessions run in.
+        settings: The server's settings.
+        clock: Returns Unix seconds.
+        hosts: Returns what starts the hosts of sessions.
     """
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        app.state.hosts = made = hosts()
-        app.state.sessions = found = Sessions(
-            made,
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.hosts = session_hosts = hosts()
+        app.state.registry = registry = Registry(
+            session_hosts,
             Quota(settings.sessions_per_key, settings.sessions, settings.memory_limit),
             idle=settings.idle_limit,
             max_age=settings.max_age,
@@ -64,26 +77,26 @@ def create_app(
             time_limit=settings.time_limit,
             clock=clock,
         )
-        made.prepare()
-        sweep = asyncio.create_task(found.sweep())
+        session_hosts.prepare()
+        sweep = asyncio.create_task(registry.sweep())
         try:
             yield
         finally:
             sweep.cancel()
             with suppress(asyncio.CancelledError):
                 await sweep
-            await found.close()
-            await made.close()
+            await registry.close()
+            await session_hosts.close()
 
     app = FastAPI(
         title="Teletape",
         version=version(),
-        summary="Gradients as a service: tapes, values and variables live on the server.",
+        summary="Gradients as a service: tapes, tensors and variables live on the server.",
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=openapi.operation_id,
-        lifespan=life,
-        responses={"default": {"model": ProblemBody, "description": "A problem (RFC 9457)"}},
+        lifespan=lifespan,
+        responses={"default": {"model": ProblemSchema, "description": "A problem (RFC 9457)"}},
     )
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
@@ -93,17 +106,17 @@ def create_app(
         app.include_router(router, prefix="/v1")
     app.include_router(page.router)
     app.mount("/docs/static", page.static)
-    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI's documented seam
-    app.add_exception_handler(Problem, _problem)
-    app.add_exception_handler(TeletapeError, _engine)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _defect)
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI documents this override
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(TeletapeError, _on_engine_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_defect)
     return app
 
 
 def version() -> str:
-    """The distribution's version; "0" where it runs from a checkout that is not installed."""
+    """Returns the distribution's version; "0" in a checkout that is not installed."""
     try:
         return importlib.metadata.version("teletape")
     except importlib.metadata.PackageNotFoundError:
@@ -111,25 +124,14 @@ def version() -> str:
 
 
 def _info(settings: Settings) -> Info:
-    limits = (
-        "memory_limit",
-        "max_body",
-        "max_header",
-        "sessions_per_key",
-        "sessions",
-        "idle_limit",
-        "max_age",
-        "patience",
-        "time_limit",
-        "max_iterations",
-    )
     return Info(
+        name="teletape",
         version=version(),
         frame_versions=[wire.VERSION],
         content_types=list(batch.TYPES),
         features=list(FEATURES),
         catalogue=describe.digest(),
-        limits={name: getattr(settings, name) for name in limits},
+        limits={name: getattr(settings, name) for name in _LIMITS},
     )
 
 
@@ -138,42 +140,42 @@ def _request_id(request: Request) -> str:
     return str(getattr(request.state, "request_id", "unknown"))
 
 
-async def _problem(request: Request, error: Any) -> Response:
+async def _on_problem(request: Request, error: Any) -> Response:
     return problem_response(
         error.code, error.detail, request_id=_request_id(request), details=error.details, headers=error.headers
     )
 
 
-async def _engine(request: Request, error: Any) -> Response:
+async def _on_engine_error(request: Request, error: Any) -> Response:
     return problem_response(error.code, error.message, request_id=_request_id(request), details=error.details)
 
 
-async def _invalid(request: Request, error: Any) -> Response:
+async def _on_invalid_request(request: Request, error: Any) -> Response:
     fields = [
-        {"where": ".".join(str(part) for part in one["loc"]), "what": one["msg"], "kind": one["type"]}
-        for one in error.errors()
+        {"field": ".".join(str(part) for part in fault["loc"]), "message": fault["msg"], "kind": fault["type"]}
+        for fault in error.errors()
     ]
-    code = "malformed_json" if any(one["kind"] == "json_invalid" for one in fields) else "invalid_request"
-    detail = "; ".join(f"{one['where']}: {one['what']}" for one in fields)
+    code = "malformed_json" if any(field["kind"] == "json_invalid" for field in fields) else "invalid_request"
+    detail = "; ".join(f"{field['field']}: {field['message']}" for field in fields)
     return problem_response(code, detail, request_id=_request_id(request), details={"fields": fields})
 
 
-async def _http(request: Request, error: Any) -> Response:
+async def _on_http_error(request: Request, error: Any) -> Response:
     if error.status_code == 404:
-        code, detail = "not_found", f"there is nothing at {request.url.path}: /openapi.json lists what there is"
+        code, detail = "not_found", f"there is nothing at {request.url.path}: /openapi.json lists all paths"
     elif error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "another method")
-        code, detail = "method_not_allowed", f"{request.method} is not for {request.url.path}: it takes {allowed}"
+        code, detail = "method_not_allowed", f"{request.url.path} has no {request.method}: it has {allowed}"
     else:
         code = next((code for code, kind in PROBLEMS.items() if kind.status == error.status_code), "internal")
         detail = str(error.detail)
     return problem_response(code, detail, request_id=_request_id(request), headers=error.headers)
 
 
-async def _defect(request: Request, error: Exception) -> Response:
+async def _on_defect(request: Request, error: Exception) -> Response:
     log.error("request %s failed", _request_id(request), exc_info=error)
     return problem_response(
         "internal",
-        "the server failed at this request; its log has the reason under the request's id",
+        "this request met a defect of the server; the server's log has the details under the request's id",
         request_id=_request_id(request),
     )

@@ -1,4 +1,4 @@
-"""Who is calling: API keys, compared in constant time, and the rules for a server that has none."""
+"""API keys, compared in constant time, and the rules for a server without keys."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Final
 
-#: Owner of everything on a server without keys.
+#: The owner of all sessions on a server without keys.
 LOCAL: Final = "local"
 
 
 class Keys:
-    """The API keys of a server, by the name of their owner. Only digests are kept.
+    """The API keys of a server by owner; it stores only their digests.
 
     Args:
-        keys: Name to key; empty for a server that asks for none.
+        keys: Owner to key; empty for a server that requires none.
     """
 
     def __init__(self, keys: Mapping[str, str]) -> None:
@@ -26,18 +26,18 @@ class Keys:
         return bool(self._digests)
 
     def owner(self, presented: str | None) -> str | None:
-        """The name that the presented key belongs to; None for a wrong or missing one.
+        """Returns the owner of a key; None for a wrong or missing key.
 
-        Every key is compared, and in constant time, so that the time taken tells nothing.
+        All keys are compared, each in constant time, so that the time reveals nothing about them.
         """
         if not self._digests:
             return LOCAL
         digest = _digest(presented or "")
-        found = None
-        for name, known in self._digests.items():
-            if hmac.compare_digest(digest, known):
-                found = name
-        return found if presented else None
+        owner = None
+        for name, own_digest in self._digests.items():
+            if hmac.compare_digest(digest, own_digest):
+                owner = name
+        return owner if presented else None
 
 
 def _digest(key: str) -> bytes:
@@ -45,7 +45,7 @@ def _digest(key: str) -> bytes:
 
 
 def presented_key(authorization: str | None, x_api_key: str | None) -> str | None:
-    """The key in the headers `Authorization: Bearer …` or `X-API-Key`, if there is one."""
+    """Returns the key in the headers `Authorization: Bearer …` or `X-API-Key`, or None."""
     if authorization:
         scheme, _, key = authorization.partition(" ")
         return key.strip() or None if scheme.lower() == "bearer" else None
@@ -53,7 +53,7 @@ def presented_key(authorization: str | None, x_api_key: str | None) -> str | Non
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address means this machine alone, whatever a name server says."""
+    """Returns whether a host name or address always means this machine, whatever a name server answers."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -64,13 +64,13 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(header: str) -> str:
-    """The name in a Host header, without the port."""
+    """Returns the name in a Host header, without the port."""
     if header.startswith("["):
         return header.partition("]")[0] + "]"
     return header.rpartition(":")[0] if ":" in header else header
 
 
 def same_origin(origin: str, host: str) -> bool:
-    """Whether a page of that Origin came from this server, which was asked as `host`."""
+    """Returns whether an Origin header names this server, given the Host header of the same request."""
     scheme, _, rest = origin.partition("://")
     return scheme in ("http", "https") and rest.lower() == host.lower()

@@ -1,4 +1,4 @@
-"""The command `teletape`: `teletape serve` starts the server and prints where it is."""
+"""The command `teletape`: `teletape serve` starts the server and prints its address."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from collections.abc import Sequence
 
 from teletape_server.settings import Settings, SettingsError
 
-_USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] [--data-dir FOLDER] ...\n"
+_USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status (2: wrong arguments or settings)."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] in (["-h"], ["--help"]):
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] in (["-h"], ["--help"]):
         print(_USAGE + "teletape serve --help lists every setting.")
         return 0
-    if given[:1] != ["serve"]:
-        print(_USAGE + f"teletape: no such command: {' '.join(given[:1]) or '(none)'}; there is serve", file=sys.stderr)
+    if arguments[:1] != ["serve"]:
+        print(
+            _USAGE + f"teletape: no such command: {' '.join(arguments[:1]) or '(none)'}; the command is serve",
+            file=sys.stderr,
+        )
         return 2
     try:
-        settings = Settings.load(given[1:], os.environ)
+        settings = Settings.load(arguments[1:], os.environ)
     except SettingsError as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
@@ -31,21 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def serve(settings: Settings) -> int:
-    """Serves until it is told to stop; returns the exit status."""
+    """Serves until a signal stops it; returns the exit status."""
     try:
-        # Here, and not at the top: a worker process runs this file again, and needs none of it.
+        # Imported here and not at the top: a worker process runs this file again, and needs none of it.
         import uvicorn
 
         from teletape_server.app import create_app
-        from teletape_server.hosts.processes import present_devices
+        from teletape_server.hosts.forkserver import present_devices
     except ImportError as error:
-        print(f"teletape: the server needs more: pip install 'teletape[server]' ({error})", file=sys.stderr)
+        print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
     logging.basicConfig(
         level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    if settings.device != "cpu" and settings.device not in (found := present_devices()):
-        print(f"teletape: device {settings.device} is not there: this machine has {', '.join(found)}", file=sys.stderr)
+    if settings.device != "cpu" and settings.device not in (devices := present_devices()):
+        print(f"teletape: this machine has no device {settings.device}: it has {', '.join(devices)}", file=sys.stderr)
         return 2
     try:
         listener = _listen(settings.host, settings.port)
@@ -54,11 +57,11 @@ def serve(settings: Settings) -> int:
         return 1
     if not settings.api_keys:
         logging.getLogger("teletape").warning(
-            "no API keys (TELETAPE_API_KEYS): every user of this machine can use this server and all that is on it"
+            "no API keys (TELETAPE_API_KEYS): every user of this machine can use this server and its sessions"
         )
 
     class Server(uvicorn.Server):
-        """Says where it is once it answers."""
+        """Prints the address as soon as the server answers."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -76,7 +79,7 @@ def serve(settings: Settings) -> int:
     try:
         with listener:
             Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:  # uvicorn has shut down, and passes the signal on
+    except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
     return 0
 
@@ -84,7 +87,7 @@ def serve(settings: Settings) -> int:
 def _listen(host: str, port: int) -> socket.socket:
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.create_server(address[:2], family=family, backlog=2048)
-    # uvloop would set it; asyncio does not for a listener made so, and each answer would wait 40 ms for its receipt.
+    # uvloop sets this by itself; asyncio does not for such a listener, and each answer would take 40 ms more.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

@@ -1,7 +1,7 @@
-"""The outermost layer: every answer carries a request id, and a server without keys serves its own machine alone.
+"""The outermost middleware: gives every answer a request id, and limits a server without keys to its own machine.
 
-Plain ASGI, since it stands before every request. A browser can be made to send requests to loopback by any page, so
-names and origins that are not this server's are refused.
+Any web page can make a browser send requests to loopback, so host names and origins other than this server's are
+refused.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from teletape_server.auth import host_name, is_loopback, same_origin
 from teletape_server.problems import problem_response
 
-_GIVEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Guard:
     """Wraps an application.
 
     Args:
-        app: What it guards.
-        loopback_only: There are no keys: refuse foreign names and origins.
+        app: The application.
+        loopback_only: Whether to refuse foreign host names and origins, since there are no keys.
     """
 
     def __init__(self, app: ASGIApp, *, loopback_only: bool) -> None:
@@ -32,38 +32,37 @@ class Guard:
         self._loopback_only = loopback_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
+        """Handles one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        request_id = given if _GIVEN.fullmatch(given) else secrets.token_hex(8)
+        sent = headers.get("x-request-id", "")
+        request_id = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
         refusal = self._refusal(headers) if self._loopback_only else None
         if refusal is not None:
             await problem_response(*refusal, request_id=request_id)(scope, receive, send)
             return
 
-        async def named(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).setdefault("x-request-id", request_id)
             await send(message)
 
-        await self._app(scope, receive, named)
+        await self._app(scope, receive, send_with_id)
 
     @staticmethod
     def _refusal(headers: Headers) -> tuple[str, str] | None:
         host = headers.get("host", "")
         if not is_loopback(host_name(host)):
             return "foreign_host", (
-                f"this server has no API keys and is asked as {host!r}: it answers to localhost and 127.0.0.1 alone. "
-                "Set TELETAPE_API_KEYS to serve other names"
+                f"this server has no API keys, so it answers as localhost or 127.0.0.1 only, not as {host!r}. Set "
+                "TELETAPE_API_KEYS to use other names"
             )
         origin = headers.get("origin")
         if origin is not None and not same_origin(origin, host):
             return "foreign_origin", (
-                f"this server has no API keys and takes no requests from pages of {origin!r}. "
-                "Set TELETAPE_API_KEYS to serve other origins"
+                f"this server has no API keys, so it accepts no requests from pages of {origin!r}"
             )
         return None

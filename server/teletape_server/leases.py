@@ -1,6 +1,6 @@
-"""How long a session lives: pure rules over times that the caller gives, in Unix seconds.
+"""When a session ends: pure functions of times in Unix seconds, which the caller passes.
 
-Idle time counts work, not heartbeats: only a request to the engine begins it anew. Nothing outlives the maximum age.
+A session ends after some idle time, which only requests to the engine restart, and in any case at a maximum age.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Reason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What decides when a session ends, once its last work is known.
+    """The times that decide when a session ends, together with the time of its last work.
 
     Attributes:
         idle: Seconds without work after which it ends.
-        ends: When it ends whatever happens.
-        until: Before this time it does not end for idleness.
+        ends: Time at which it ends in any case.
+        until: Time before which it does not end for idleness.
     """
 
     idle: float
@@ -34,16 +34,16 @@ class Terms:
     until: float = 0.0
 
     def expires_at(self, worked: float) -> float:
-        """When a session that worked last at `worked` ends."""
+        """Returns the time at which a session ends that worked last at `worked`."""
         return min(self.ends, max(worked + self.idle, self.until))
 
 
 class Lease:
-    """One session's terms, and the work that it counts.
+    """The end of one session: its terms, the time of its last work, and whether it works now.
 
     Args:
         terms: The terms at the beginning.
-        now: When the session began.
+        now: Time at which the session began.
     """
 
     def __init__(self, terms: Terms, now: float) -> None:
@@ -52,12 +52,12 @@ class Lease:
         self._working = 0
 
     def begin(self, now: float) -> None:
-        """A request goes to the engine: until its end there is no idle time."""
+        """Notes that a request goes to the engine; the session is not idle until `end`."""
         self._working += 1
         self._worked = now
 
     def end(self, now: float) -> None:
-        """The engine has answered one request."""
+        """Notes that the engine has answered one request."""
         self._working -= 1
         self._worked = now
 
@@ -67,11 +67,11 @@ class Lease:
         self.terms = Terms(terms.idle, terms.ends, max(terms.until, min(now + seconds, terms.ends)))
 
     def expires_at(self, now: float) -> float:
-        """When the session ends if nothing happens; while it works, as if the work ended now."""
+        """Returns the time at which the session ends without further requests; running work counts as ending now."""
         return self.terms.expires_at(now if self._working else self._worked)
 
     def expired(self, now: float) -> Reason | None:
-        """Why the session has to end now, or None."""
+        """Returns why the session has to end now, or None."""
         if now >= self.terms.ends:
             return Reason.MAX_AGE
         return Reason.IDLE if not self._working and now >= self.expires_at(now) else None

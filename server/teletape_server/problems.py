@@ -1,6 +1,6 @@
-"""Every way the server says no: one table from code to status and title, and application/problem+json (RFC 9457).
+"""The problems that the server reports: one table from code to HTTP status and title (RFC 9457).
 
-The codes of the engine and of the wire are their exceptions' own; those below the line are HTTP's alone.
+The codes above the line belong to exceptions of the engine and the wire; those below it exist in HTTP only.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ PROBLEM_TYPE: Final = "application/problem+json"
 
 
 class Kind(NamedTuple):
-    """A kind of problem: its HTTP status, and its title."""
+    """The HTTP status and the title of a problem."""
 
     status: int
     title: str
 
 
-#: 400: not readable. 422: read, and impossible. 409: impossible as things stand now.
+#: 400: the body cannot be read. 422: it can be read, but never executed. 409: not in the current state.
 PROBLEMS: Final[dict[str, Kind]] = {
     "invalid_argument": Kind(422, "Invalid argument"),
     "unknown_op": Kind(422, "Unknown op"),
     "bad_attribute": Kind(422, "Bad attribute"),
     "bad_command": Kind(422, "Bad command"),
-    "unimplemented": Kind(422, "Not available here"),
+    "unimplemented": Kind(422, "Unimplemented"),
     "unknown_id": Kind(404, "Unknown id"),
     "released_id": Kind(410, "Released id"),
     "id_in_use": Kind(409, "Id in use"),
-    "poisoned": Kind(409, "The value was never made"),
-    "tape_consumed": Kind(409, "The tape has answered already"),
-    "tape_state": Kind(409, "The tape is in another state"),
+    "poisoned": Kind(409, "Poisoned value"),
+    "tape_consumed": Kind(409, "Consumed tape"),
+    "tape_state": Kind(409, "Wrong tape state"),
     "no_gradient_registered": Kind(422, "No gradient registered"),
-    "gradient_registered": Kind(409, "Gradient declared already"),
+    "gradient_registered": Kind(409, "Gradient already registered"),
     "structure_mismatch": Kind(409, "Structure mismatch"),
     "resource_exhausted": Kind(507, "Out of memory"),
     "sequence_conflict": Kind(409, "Sequence conflict"),
     "out_of_turn": Kind(409, "Out of turn"),
     "cancelled": Kind(409, "Cancelled"),
-    "layout_unavailable": Kind(501, "No layout program here"),
-    "layout_failed": Kind(422, "The layout failed"),
-    "deadline_exceeded": Kind(422, "It takes too long"),
+    "layout_unavailable": Kind(501, "Graph layout unavailable"),
+    "layout_failed": Kind(422, "Graph layout failed"),
+    "deadline_exceeded": Kind(422, "Deadline exceeded"),
     "internal": Kind(500, "Internal error"),
     "malformed_frame": Kind(400, "Malformed frame"),
     "frame_too_large": Kind(413, "Frame too large"),
@@ -68,17 +68,16 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "idempotency_conflict": Kind(422, "Idempotency key used for another request"),
     "incomplete_body": Kind(400, "Incomplete body"),
     "busy": Kind(429, "Busy"),
-    "shutting_down": Kind(503, "Shutting down"),
 }
 
 
-class Problem(Exception):  # RFC 9457's word for it
-    """A refusal that is the server's own.
+class Problem(Exception):  # the term of RFC 9457
+    """Raised by the front to refuse a request.
 
     Args:
         code: A key of `PROBLEMS`.
-        detail: What was asked, what was found, and what to do.
-        headers: HTTP headers to go with it.
+        detail: What was wrong, and what to do.
+        headers: HTTP headers of the response.
         **details: JSON-able facts that a program may act on.
     """
 
@@ -99,7 +98,7 @@ def problem_response(
     details: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The problem as a response; a code that the table lacks is a defect here, and reads as `internal`."""
+    """Returns the problem as a response; a code that is not in the table is a defect, reported as `internal`."""
     kind = PROBLEMS.get(code, PROBLEMS["internal"])
     body = {
         "type": f"urn:teletape:problem:{code}",

@@ -1,4 +1,4 @@
-"""How much an owner may have: pure rules over counts that the caller gives."""
+"""Limits on sessions, memory and waiting requests: pure functions of counts that the caller passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Quota:
         sessions_per_key: Live sessions of one owner.
         sessions: Live sessions in all.
         memory_limit: Bytes of arrays in one session.
-        waiting: Requests that one session has not answered yet.
+        waiting: Unanswered requests of one session.
     """
 
     sessions_per_key: int
@@ -24,7 +24,11 @@ class Quota:
     waiting: int = 32
 
     def admit(self, mine: int, all_sessions: int) -> None:
-        """Whether one more session may begin.
+        """Checks that an owner may have one more session.
+
+        Args:
+            mine: Live sessions of the owner.
+            all_sessions: Live sessions of all owners.
 
         Raises:
             Problem: too_many_sessions.
@@ -44,25 +48,28 @@ class Quota:
                 limit=self.sessions,
             )
 
-    def memory(self, asked: int | None) -> int:
-        """The memory limit of a session that asks for `asked` bytes; None: as much as it may.
+    def memory(self, requested: int | None) -> int:
+        """Returns the memory limit of a new session in bytes.
+
+        Args:
+            requested: Bytes; None: the most that a session may have.
 
         Raises:
-            Problem: invalid_request, for more than a session may have.
+            Problem: invalid_request, for more than that.
         """
-        if asked is None:
+        if requested is None:
             return self.memory_limit
-        if asked > self.memory_limit:
+        if requested > self.memory_limit:
             raise Problem(
                 "invalid_request",
-                f"memory_limit {asked} is too much: a session may have {self.memory_limit} bytes",
-                found=asked,
+                f"memory_limit {requested} is too large: a session may have {self.memory_limit} bytes",
+                found=requested,
                 limit=self.memory_limit,
             )
-        return asked
+        return requested
 
     def queue(self, waiting: int) -> None:
-        """Whether a session takes one more request.
+        """Checks that a session with `waiting` unanswered requests may take one more.
 
         Raises:
             Problem: busy.
@@ -70,7 +77,7 @@ class Quota:
         if waiting >= self.waiting:
             raise Problem(
                 "busy",
-                f"{waiting} requests wait in this session already: send the next when one is answered",
+                f"this session has {waiting} unanswered requests, the limit: send the next one after an answer",
                 headers={"Retry-After": "1"},
                 waiting=waiting,
             )

@@ -1,4 +1,4 @@
-"""The sessions of this server: who owns which, where they run, how long they live, and why those that ended did."""
+"""The sessions of this server: who owns them, where they run, when they end, and why ended sessions ended."""
 
 from __future__ import annotations
 
@@ -7,68 +7,72 @@ import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from teletape_server.hosts import Host, HostGone, Hosts, Room, Running, Start
+from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Hosts, Running, Start
 from teletape_server.leases import Lease, Reason, Terms
 from teletape_server.problems import Problem
 from teletape_server.quotas import Quota
 from teletape_wire import timestamp
 
-#: How ids begin that the server makes; a caller's own cannot.
+#: First character of ids that the server generates; a caller's own ids cannot begin with it.
 GENERATED: Final = "_"
-_REMEMBERED: Final = 4096  # ended sessions whose reason is still told
+_MAX_ENDED: Final = 4096  # ended sessions whose reason is still reported
 _SWEEP_SECONDS: Final = 1.0
+
+Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
 
 log = logging.getLogger("teletape")
 
 
 class Ended(NamedTuple):
-    """A session that is gone.
+    """Why and when a session ended.
 
     Attributes:
-        reason: The kind of end.
-        how: In words.
-        at: Unix seconds.
+        reason: For programs.
+        text: For people.
+        time: Unix seconds.
     """
 
     reason: Reason
-    how: str
-    at: float
+    text: str
+    time: float
 
 
-class Session:
-    """One live session, as the front knows it.
+class SessionEntry:
+    """One live session.
 
     Attributes:
         id, owner: Its name, and whose it is.
         host: Where it runs.
-        lease: How long it lives.
-        memory_limit, created_at, bytes_in_use: Bytes; Unix seconds; bytes as of the last answer.
-        batches: Frames that run, by what identifies them, for retries to join.
+        lease: When it ends.
+        memory_limit: Bytes that its arrays may take.
+        created_at: Unix seconds.
+        bytes_in_use: Bytes of its arrays as of the last answer.
+        running_frames: Running frames by their identity, so that a retry waits for the first one.
     """
 
-    def __init__(self, key: tuple[str, str], host: Host, lease: Lease, *, memory_limit: int, now: float) -> None:
+    def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, now: float) -> None:
         self.owner, self.id = key
         self.host = host
         self.lease = lease
         self.memory_limit = memory_limit
         self.created_at = now
         self.bytes_in_use = 0
-        self.batches: dict[Any, Running] = {}
+        self.running_frames: dict[Any, Running] = {}
 
 
-class Sessions:
+class Registry:
     """All sessions, by owner and id.
 
     Args:
-        hosts: Makes their hosts.
+        hosts: Starts their hosts.
         quota: What an owner may have.
         idle, max_age: Seconds; see `leases`.
         max_body: Bytes of the largest request.
         max_iterations: Iterations that the loops of one command may take.
         time_limit: Seconds that a request may compute.
-        clock: Unix seconds now.
+        clock: Returns Unix seconds.
     """
 
     def __init__(
@@ -88,196 +92,200 @@ class Sessions:
         self._idle, self._max_age, self._max_body = idle, max_age, max_body
         self._max_iterations, self._time_limit = max_iterations, time_limit
         self.clock = clock
-        self._live: dict[tuple[str, str], Session] = {}
-        self._starting: dict[tuple[str, str], asyncio.Task[Session]] = {}
-        self._ended: OrderedDict[tuple[str, str], Ended] = OrderedDict()
-        self._endings: set[asyncio.Task[None]] = set()
+        self._live: dict[Key, SessionEntry] = {}
+        self._starting: dict[Key, asyncio.Task[SessionEntry]] = {}
+        self._ended: OrderedDict[Key, Ended] = OrderedDict()
+        self._ending: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
-        self, owner: str, name: str | None, *, device: str, memory_limit: int | None
-    ) -> tuple[Session, bool]:
-        """A new session, or the one of that name if it is the same; and whether it is new.
+        self, owner: str, id: str | None, *, device: str, memory_limit: int | None
+    ) -> tuple[SessionEntry, bool]:
+        """Returns a new session, or the existing one with that id if it is the same; and whether it is new.
+
+        Args:
+            owner: Whose session it is.
+            id: Its name; None: a generated one.
+            device: cpu or gpu:N.
+            memory_limit: Bytes that its arrays may take; None: the server's limit.
 
         Raises:
             Problem: id_in_use (another device or limit), unknown_device, too_many_sessions, invalid_request.
         """
         limit = self._quota.memory(memory_limit)
-        key = (owner, name if name is not None else GENERATED + secrets.token_hex(8))
-        self._expire(key)
-        session, task = self._live.get(key), self._starting.get(key)
-        new = session is None and task is None
-        if new:
-            mine = sum(known[0] == owner for known in (*self._live, *self._starting))
-            self._quota.admit(mine, len(self._live) + len(self._starting))
+        key = (owner, id if id is not None else GENERATED + secrets.token_hex(8))
+        self._end_if_expired(key)
+        entry, task = self._live.get(key), self._starting.get(key)
+        is_new = entry is None and task is None
+        if is_new:
+            own = sum(other_owner == owner for other_owner, _ in (*self._live, *self._starting))
+            self._quota.admit(own, len(self._live) + len(self._starting))
             task = self._starting[key] = asyncio.get_running_loop().create_task(self._start(key, device, limit))
         if task is not None:
-            session = await asyncio.shield(task)
-        assert session is not None
-        if not new and (session.host.device, session.memory_limit) != (device, limit):
+            entry = await asyncio.shield(task)
+        assert entry is not None
+        if not is_new and (entry.host.device, entry.memory_limit) != (device, limit):
             raise Problem(
                 "id_in_use",
-                f"the session {session.id!r} exists on {session.host.device} with {session.memory_limit} bytes; asked "
-                f"was {device} with {limit}. End it first, or choose another id",
+                f"the session {entry.id!r} exists with device {entry.host.device} and memory_limit "
+                f"{entry.memory_limit}; the request has {device} and {limit}. End it first, or choose another id",
             )
-        return session, new
+        return entry, is_new
 
-    async def _check(self, device: str) -> None:
+    async def _check_device(self, device: str) -> None:
         if device != "cpu":
-            found = await self._hosts.devices()
-            if device not in found:
+            devices = await self._hosts.devices()
+            if device not in devices:
                 raise Problem(
                     "unknown_device",
-                    f"device {device!r} is not there: this server has {', '.join(found)}",
-                    devices=found,
+                    f"this server has no device {device!r}: it has {', '.join(devices)}",
+                    devices=devices,
                 )
 
-    async def _start(self, key: tuple[str, str], device: str, limit: int) -> Session:
+    async def _start(self, key: Key, device: str, limit: int) -> SessionEntry:
         try:
-            await self._check(device)
-            host = await self._hosts.start(
-                Start(device, limit, self._max_body, max_iterations=self._max_iterations, time_limit=self._time_limit)
+            await self._check_device(device)
+            start = Start(
+                device, limit, self._max_body, max_iterations=self._max_iterations, time_limit=self._time_limit
             )
+            host = await self._hosts.start(start)
         except (HostGone, OSError) as error:
             raise Problem("internal", f"the session's process could not be started: {error}") from error
         finally:
             del self._starting[key]
         now = self.clock()
-        session = Session(key, host, Lease(Terms(self._idle, now + self._max_age), now), memory_limit=limit, now=now)
-        self._live[key] = session
+        lease = Lease(Terms(self._idle, now + self._max_age), now)
+        entry = SessionEntry(key, host, lease, memory_limit=limit, now=now)
+        self._live[key] = entry
         self._ended.pop(key, None)
-        host.ended.add_done_callback(lambda ended: self._lost(session, ended.result()))
-        return session
+        host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, ended.result()))
+        return entry
 
     # -------------------------------------------------------------------------------------------------------- finding
-    def find(self, owner: str, name: str) -> Session:
-        """The owner's live session of that name.
+    def find(self, owner: str, id: str) -> SessionEntry:
+        """Returns the owner's live session with that id.
 
         Raises:
             Problem: unknown_session, or session_ended with the reason and the time.
         """
-        key = (owner, name)
-        self._expire(key)
-        session = self._live.get(key)
-        if session is not None:
-            return session
-        ended = self._ended.get(key)
+        entry = self.find_live(owner, id)
+        if entry is not None:
+            return entry
+        ended = self._ended.get((owner, id))
         if ended is None:
             raise Problem(
-                "unknown_session", f"there is no session {name!r}: GET /v1/sessions lists yours, POST makes one"
+                "unknown_session",
+                f"there is no session {id!r}: GET /v1/sessions lists your sessions, POST /v1/sessions creates one",
             )
-        raise gone(name, ended)
+        raise session_ended(id, ended)
 
-    def known(self, owner: str, name: str) -> Session | None:
-        """The owner's live session of that name, if there is one."""
-        self._expire((owner, name))
-        return self._live.get((owner, name))
+    def find_live(self, owner: str, id: str) -> SessionEntry | None:
+        """Returns the owner's live session with that id, or None."""
+        self._end_if_expired((owner, id))
+        return self._live.get((owner, id))
 
-    def of(self, owner: str) -> list[Session]:
-        """The owner's live sessions, oldest first."""
-        return [session for session in self._live.values() if session.owner == owner]
+    def owned_by(self, owner: str) -> list[SessionEntry]:
+        """Returns the owner's live sessions, oldest first."""
+        return [entry for entry in self._live.values() if entry.owner == owner]
 
-    # --------------------------------------------------------------------------------------------------------- asking
+    # ----------------------------------------------------------------------------------------------------- submitting
     def submit(
         self,
-        session: Session,
-        kind: str,
+        entry: SessionEntry,
+        method: str,
         params: Mapping[str, Any],
         *,
         content_type: str = "",
-        room: Room | None = None,
+        body: BodyBuffer | None = None,
     ) -> Running:
-        """Hands a request to the session's host, and counts it as work.
+        """Submits a request to the session's host; until its reply the session is not idle.
 
         Raises:
             Problem: busy, or session_ended.
         """
         try:
-            self._quota.queue(len(session.host.running))
+            self._quota.queue(len(entry.host.running))
             now = self.clock()
-            lease = {
-                "now": now,
-                "terms": (session.lease.terms.idle, session.lease.terms.ends, session.lease.terms.until),
-            }
-            running = session.host.submit(kind, {**params, **lease}, content_type=content_type, room=room)
+            terms = entry.lease.terms
+            lease = {"now": now, "terms": (terms.idle, terms.ends, terms.until)}
+            running = entry.host.submit(method, {**params, **lease}, content_type=content_type, body=body)
         except HostGone:
-            raise self.ended(session) from None
+            raise self.ended(entry) from None
         except Problem:
-            if room is not None:
-                room.discard()
+            if body is not None:
+                body.discard()
             raise
-        session.lease.begin(now)
+        entry.lease.begin(now)
 
-        def answered(reply: asyncio.Future[Any]) -> None:
-            session.lease.end(self.clock())
+        def on_reply(reply: asyncio.Future[Any]) -> None:
+            entry.lease.end(self.clock())
             if not reply.cancelled() and reply.exception() is None:
-                session.bytes_in_use = reply.result().facts.get("bytes_in_use", session.bytes_in_use)
+                entry.bytes_in_use = reply.result().facts.get("bytes_in_use", entry.bytes_in_use)
 
-        running.reply.add_done_callback(answered)
+        running.reply.add_done_callback(on_reply)
         return running
 
-    def ended(self, session: Session) -> Problem:
-        """The problem of a session whose host has just gone."""
-        key = (session.owner, session.id)
-        known = self._ended.get(key) or Ended(Reason.WORKER_DIED, "its process is gone", self.clock())
-        return gone(session.id, known)
+    def ended(self, entry: SessionEntry) -> Problem:
+        """Returns the problem of a session whose host has ended."""
+        key = (entry.owner, entry.id)
+        ended = self._ended.get(key) or Ended(Reason.WORKER_DIED, "its process is gone", self.clock())
+        return session_ended(entry.id, ended)
 
     # --------------------------------------------------------------------------------------------------------- ending
-    async def end(self, session: Session, reason: Reason, how: str) -> None:
-        """Ends a session; what runs in it gets session_ended."""
-        self._forget(session, reason, how)
-        await session.host.end(how)
+    async def end(self, entry: SessionEntry, reason: Reason, text: str) -> None:
+        """Ends a session; its unanswered requests get session_ended."""
+        self._remove(entry, reason, text)
+        await entry.host.end(text)
 
-    def _expire(self, key: tuple[str, str]) -> None:
-        session = self._live.get(key)
-        if session is None:
+    def _end_if_expired(self, key: Key) -> None:
+        entry = self._live.get(key)
+        if entry is None:
             return
-        reason = session.lease.expired(self.clock())
+        reason = entry.lease.expired(self.clock())
         if reason is not None:
-            terms = session.lease.terms
-            how = (
-                f"nothing was asked of it for {terms.idle:g} s"
+            text = (
+                f"no request came for {entry.lease.terms.idle:g} s"
                 if reason is Reason.IDLE
-                else f"it reached the greatest age, {self._max_age:g} s"
+                else f"it reached the maximum age of {self._max_age:g} s"
             )
-            self._forget(session, reason, how)
-            task = asyncio.get_running_loop().create_task(session.host.end(how))
-            self._endings.add(task)
-            task.add_done_callback(self._endings.discard)
+            self._remove(entry, reason, text)
+            task = asyncio.get_running_loop().create_task(entry.host.end(text))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
-    def _lost(self, session: Session, how: str) -> None:
-        if self._live.get((session.owner, session.id)) is session:
-            self._forget(session, Reason.WORKER_DIED, how)
-            log.warning("session %s of %s ended: %s", session.id, session.owner, how)
+    def _on_host_ended(self, entry: SessionEntry, text: str) -> None:
+        if self._live.get((entry.owner, entry.id)) is entry:
+            self._remove(entry, Reason.WORKER_DIED, text)
+            log.warning("session %s of %s ended: %s", entry.id, entry.owner, text)
 
-    def _forget(self, session: Session, reason: Reason, how: str) -> None:
-        key = (session.owner, session.id)
-        if self._live.get(key) is not session:
+    def _remove(self, entry: SessionEntry, reason: Reason, text: str) -> None:
+        key = (entry.owner, entry.id)
+        if self._live.get(key) is not entry:
             return
         del self._live[key]
-        self._ended[key] = Ended(reason, how, self.clock())
-        while len(self._ended) > _REMEMBERED:
+        self._ended[key] = Ended(reason, text, self.clock())
+        while len(self._ended) > _MAX_ENDED:
             self._ended.popitem(last=False)
 
     async def sweep(self) -> None:
-        """Ends what has expired, for ever."""
+        """Ends expired sessions once a second, until it is cancelled."""
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            for key in list(self._live):
-                self._expire(key)
+            for key in [*self._live]:
+                self._end_if_expired(key)
 
     async def close(self) -> None:
-        """Ends all sessions: the server goes down."""
-        ends = [self.end(one, Reason.SHUTDOWN, "the server shut down") for one in list(self._live.values())]
-        await asyncio.gather(*ends, *self._endings)
+        """Ends all sessions: the server shuts down."""
+        ends = [self.end(entry, Reason.SHUTDOWN, "the server shut down") for entry in [*self._live.values()]]
+        await asyncio.gather(*ends, *self._ending)
 
 
-def gone(name: str, ended: Ended) -> Problem:
-    """The problem of a session that has ended."""
-    at = timestamp(ended.at)
+def session_ended(id: str, ended: Ended) -> Problem:
+    """Returns the problem of a session that has ended."""
+    time = timestamp(ended.time)
     return Problem(
         "session_ended",
-        f"the session {name!r} ended at {at}: {ended.how}. Its values are gone; make a new session",
+        f"the session {id!r} ended at {time}: {ended.text}. Its values are lost; create a new session",
         reason=ended.reason.value,
-        ended_at=at,
+        ended_at=time,
     )

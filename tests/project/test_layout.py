@@ -22,7 +22,6 @@ FAMILIES = {"ops", "routes"}
 SMALL = {
     "engine/teletape_engine/checking": "a package's laws and its two gradient checks",
     "engine/teletape_engine/session": "the session and its state; what commands do lies in handlers/",
-    "server/teletape_server/hosts": "the seam lies in __init__; other kinds of hosts come later",
 }
 #: Imports of types alone that would close a cycle, each with the reason.
 TYPES_ONLY = {

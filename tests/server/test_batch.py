@@ -341,7 +341,7 @@ def test_a_session_takes_a_bounded_number_of_requests_at_once(server: Server, pr
     """What waits holds memory: the one too many is told to come back."""
     running = program.post(long_batch(program))
     assert running.status_code == 202
-    host = server.app.state.sessions.find("ann", "demo").host
+    host = server.app.state.registry.find("ann", "demo").host
     refused = None
     for i in range(40):
         body = {"commands": [], "client": 0}

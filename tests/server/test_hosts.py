@@ -21,11 +21,12 @@ from teletape_engine.commands import Batch, Call, Constant, Fetch
 from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.values import Literal
-from teletape_server.hosts import HostGone, Running, Start
-from teletape_server.hosts.channel import INLINE, Channel
-from teletape_server.hosts.processes import WorkerHost, Workers
-from teletape_server.worker.main import IdempotencyConflictError, Replays
-from teletape_server.worker.methods import KINDS, Request, Result, kind
+from teletape_server.hosts.protocols import HostGone, Running, Start
+from teletape_server.hosts.worker_host import WorkerHost
+from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.worker.channel import INLINE, Channel
+from teletape_server.worker.idempotency import IdempotencyConflictError, ReplyStore
+from teletape_server.worker.methods import METHODS, Request, Result, method
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
@@ -42,12 +43,12 @@ def ends() -> Iterator[tuple[Channel, Channel]]:
 
 def send(channel: Channel, head: Any, content: bytes | None = None) -> int:
     """Sends a message; returns the id of the segment that its body lies in, 0 for none."""
-    loan = None
+    body = None
     if content is not None:
-        loan = channel.loan(len(content))
-        loan.view[:] = content
-    segment = loan.segment.id if loan is not None and loan.segment is not None else 0
-    channel.transmit(*channel.encode(head, loan))
+        body = channel.body(len(content))
+        body.view[:] = content
+    segment = body.segment.id if body is not None and body.segment is not None else 0
+    channel.transmit(*channel.encode(head, body))
     return segment
 
 
@@ -88,11 +89,11 @@ def test_large_bodies_lie_in_memory_that_is_used_again_once_nobody_looks(ends: t
 
 def test_a_room_that_is_given_back_is_used_again(ends: tuple[Channel, Channel]) -> None:
     one, _ = ends
-    loan = one.loan(INLINE + 1)
-    assert loan.segment is not None
-    number = loan.segment.id
-    loan.discard()
-    again = one.loan(INLINE + 1)
+    body = one.body(INLINE + 1)
+    assert body.segment is not None
+    number = body.segment.id
+    body.discard()
+    again = one.body(INLINE + 1)
     assert again.segment is not None
     assert again.segment.id == number
 
@@ -101,16 +102,16 @@ def test_idle_memory_is_bounded_and_the_other_end_lets_go_of_it(ends: tuple[Chan
     """Bodies of ever new sizes: what is kept for reuse stays under 256 MiB, on both ends."""
     one, other = ends
     for n in range(40):
-        loan = one.loan((10 << 20) + (n << 20))
-        one.transmit(*one.encode(n, loan))
+        body = one.body((10 << 20) + (n << 20))
+        one.transmit(*one.encode(n, body))
         other.receive()
         send(other, "what is free")
         one.receive()
-    one.loan(0)
+    one.body(0)
     send(one, "what is forgotten")
     other.receive()
     assert sum(segment.size for segment in one.pool._idle) <= 256 << 20
-    assert len(other._maps) == len(one.pool._all) < 20
+    assert len(other._maps) == len(one.pool._segments) < 20
 
 
 def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) -> None:
@@ -118,13 +119,13 @@ def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) 
     one.close()
     assert other.receive() is None
     with pytest.raises(OSError, match="closed"):
-        one.loan(INLINE + 1)
+        one.body(INLINE + 1)
 
 
 # -------------------------------------------------------------------------------------------------------------- workers
 @asynccontextmanager
-async def workers() -> AsyncIterator[Workers]:
-    made = Workers()
+async def workers() -> AsyncIterator[WorkerPool]:
+    made = WorkerPool()
     made.prepare()
     try:
         yield made
@@ -132,7 +133,7 @@ async def workers() -> AsyncIterator[Workers]:
         await made.close()
 
 
-def run(test: Callable[[Workers], Awaitable[None]]) -> None:
+def run(test: Callable[[WorkerPool], Awaitable[None]]) -> None:
     async def whole() -> None:
         async with workers() as made:
             await test(made)
@@ -140,7 +141,7 @@ def run(test: Callable[[Workers], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-async def started(made: Workers, start: Start = START) -> WorkerHost:
+async def started(made: WorkerPool, start: Start = START) -> WorkerHost:
     host = await made.start(start)
     assert isinstance(host, WorkerHost)
     return host
@@ -151,9 +152,9 @@ def submit(host: WorkerHost, *commands: Any, releases: tuple[Any, ...] = ()) -> 
 
 
 def post(host: WorkerHost, frame: bytes) -> Running:
-    room = host.room(len(frame))
-    room.view[:] = frame
-    return host.submit("batch", BATCH, content_type=wire.FRAME_TYPE, room=room)
+    buffer = host.body_buffer(len(frame))
+    buffer.view[:] = frame
+    return host.submit("batch", BATCH, content_type=wire.FRAME_TYPE, body=buffer)
 
 
 async def execute(host: WorkerHost, *commands: Any) -> Answer:
@@ -173,7 +174,7 @@ def long() -> bytes:
 
 
 def test_a_spare_process_becomes_the_next_session() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         first = await started(made)
         second = await started(made)
         assert first.pid != second.pid
@@ -186,7 +187,7 @@ def test_a_spare_process_becomes_the_next_session() -> None:
 
 
 def test_a_spare_that_died_is_replaced() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         assert made._spare is not None
         spare = await made._spare
         assert spare.pid is not None
@@ -199,7 +200,7 @@ def test_a_spare_that_died_is_replaced() -> None:
 
 
 def test_requests_run_in_the_order_in_which_they_came() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         first = submit(host, Constant("x", np.full(3, 2.0, np.float32)))
         second = submit(host, Call("mul", ("x", "x"), ("y",)), Fetch("y"))
@@ -217,19 +218,19 @@ def test_requests_run_in_the_order_in_which_they_came() -> None:
 def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
     """A megabyte put is held once: the body's segment leaves the pool until the value is released."""
 
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         large = np.arange(1 << 18, dtype=np.float32)
         await execute(host, Constant("large", large))
-        assert len(host._channel.pool._all) == 1
+        assert len(host._channel.pool._segments) == 1
         await execute(host, Constant("other", large + 1))
-        assert len(host._channel.pool._all) == 2
+        assert len(host._channel.pool._segments) == 2
         await submit(host, releases=("large",)).reply
         for n in range(6):
             await execute(host, *[Constant(1000 * n + i, large[: 1 << 10]) for i in range(256)])
         answer = await execute(host, Fetch("other"), Fetch(5))
         assert [one.array.ravel()[-1] for one in answer.results if isinstance(one, Fetched)] == [1 << 18, 1023.0]
-        assert len(host._channel.pool._all) <= 4  # two that held values, two that take turns
+        assert len(host._channel.pool._segments) <= 4  # two that held values, two that take turns
 
     run(test)
 
@@ -237,7 +238,7 @@ def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
 def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:
     """Good ones and refused ones, small and large: memory that waits for a garbage collection counts as used."""
 
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         assert host.pid is not None
         good = b"".join(wire.encode_batch(Batch((Constant("x", np.ones(1 << 16)),), ("x",))).buffers)
@@ -247,13 +248,13 @@ def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:
             if n in (200, 1199):
                 sizes.append(int(re.search(r"VmData:\s+([0-9]+) kB", proc(host.pid, "status"))[1]))  # type: ignore[index]
         assert sizes[1] - sizes[0] < 8192
-        assert len(host._channel.pool._all) <= 4
+        assert len(host._channel.pool._segments) <= 4
 
     run(test)
 
 
 def test_progress_comes_before_the_answer() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         running = post(host, long())
         seen = set()
@@ -268,7 +269,7 @@ def test_progress_comes_before_the_answer() -> None:
 
 
 def test_cancel_reaches_what_runs_and_what_waits_and_nothing_later() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         running = [post(host, long()), post(host, long())]
         while not running[0].total:  # noqa: ASYNC110  # what the front shows is polled by its callers too
@@ -284,7 +285,7 @@ def test_cancel_reaches_what_runs_and_what_waits_and_nothing_later() -> None:
 
 
 def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host, other = await started(made), await started(made)
         running = [post(host, long()), post(host, long())]
         assert host.pid is not None
@@ -296,7 +297,7 @@ def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
         with pytest.raises(HostGone):
             host.submit("attach", {})
         with pytest.raises(HostGone):
-            host.room(10)
+            host.body_buffer(10)
         assert (await execute(other, Constant("x", np.ones(2)))).failure is None
         await host.end("again")
 
@@ -304,7 +305,7 @@ def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
 
 
 def test_ending_a_host_ends_its_process_also_while_it_computes() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         running = post(host, long())
         await host.end("enough")
@@ -319,7 +320,7 @@ def test_ending_a_host_ends_its_process_also_while_it_computes() -> None:
 
 
 def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         with pytest.raises(UnimplementedError, match="gpu"):
             await made.start(Start("gpu:99", 1 << 20, 1 << 20))
         assert all(host.device == "" for host in made._hosts)
@@ -330,7 +331,7 @@ def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None
 
 
 def test_no_host_starts_after_the_end() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         await made.close()
         made.prepare()
         made._spare = None
@@ -345,7 +346,7 @@ def proc(pid: int, name: str) -> str:
 
 
 def test_a_workers_memory_is_capped_and_its_linear_algebra_has_one_thread() -> None:
-    async def test(made: Workers) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
         assert host.pid is not None
         cap = int(re.search(r"Max address space +([0-9]+)", proc(host.pid, "limits"))[1])  # type: ignore[index]
@@ -356,21 +357,21 @@ def test_a_workers_memory_is_capped_and_its_linear_algebra_has_one_thread() -> N
     run(test)
 
 
-def test_an_unknown_kind_is_a_defect_and_the_session_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
-    async def test(made: Workers) -> None:
+def test_an_unknown_method_is_a_defect_and_the_session_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    async def test(made: WorkerPool) -> None:
         host = await started(made)
-        reply = await host.submit("no.such.kind", {}).reply
+        reply = await host.submit("no.such.method", {}).reply
         assert reply.code == "internal"
-        assert "no.such.kind" in reply.facts["message"]
+        assert "no.such.method" in reply.facts["message"]
         assert (await execute(host, Constant("x", np.ones(2)))).failure is None
 
     run(test)
 
 
-def test_a_kind_has_one_function() -> None:
-    assert {"attach", "batch"} <= KINDS.keys()
+def test_a_method_has_one_function() -> None:
+    assert {"attach", "batch"} <= METHODS.keys()
     with pytest.raises(TypeError, match="registered twice"):
-        kind("batch")(lambda session, request: Result("", [], 0))
+        method("batch")(lambda session, request: Result("", [], 0))
 
 
 # -------------------------------------------------------------------------------------------------------------- replays
@@ -385,17 +386,17 @@ def test_an_answer_is_kept_under_its_key_and_given_to_that_request_alone() -> No
         ran.append(name)
         return Result("text/plain", [b"ran ", str(len(ran)).encode()], 5)
 
-    replays = Replays()
-    first = replays.once("key", "kind", request(b"x", now=1.0), go)
-    again = replays.once("key", "kind", request(b"x", now=2.0), go)
+    store = ReplyStore()
+    first = store.once("key", "kind", request(b"x", now=1.0), go)
+    again = store.once("key", "kind", request(b"x", now=2.0), go)
     assert b"".join(first.buffers) == b"".join(again.buffers) == b"ran 1"
-    replays.once(None, "kind", request(b"x"), go)
+    store.once(None, "kind", request(b"x"), go)
     assert len(ran) == 2
     for other in (request(b"y"), request(b"x", full=True)):
         with pytest.raises(IdempotencyConflictError, match="'key'"):
-            replays.once("key", "kind", other, go)
+            store.once("key", "kind", other, go)
     with pytest.raises(IdempotencyConflictError):
-        replays.once("key", "another", request(b"x"), go)
+        store.once("key", "another", request(b"x"), go)
 
 
 def test_a_refusal_is_kept_too() -> None:
@@ -405,19 +406,19 @@ def test_a_refusal_is_kept_too() -> None:
         ran.append(name)
         raise UnimplementedError("no")
 
-    replays = Replays()
+    store = ReplyStore()
     for _ in range(2):
         with pytest.raises(UnimplementedError):
-            replays.once("key", "kind", request(), go)
+            store.once("key", "kind", request(), go)
     assert len(ran) == 1
 
 
 def test_what_is_kept_is_bounded_but_holds_the_last() -> None:
-    replays = Replays()
+    store = ReplyStore()
     large = b"x" * (40 << 20)
     for n in range(3):
-        replays.once(str(n), "kind", request(), lambda name, one: Result("", [large], len(large)))
-    assert list(replays._kept) == ["2"]
+        store.once(str(n), "kind", request(), lambda name, one: Result("", [large], len(large)))
+    assert list(store._replies) == ["2"]
     for n in range(100):
-        replays.once(f"small{n}", "kind", request(), lambda name, one: Result("", [b"x"], 1))
-    assert len(replays._kept) <= 64
+        store.once(f"small{n}", "kind", request(), lambda name, one: Result("", [b"x"], 1))
+    assert len(store._replies) <= 64

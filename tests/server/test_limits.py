@@ -15,7 +15,7 @@ from teletape_engine.commands import Call, Constant, Fetch
 from teletape_engine.errors import tree
 from teletape_engine.recording.values import Literal
 from teletape_server.problems import PROBLEMS, Problem
-from teletape_server.worker.main import IdempotencyConflictError
+from teletape_server.worker.idempotency import IdempotencyConflictError
 from teletape_wire.errors import WireError
 
 

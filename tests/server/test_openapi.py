@@ -12,7 +12,7 @@ import walk
 
 from serving import Server, ok
 from teletape_server import export
-from teletape_server.http.compatibility import breaks
+from teletape_server.http.compatibility import breaking_changes
 from teletape_server.http.openapi import SECTIONS
 from teletape_server.settings import Settings
 
@@ -35,7 +35,7 @@ def test_the_committed_document_is_current() -> None:
 
 
 def test_nothing_breaks_clients_of_the_committed_document(document: dict[str, Any]) -> None:
-    assert breaks(json.loads(export.FILE.read_text()), document) == []
+    assert breaking_changes(json.loads(export.FILE.read_text()), document) == []
 
 
 def drop_path(new: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ def drop_field_of_answer(new: dict[str, Any]) -> None:
 
 
 def make_answer_optional(new: dict[str, Any]) -> None:
-    new["components"]["schemas"]["SessionFacts"]["required"].remove("expires_at")
+    new["components"]["schemas"]["Session"]["required"].remove("expires_at")
 
 
 def narrow_word(new: dict[str, Any]) -> None:
@@ -84,27 +84,27 @@ def drop_raw(new: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
-        (drop_path, "POST /v1/run: gone"),
-        (drop_operation, "GET /v1/sessions: gone"),
-        (require_field, "body.persistent: required now"),
-        (drop_field_of_body, "body.unconnected: gone"),
-        (drop_field_of_answer, "answer.derivatives[].kind: gone"),
-        (make_answer_optional, "answer.expires_at: not always there"),
+        (drop_path, "POST /v1/run: removed"),
+        (drop_operation, "GET /v1/sessions: removed"),
+        (require_field, "body.persistent: now required"),
+        (drop_field_of_body, "body.unconnected: removed"),
+        (drop_field_of_answer, "answer.derivatives[].kind: removed"),
+        (make_answer_optional, "answer.expires_at: no longer always present"),
         (narrow_word, "body.mode: enum"),
         (widen_answer, "answer.derivatives[].kind: enum"),
         (change_type, "version: type 'integer' has become 'string'"),
-        (require_parameter, "the query parameter device is required now"),
-        (drop_raw, "bodies of application/octet-stream are not taken any more"),
+        (require_parameter, "the query parameter device is now required"),
+        (drop_raw, "bodies of application/octet-stream are no longer accepted"),
     ],
 )
 def test_a_change_that_breaks_clients_is_found(
-    document: dict[str, Any], change: Callable[[dict[str, Any]], None], told: str
+    document: dict[str, Any], change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     new = copy.deepcopy(document)
     change(new)
-    assert any(told in one for one in breaks(document, new)), breaks(document, new)
+    assert any(message in text for text in breaking_changes(document, new)), breaking_changes(document, new)
 
 
 def test_additions_break_nobody(document: dict[str, Any]) -> None:
@@ -114,7 +114,7 @@ def test_additions_break_nobody(document: dict[str, Any]) -> None:
     schemas["Tape"]["properties"]["colour"] = {"type": "string"}
     schemas["Tape"]["required"].append("colour")
     new["paths"]["/v1/new"] = {"get": new["paths"]["/v1/health"]["get"]}
-    assert breaks(document, new) == []
+    assert breaking_changes(document, new) == []
 
 
 def test_export_refuses_to_break_clients(
@@ -126,7 +126,7 @@ def test_export_refuses_to_break_clients(
     file.write_text(json.dumps(more))
     monkeypatch.setattr("sys.argv", ["export", "--file", str(file)])
     assert export.main() == 1
-    assert "GET /v1/more: gone" in capsys.readouterr().err
+    assert "GET /v1/more: removed" in capsys.readouterr().err
     assert json.loads(file.read_text()) == more
     monkeypatch.setattr("sys.argv", ["export", "--file", str(file), "--breaking"])
     assert export.main() == 0

@@ -76,17 +76,17 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
         pictures,
         tapes,  # noqa: F401  # they register themselves
     )
-    from teletape_server.worker.methods import KINDS, Request
+    from teletape_server.worker.methods import METHODS, Request
 
     def ask(accept):
         params = {"id": "t", "accept": accept, "targets": [], "sources": [], "nodes": 10}
-        return KINDS["tape.graph"](session, request(params, b""))
+        return METHODS["tape.graph"](session, request(params, b""))
 
     def request(params, body):
         return Request(params, "application/json", memoryview(body), 0, lambda: False, lambda *told: None, 0.0)
 
     session = Session()
-    KINDS["tape.open"](session, request({"place": "/tapes"}, b'{"id": "t"}'))
+    METHODS["tape.create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
     monkeypatch.setattr(graphviz, "available", lambda: False)
     with pytest.raises(graphviz.NoLayoutError, match="pip install"):
         ask(pictures.SVG_TYPE)

@@ -42,7 +42,6 @@ def test_a_flag_comes_before_the_environment_and_that_before_the_default() -> No
         ("device", "gpu", "gpu:0"),
         ("device", "gpu:3", "gpu:3"),
         ("host", "[::1]", "::1"),
-        ("data_dir", "/nowhere/yet", Path("/nowhere/yet")),
         ("memory_limit", "1024", 1024),
         ("memory_limit", "1.5GiB", 3 << 29),
         ("max_body", "10MB", 10_000_000),
@@ -73,11 +72,10 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
         ("memory_limit", "3parsecs", "bytes from 1 up"),
         ("idle_limit", "-3", "a time above 0"),
         ("idle_limit", "3 weeks", "a time above 0"),
-        ("data_dir", __file__, "a folder"),
         ("log_level", "loud", "one of debug"),
         ("api_keys", "nocolon", "name:key pairs"),
         ("api_keys", "ann:short", "8 characters"),
-        ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann comes twice"),
+        ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann occurs twice"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_it_may_be(name: str, text: str, said: str) -> None:
@@ -140,7 +138,7 @@ def test_a_port_that_is_taken_is_said_so(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.serve(Settings(port=0, device="gpu:99")) == 2
-    assert "device gpu:99 is not there: this machine has cpu" in capsys.readouterr().err
+    assert "this machine has no device gpu:99: it has cpu" in capsys.readouterr().err
 
 
 def children(pid: int) -> set[int]:

@@ -1,68 +1,100 @@
-"""What the routes of values, tapes and functions share: parameters, types, the question to the session's process."""
+"""The path of a request to a session's process and back: `dispatch` calls a method, `respond` makes the response.
+
+Nothing here reads what a body says: the method (`worker.methods`) does, in the session's process.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Header, Path, Query, Request
-from starlette.responses import Response
+from fastapi import Request
+from starlette.responses import JSONResponse, Response
 
 import teletape_wire as wire
-from teletape_server.http.admission import ask, sent_type, wanted_type
-from teletape_server.registry import Session
+from teletape_server.hosts.protocols import HostGone, Running
+from teletape_server.http.access import registry_of, settings_of
+from teletape_server.http.bodies import declared_length, read_body
+from teletape_server.http.events import event_stream
+from teletape_server.http.negotiation import answer_type, body_type, wants_events
+from teletape_server.http.parameters import idempotency_key
+from teletape_server.http.schemas import Progress
+from teletape_server.problems import Problem
+from teletape_server.registry import SessionEntry
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 
-Full = Annotated[bool, Query(description="Every element of a large tensor, not the first 1000")]
-Dtype = Annotated[str | None, Header(alias=DTYPE_HEADER, description="Of a raw body, such as float32")]
-Shape = Annotated[str | None, Header(alias=SHAPE_HEADER, description="Of a raw body, such as 2,3; empty: a scalar")]
-NameQuery = Annotated[str | None, Query(description="Of a raw body: your name for it")]
-Once = Annotated[
-    str | None,
-    Header(alias="Idempotency-Key", description="A retry under the same key gets the first answer again"),
-]
 
-
-def named(what: str, example: str) -> Any:
-    """The path parameter that names one `what`."""
-    return Path(description=f"The {what}'s id; digits alone are an integer id", examples=[example])
-
-
-async def exchange(
+async def dispatch(
     request: Request,
-    session: Session,
-    kind: str,
+    session: SessionEntry,
+    method: str,
     *,
-    name: str | None = None,
+    id: str | None = None,
     full: bool = False,
     status: int = 200,
     query: Mapping[str, Any] | None = None,
-    raw_answer: bool = False,
+    binary_answer: bool = False,
+    **params: Any,
 ) -> Response:
-    """Asks the session's process, and answers with what it says.
+    """Calls a method of the session's process with the request's body, and returns its result as a response.
 
     Args:
-        request: Its body, JSON or (with `query`) a raw tensor, goes unread to the process.
-        session: Whose process.
-        kind: What is asked.
-        name: The id in the path.
-        full: Whether JSON shows all of large tensors.
-        status: Of the answer.
-        query: The other fields of a body that may be a raw tensor; None: it may not.
-        raw_answer: Whether the answer may be a raw tensor, if Accept says so.
+        request: The request; its body goes to the process unread.
+        session: The session.
+        method: The method's name; see `worker.methods`.
+        id: The id in the path.
+        full: Whether JSON shows every element of large tensors.
+        status: Of a successful response.
+        query: The other fields of a body that may be a binary tensor; None: the body is JSON.
+        binary_answer: Whether the answer may be a binary tensor, if Accept asks for one.
+        **params: Further parameters of the method; `accept` replaces the negotiated type of the answer.
+
+    Raises:
+        Problem: The request was refused by the front or by the method.
     """
-    sent = (RAW_TYPE, wire.JSON_TYPE) if query is not None else (wire.JSON_TYPE,)
-    sendable = (wire.JSON_TYPE, RAW_TYPE) if raw_answer else (wire.JSON_TYPE,)
-    params: dict[str, Any] = {
-        "id": name,
-        "full": full,
-        # An answer without a body has no type; browsers ask for that of the problems then.
-        "accept": wire.JSON_TYPE if status == 204 else wanted_type(request, sendable, wire.JSON_TYPE),
-        "place": request.url.path,
-    }
+    key = idempotency_key(request)
+    accepted = (RAW_TYPE, wire.JSON_TYPE) if query is not None else (wire.JSON_TYPE,)
+    offered = (wire.JSON_TYPE, RAW_TYPE) if binary_answer else (wire.JSON_TYPE,)
     if query is not None:
         headers = request.headers
         params |= {"query": dict(query), "dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}
-    has_body = request.method in ("POST", "PUT")
-    content_type = sent_type(request, sent) if has_body else ""
-    return await ask(request, session, kind, params, content_type=content_type, status=status)
+    if "accept" not in params:
+        # An answer without a body has no type; browsers then ask for that of the problems.
+        params["accept"] = wire.JSON_TYPE if status == 204 else answer_type(request, offered, wire.JSON_TYPE)
+    params |= {"id": id, "full": full, "collection": request.url.path, "idempotency_key": key}
+    content_type = body_type(request, accepted) if request.method in ("POST", "PUT") else ""
+    body = await read_body(request, session, declared_length(request))
+    running = registry_of(request).submit(session, method, params, content_type=content_type, body=body)
+    patience = None if key is None else settings_of(request).patience
+    return await respond(request, session, running, patience=patience, status=status)
+
+
+async def respond(
+    request: Request, session: SessionEntry, running: Running, *, patience: float | None, status: int = 200
+) -> Response:
+    """Returns the response to a submitted request: its events, its reply, or 202 if it takes too long.
+
+    Args:
+        request: The request; its Accept header decides whether it gets events.
+        session: The session whose process runs it.
+        running: The submitted request.
+        patience: Seconds after which the response is 202; None: no limit.
+        status: Of a successful response.
+
+    Raises:
+        Problem: The method refused the request, or the session ended.
+    """
+    registry = registry_of(request)
+    if wants_events(request):
+        return event_stream(request, running, status=status, session_ended=lambda: registry.ended(session))
+    done, _ = await asyncio.wait([running.reply], timeout=patience)
+    if not done:
+        return JSONResponse(Progress.of(running).model_dump(), 202, {"Retry-After": "1"})
+    try:
+        reply = running.reply.result()
+    except HostGone:
+        raise registry.ended(session) from None
+    if reply.code is not None:
+        raise Problem(reply.code, reply.facts["message"], **reply.facts["details"])
+    return Response(reply.body, status, reply.facts.get("headers"), reply.content_type or None)

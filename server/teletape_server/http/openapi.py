@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import teletape_wire as wire
-from teletape_server.http.schemas import ProblemBody
+from teletape_server.http.schemas import Problem
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.worker.models import checks, explanations, functions, loops, models, pictures, questions
@@ -33,7 +33,7 @@ TENSOR: Final = {RAW_TYPE: RAW}
 EVENTS: Final = {
     "text/event-stream": {
         "type": "string",
-        "description": "Events: `progress` (done, total, iteration, iterations), then one `answer` or `problem`",
+        "description": "Events: `progress` while the request runs, then one `answer` or `problem`",
     }
 }
 
@@ -96,7 +96,7 @@ def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     return {
         status: {
             "description": "; ".join(f"{PROBLEMS[code].title} (`{code}`)" for code in found),
-            "content": {PROBLEM_TYPE: {"schema": _ref(ProblemBody)}},
+            "content": {PROBLEM_TYPE: {"schema": _ref(Problem)}},
         }
         for status, found in sorted(by_status.items())
     }
@@ -128,7 +128,7 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
 # ---------------------------------------------------------------------------------------------------------- the whole
 def operation_id(route: APIRoute) -> str:
     """section-name: short, and the same from version to version."""
-    return f"{route.tags[0]}-{route.name}"
+    return f"{route.tags[0]}-{route.name.rstrip('_')}"
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _complete(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
     body = operation.get("requestBody", {}).get("content", {}).get(wire.JSON_TYPE, {})
     if body and "example" not in body:
         body["example"] = schemas[body["schema"]["$ref"].rpartition("/")[2]]["examples"][0]
-    operation["responses"]["default"]["content"] = {PROBLEM_TYPE: {"schema": _ref(ProblemBody)}}
+    operation["responses"]["default"]["content"] = {PROBLEM_TYPE: {"schema": _ref(Problem)}}
 
 
 _ABOUT: Final = (
@@ -191,7 +191,7 @@ _ABOUT: Final = (
 
 
 def _schemas() -> dict[str, Any]:
-    given: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ProblemBody, "validation")]
+    given: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "validation")]
     described = (
         models,
         functions,

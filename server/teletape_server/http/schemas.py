@@ -1,24 +1,24 @@
-"""Bodies of requests and answers that are JSON by themselves, with an example each."""
+"""The bodies that the front itself reads and writes: sessions, the catalogue of ops, facts about the server."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from teletape_server.hosts import Running
+from teletape_server.hosts.protocols import Running
 
 Device = Annotated[str, Field(pattern=r"^(cpu|gpu|gpu:[0-9]{1,3})$", description="cpu, gpu or gpu:N")]
 
 
-class _Body(BaseModel):
-    """Takes the fields that it names, and no others."""
+class _RequestBody(BaseModel):
+    """Accepts the fields that it names, and no others."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class NewSession(_Body):
-    """A session to be made."""
+class NewSession(_RequestBody):
+    """A session to create."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"id": "demo", "device": "cpu", "replace": True}]}
@@ -28,16 +28,16 @@ class NewSession(_Body):
         str | None,
         Field(
             pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-            description="Your name for it; left out: a generated one, beginning with _",
+            description="Your name for the session; without it the server generates one that begins with _",
         ),
     ] = None
     device: Device | None = None
     memory_limit: Annotated[int | None, Field(gt=0, description="Bytes that its arrays may take")] = None
-    replace: Annotated[bool, Field(description="End the session of that id first, if there is one")] = False
+    replace: Annotated[bool, Field(description="End an existing session with this id first")] = False
 
 
-class Extension(_Body):
-    """How long a session is to be kept."""
+class Extension(_RequestBody):
+    """How long to keep a session."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seconds": 3600}]})
 
@@ -45,16 +45,16 @@ class Extension(_Body):
 
 
 class Work(BaseModel):
-    """What runs in a session."""
+    """The requests that a session has not answered yet, and the progress of the one that runs."""
 
-    requests: Annotated[int, Field(description="Taken and not yet answered")]
-    done: Annotated[int, Field(description="Commands done by the batch that runs")]
-    total: Annotated[int, Field(description="Commands of that batch; 0: not known yet")]
-    iteration: Annotated[int, Field(description="Iterations that the loop in the next command has taken")] = 0
-    iterations: Annotated[int, Field(description="Iterations that it will take; 0: not known")] = 0
+    requests: Annotated[int, Field(description="Requests received and not answered yet")]
+    done: Annotated[int, Field(description="Commands done by the running request")]
+    total: Annotated[int, Field(description="Commands of the running request; 0: not known yet")]
+    iteration: Annotated[int, Field(description="Iterations done by the loop that runs now")]
+    iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
 
 
-class SessionFacts(BaseModel):
+class Session(BaseModel):
     """A live session."""
 
     id: str
@@ -62,92 +62,98 @@ class SessionFacts(BaseModel):
     memory_limit: Annotated[int, Field(description="Bytes that its arrays may take")]
     bytes_in_use: Annotated[int, Field(description="As of the last answer")]
     created_at: Annotated[str, Field(description="RFC 3339")]
-    expires_at: Annotated[str, Field(description="RFC 3339: when it ends unless something is asked of it")]
-    ends_at: Annotated[str, Field(description="RFC 3339: when it ends whatever happens")]
+    expires_at: Annotated[str, Field(description="RFC 3339: when it ends if no further request comes")]
+    ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]
     running: Work
 
 
 class SessionList(BaseModel):
     """Your live sessions, oldest first."""
 
-    sessions: list[SessionFacts]
+    sessions: list[Session]
 
 
 class Client(BaseModel):
-    """A client's place in a session."""
+    """A client that joined a session."""
 
     client: Annotated[int, Field(description="Its number")]
-    seq: Annotated[int, Field(description="The seq of its first batch")]
-    first_id: Annotated[int, Field(description="The first of the integer ids that are its own")]
+    seq: Annotated[int, Field(description="The sequence number of its first batch")]
+    first_id: Annotated[int, Field(description="The first of the integer ids that belong to it")]
 
 
-class Still(BaseModel):
-    """A request that runs still: how far it is. Answered 202, send the same request again to wait on."""
+class Progress(BaseModel):
+    """The progress of a running request. After status 202, send the same request again to go on waiting."""
 
-    status: str = "running"
+    status: Literal["running"]
     done: Annotated[int, Field(description="Commands done")]
     total: Annotated[int, Field(description="Commands in all; 0: not known yet")]
-    iteration: Annotated[int, Field(description="Iterations that the loop in the next command has taken")] = 0
-    iterations: Annotated[int, Field(description="Iterations that it will take; 0: not known")] = 0
+    iteration: Annotated[int, Field(description="Iterations done by the loop that runs now")]
+    iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
 
     @classmethod
-    def of(cls, running: Running) -> Still:
-        """How far that request is."""
-        return cls(done=running.done, total=running.total, iteration=running.iteration, iterations=running.iterations)
+    def of(cls, running: Running) -> Progress:
+        """Returns the progress of that request."""
+        return cls(
+            status="running",
+            done=running.done,
+            total=running.total,
+            iteration=running.iteration,
+            iterations=running.iterations,
+        )
 
 
 class Health(BaseModel):
     """The server answers."""
 
-    status: str = "ok"
+    status: Literal["ok"]
 
 
 class Info(BaseModel):
-    """What this server speaks and allows."""
+    """The server's versions, limits and features."""
 
-    name: str = "teletape"
+    name: Literal["teletape"]
     version: str
-    frame_versions: list[int]
-    content_types: list[str]
+    frame_versions: Annotated[list[int], Field(description="Versions of the binary frame that it reads")]
+    content_types: Annotated[list[str], Field(description="Of batches")]
     features: list[str]
-    catalogue: Annotated[str, Field(description="Digest of the ops: equal digests, equal ops")]
+    catalogue: Annotated[str, Field(description="Digest of the ops: equal digests mean equal ops")]
     limits: dict[str, float]
 
 
 class Devices(BaseModel):
-    """Where sessions can compute."""
+    """The devices of the server."""
 
     devices: list[str]
-    default: str
+    default: Annotated[str, Field(description="The device of a session that names none")]
 
 
-class ProblemBody(BaseModel):
-    """A refusal (RFC 9457)."""
+class Problem(BaseModel):
+    """A refusal or failure (RFC 9457)."""
 
     type: str
     title: str
     status: int
-    detail: Annotated[str, Field(description="What was asked, what was found, and what to do")]
-    code: Annotated[str, Field(description="For programs; docs/protocol.md lists them")]
+    detail: Annotated[str, Field(description="What was wrong, and what to do")]
+    code: Annotated[str, Field(description="For programs; docs/protocol.md lists the codes")]
     details: dict[str, Any]
-    instance: Annotated[str, Field(description="Which request it was")]
+    instance: Annotated[str, Field(description="The id of the request")]
 
 
-class OpFacts(BaseModel):
+class Op(BaseModel):
     """An op of the catalogue."""
 
     name: str
     op_type: Annotated[str, Field(description="TensorFlow's op type")]
-    tensorflow: Annotated[list[str], Field(description="Its names there")]
+    tensorflow: Annotated[list[str], Field(description="TensorFlow's names for it")]
     inputs: list[str]
-    variadic: Annotated[bool, Field(description="Takes any number of arrays")]
+    variadic: Annotated[bool, Field(description="Whether it takes any number of tensors")]
     attributes: Annotated[dict[str, Any], Field(description="JSON Schema")]
     gradients: Annotated[
         dict[str, dict[str, Any]],
         Field(description="By input: `kind` (dense, slices, none, not_registered), and what a tape `keeps` for it"),
     ]
-    composite: Annotated[bool, Field(description="Made of other ops, which are recorded in its place")]
-    dynamic: Annotated[bool, Field(description="The result's shape depends on values")]
+    composite: Annotated[bool, Field(description="Whether a tape records other ops in its place")]
+    dynamic: Annotated[bool, Field(description="Whether the result's shape depends on values")]
     backends: list[str]
     documentation: str
 
@@ -155,4 +161,4 @@ class OpFacts(BaseModel):
 class OpList(BaseModel):
     """Ops of the catalogue, by name."""
 
-    ops: list[OpFacts]
+    ops: list[Op]

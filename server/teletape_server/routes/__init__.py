@@ -1,1 +1,1 @@
-"""Thin endpoints, one file a resource. What they share is `admission`."""
+"""The endpoints, one file a resource. Each declares its parameters and bodies, and calls `http.dispatch`."""

@@ -1,4 +1,4 @@
-"""Batches: commands in either form of the wire, executed exactly once."""
+"""POST /sessions/{session}/batch: commands as JSON or as a binary frame, executed exactly once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.http.admission import (
-    Found,
-    answer,
-    declared_length,
-    first_bytes,
-    idempotency_key,
-    sent_type,
-    sessions_of,
-    settings_of,
-    take_body,
-    wanted_type,
-)
+from teletape_server.http.access import LiveSession, registry_of, settings_of
+from teletape_server.http.bodies import declared_length, first_bytes, read_body
+from teletape_server.http.dispatch import respond
+from teletape_server.http.negotiation import answer_type, body_type
 from teletape_server.http.openapi import BODY, EVENTS, RAW, SESSION, answers, takes
-from teletape_server.http.schemas import Still
-from teletape_server.registry import Session
+from teletape_server.http.parameters import idempotency_key
+from teletape_server.http.schemas import Progress
+from teletape_server.registry import SessionEntry
 from teletape_server.worker.models import models
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
@@ -32,7 +25,7 @@ TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
 
 @router.post(
     "/batch",
-    summary="Execute a batch of commands",
+    summary="Run a batch of commands",
     response_class=Response,
     openapi_extra=takes(models.Batch, others={wire.FRAME_TYPE: RAW}),
     responses=answers(
@@ -48,61 +41,66 @@ TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
         "sequence_conflict",
         others={wire.FRAME_TYPE: RAW, **EVENTS},
     )
-    | {202: {"model": Still, "description": "It runs still: send the same request again to wait on"}},
+    | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},
 )
 async def batch(
     request: Request,
-    found: Found,
-    full: bool = Query(False, description="Every element of large tensors in a JSON answer, not the first 1000"),
-    encoding: str = Query("", pattern="^(|base64)$", description="base64: tensors of a JSON answer as raw bytes"),
+    session: LiveSession,
+    full: bool = Query(
+        False, description="Return every element of large tensors in a JSON answer, not only the first 1000"
+    ),
+    encoding: str = Query(
+        "", pattern="^(|base64)$", description="base64: return the tensors of a JSON answer as base64 bytes"
+    ),
 ) -> Response:
-    """Commands in order, as JSON or as a binary frame; the answer in the form that Accept asks for.
+    """Runs commands in order. The body is JSON or a binary frame; the Accept header chooses the form of the answer.
 
-    A failing command stops the batch where it happens: the answer then has a `failure`, and status 200 all the same,
-    since the batch was taken. A retry (a frame with the same client, seq and nonce, or the same Idempotency-Key)
-    gets the first answer again. One that runs for long is answered 202: send the same request again to wait on.
+    The first command that fails stops the batch. The answer then has a `failure`, with status 200, since the batch was
+    accepted. A retry (a frame with the same client, seq and nonce, or the same Idempotency-Key) gets the first answer
+    again. A batch that runs long is answered 202: send the same request again to go on waiting.
     """
-    sent = sent_type(request, TYPES)
+    content_type = body_type(request, TYPES)
     params = {
-        "accept": wanted_type(request, TYPES, sent),
+        "accept": answer_type(request, TYPES, content_type),
         "full": full,
         "encoding": encoding,
         "idempotency_key": idempotency_key(request),
     }
     length = declared_length(request)
     patience = settings_of(request).patience
-    if sent == wire.FRAME_TYPE:
-        return await _frame(request, found, params, length, patience)
-    room = await take_body(request, found, length)
-    running = sessions_of(request).submit(found, "batch", params, content_type=sent, room=room)
-    return await answer(request, found, running, patience=patience if params["idempotency_key"] else None)
+    if content_type == wire.FRAME_TYPE:
+        return await _run_frame(request, session, params, length, patience)
+    body = await read_body(request, session, length)
+    running = registry_of(request).submit(session, "batch", params, content_type=content_type, body=body)
+    return await respond(request, session, running, patience=patience if params["idempotency_key"] else None)
 
 
-async def _frame(request: Request, session: Session, params: dict[str, Any], length: int, patience: float) -> Response:
-    """A frame says in its first bytes which batch it is: a retry of one that runs joins it."""
-    settings = settings_of(request)
+async def _run_frame(
+    request: Request, session: SessionEntry, params: dict[str, Any], length: int, patience: float
+) -> Response:
+    """Runs a frame. Its first bytes identify the batch: a retry of a running batch waits for that one."""
     stream = request.stream()
-    first = await first_bytes(stream, wire.PREFIX_LENGTH, length)
-    prefix = wire.decode_prefix(first, max_header=settings.max_header)
+    beginning = await first_bytes(stream, wire.PREFIX_LENGTH, length)
+    prefix = wire.decode_prefix(beginning, max_header=settings_of(request).max_header)
     if prefix.total_length != length:
-        raise wire.WireError(f"the frame is declared with {prefix.total_length} bytes, Content-Length says {length}")
+        raise wire.WireError(f"the frame declares {prefix.total_length} bytes, Content-Length {length}")
     if not prefix.client and prefix.nonce and params["idempotency_key"] is None:
         params["idempotency_key"] = prefix.nonce.hex()
     retriable = bool(prefix.client or params["idempotency_key"])
-    key = (prefix.client, prefix.seq, prefix.nonce, *params.values())
-    running = session.batches.get(key) if retriable else None
+    identity = (prefix.client, prefix.seq, prefix.nonce, *params.values())
+    running = session.running_frames.get(identity) if retriable else None
     if running is not None:
-        async for _ in stream:  # read, or the connection could not be used again
+        async for _ in stream:  # the rest has to be read, or the connection could not be used again
             pass
     else:
-        room = await take_body(request, session, length, stream=stream, first=first)
-        running = sessions_of(request).submit(session, "batch", params, content_type=wire.FRAME_TYPE, room=room)
+        body = await read_body(request, session, length, rest=stream, beginning=beginning)
+        running = registry_of(request).submit(session, "batch", params, content_type=wire.FRAME_TYPE, body=body)
         if retriable:
-            session.batches[key] = running
+            session.running_frames[identity] = running
 
-            def answered(_: object) -> None:
-                if session.batches.get(key) is running:  # a retry may have taken its place
-                    del session.batches[key]
+            def on_reply(_: object) -> None:
+                if session.running_frames.get(identity) is running:  # a later retry may have replaced it
+                    del session.running_frames[identity]
 
-            running.reply.add_done_callback(answered)
-    return await answer(request, session, running, patience=patience if retriable else None)
+            running.reply.add_done_callback(on_reply)
+    return await respond(request, session, running, patience=patience if retriable else None)

@@ -1,13 +1,14 @@
-"""Checks of a tape's gradients against differences."""
+"""/tapes/{tape}/check_gradients: compares a tape's gradients with finite differences."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.http.admission import Found
-from teletape_server.http.dispatch import Once, exchange
+from teletape_server.http.access import LiveSession
+from teletape_server.http.dispatch import dispatch
 from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, takes
+from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.routes.questions import STATE, TapeId
 from teletape_server.worker.models.checks import CheckReport, TapeCheck
 
@@ -21,6 +22,6 @@ router = APIRouter()
     openapi_extra=takes(TapeCheck),
     responses=answers(CheckReport, *SESSION, *BODY, *NAMED, *STATE, "no_gradient_registered", *WORK),
 )
-async def check_gradients(request: Request, found: Found, tape: TapeId, key: Once = None) -> Response:
-    """Against differences of its calls, run again: for that it has to be opened as replayable."""
-    return await exchange(request, found, "tape.check_gradients", name=tape)
+async def check_gradients(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
+    """Compares the gradients with finite differences of the recorded ops, which needs a `replayable` tape."""
+    return await dispatch(request, session, "tape.check_gradients", id=tape)

@@ -1,4 +1,4 @@
-"""Functions: define, list, look, call, differentiate, end."""
+"""/functions: create, list, get, call, gradient, check_gradients, delete."""
 
 from __future__ import annotations
 
@@ -7,48 +7,49 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.http.admission import Found
-from teletape_server.http.dispatch import Full, Once, exchange, named
+from teletape_server.http.access import LiveSession
+from teletape_server.http.dispatch import dispatch
 from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
 from teletape_server.worker.models import functions, models
 from teletape_server.worker.models.checks import CheckReport, FunctionCheck
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 
-FunctionId = Annotated[str, named("function", "squared_error")]
+FunctionId = Annotated[str, path_id_of("function", "squared_error")]
 
 
 @router.post(
     "",
     status_code=201,
-    summary="Define a function",
+    summary="Create a function",
     response_class=Response,
     openapi_extra=takes(functions.NewFunction),
     responses=answers(functions.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
 )
-async def define(request: Request, found: Found, key: Once = None) -> Response:
-    """Steps on named inputs, in order: ops, assignments to variables, calls of other functions, loops and conditions.
+async def create(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
+    """A function is a list of steps on named inputs: ops, assignments, calls of other functions, loops, conditions.
 
-    Names, ops and attributes are checked now, shapes when it is called.
+    The server checks names, ops and attributes now, and shapes when the function is called.
     """
-    return await exchange(request, found, "function.define", status=201)
+    return await dispatch(request, session, "function.create", status=201)
 
 
 @router.get("", summary="List the functions", response_class=Response, responses=answers(functions.Functions, *SESSION))
-async def listing(request: Request, found: Found) -> Response:
-    """With their steps."""
-    return await exchange(request, found, "function.list")
+async def list_(request: Request, session: LiveSession) -> Response:
+    """Lists the session's functions with their steps."""
+    return await dispatch(request, session, "function.list")
 
 
 @router.get(
     "/{function}",
-    summary="Look at a function",
+    summary="Get a function",
     response_class=Response,
     responses=answers(functions.Function, *SESSION, *NAMED),
 )
-async def get(request: Request, found: Found, function: FunctionId) -> Response:
-    """Its inputs, steps and outputs."""
-    return await exchange(request, found, "function.get", name=function)
+async def get(request: Request, session: LiveSession, function: FunctionId) -> Response:
+    """Returns the function's inputs, steps and outputs."""
+    return await dispatch(request, session, "function.get", id=function)
 
 
 @router.post(
@@ -60,26 +61,28 @@ async def get(request: Request, found: Found, function: FunctionId) -> Response:
         models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK, others=EVENTS
     ),
 )
-async def call(request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None) -> Response:
-    """On values and variables; a tape, if one is named, records its ops as if they had been posted there."""
-    return await exchange(request, found, "function.call", name=function, full=full)
+async def call(
+    request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Runs the function on tensors and variables. If `tape` is given, it records the function's ops."""
+    return await dispatch(request, session, "function.call", id=function, full=full)
 
 
 @router.post(
     "/{function}/gradient",
-    summary="Differentiate a function",
+    summary="Compute a function's gradients",
     response_class=Response,
     openapi_extra=takes(functions.FunctionGradient),
     responses=answers(functions.FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
 )
 async def gradient(
-    request: Request, found: Found, function: FunctionId, full: Full = False, key: Once = None
+    request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
 ) -> Response:
-    """Its results for these inputs, and the gradient of their sum: forward and backward in one request.
+    """Computes the function's results for these inputs, and the gradient of their sum with respect to each source.
 
-    Nothing stays in the session but what its steps assign.
+    The session keeps nothing of it, except what the function's steps assign to variables.
     """
-    return await exchange(request, found, "function.gradient", name=function, full=full)
+    return await dispatch(request, session, "function.gradient", id=function, full=full)
 
 
 @router.post(
@@ -89,18 +92,20 @@ async def gradient(
     openapi_extra=takes(FunctionCheck),
     responses=answers(CheckReport, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
 )
-async def check_gradients(request: Request, found: Found, function: FunctionId, key: Once = None) -> Response:
-    """Against differences of it. 200 whether they agree or not: `agrees` says so, `worst` names the entry."""
-    return await exchange(request, found, "function.check_gradients", name=function)
+async def check_gradients(
+    request: Request, session: LiveSession, function: FunctionId, key: IdempotencyKey = None
+) -> Response:
+    """Compares the gradients with finite differences. The status is 200 in both cases: read `agrees` and `worst`."""
+    return await dispatch(request, session, "function.check_gradients", id=function)
 
 
 @router.delete(
     "/{function}",
     status_code=204,
-    summary="End a function",
+    summary="Delete a function",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end(request: Request, found: Found, function: FunctionId) -> Response:
-    """What it made stays. Its id is not used again in the session."""
-    return await exchange(request, found, "function.release", name=function, status=204)
+async def delete(request: Request, session: LiveSession, function: FunctionId) -> Response:
+    """The tensors that it made stay. Its id cannot be used again in this session."""
+    return await dispatch(request, session, "function.delete", id=function, status=204)

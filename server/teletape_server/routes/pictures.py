@@ -1,4 +1,4 @@
-"""A tape's picture."""
+"""GET …/tapes/{tape}/graph: a tape's graph as JSON, DOT or SVG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.http.admission import Found, ask, wanted_type
+from teletape_server.http.access import LiveSession
+from teletape_server.http.dispatch import dispatch
+from teletape_server.http.negotiation import answer_type
 from teletape_server.http.openapi import NAMED, SESSION, answers
 from teletape_server.routes.questions import TapeId
 from teletape_server.worker.handlers.pictures import DOT_TYPE, SVG_TYPE
@@ -21,16 +23,27 @@ _TEXT: Final[dict[str, Any]] = {DOT_TYPE: {"type": "string"}, SVG_TYPE: {"type":
 
 Format = Annotated[
     Literal["json", "dot", "svg"] | None,
-    Query(description="In place of Accept: application/json, text/vnd.graphviz, image/svg+xml"),
+    Query(
+        description="The answer's format, in place of the Accept header (application/json, text/vnd.graphviz, "
+        "image/svg+xml)"
+    ),
 ]
-Target = Annotated[list[str], Query(description="With sources: mark the path of its gradient. May come again")]
-Source = Annotated[list[str], Query(description="With targets: mark the cut, if its gradient is none. May come again")]
-Nodes = Annotated[int, Query(ge=4, le=1_000_000, description="More are folded: what repeats, or neighbours, is one")]
+Targets = Annotated[
+    list[str], Query(description="With `source`: mark the path of the gradient of this target. Repeatable")
+]
+Sources = Annotated[
+    list[str],
+    Query(description="With `target`: mark the path to this source, or where it is cut. Repeatable"),
+]
+Nodes = Annotated[
+    int,
+    Query(ge=4, le=1_000_000, description="Most nodes to draw: above that, repeated or neighbouring ops share a node"),
+]
 
 
 @router.get(
     "/{tape}/graph",
-    summary="Draw a tape",
+    summary="Get a tape's graph",
     response_class=Response,
     responses=answers(
         Graph,
@@ -45,15 +58,16 @@ Nodes = Annotated[int, Query(ge=4, le=1_000_000, description="More are folded: w
 )
 async def graph(
     request: Request,
-    found: Found,
+    session: LiveSession,
     tape: TapeId,
     format: Format = None,
-    target: Target = [],  # noqa: B006  # FastAPI copies it
-    source: Source = [],  # noqa: B006
+    target: Targets = [],  # noqa: B006  # FastAPI copies it
+    source: Sources = [],  # noqa: B006
     nodes: Nodes = 2000,
 ) -> Response:
-    """What it watched, the calls it recorded and the bytes that each keeps; also of a tape that has answered."""
-    known = tuple(_FORMATS.values())
-    accept = wanted_type(request, known, wire.JSON_TYPE) if format is None else _FORMATS[format]
-    params = {"id": tape, "accept": accept, "targets": target, "sources": source, "nodes": nodes}
-    return await ask(request, found, "tape.graph", params)
+    """Draws what the tape watches, the ops it recorded and the bytes that each keeps. Works for a consumed tape too."""
+    supported = tuple(_FORMATS.values())
+    accept = answer_type(request, supported, wire.JSON_TYPE) if format is None else _FORMATS[format]
+    return await dispatch(
+        request, session, "tape.graph", id=tape, accept=accept, targets=target, sources=source, nodes=nodes
+    )

@@ -1,4 +1,4 @@
-"""Questions to a tape: gradients, Jacobians, second derivatives, and many of them in one request."""
+"""/tapes/{tape}/gradient and the other derivatives; many of them in one request; explanations."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from teletape_server.http.admission import Found
-from teletape_server.http.dispatch import Full, Once, exchange, named
+from teletape_server.http.access import LiveSession
+from teletape_server.http.dispatch import dispatch
 from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, takes
+from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
 from teletape_server.worker.models import explanations, models
 from teletape_server.worker.models import questions as question_models
 
-router = APIRouter()  # among the tapes' operations: routes.tapes takes it in
+router = APIRouter()  # `routes.tapes` includes it among the tapes' operations
 
-TapeId = Annotated[str, named("tape", "tape")]
+TapeId = Annotated[str, path_id_of("tape", "tape")]
 STATE: Final = ("tape_consumed", "tape_state")
 _PROBLEMS = (*SESSION, *BODY, *NAMED, "id_in_use", *STATE, "no_gradient_registered", *WORK)
 
 
-def _of(body: type[BaseModel], answer: type[BaseModel], summary: str) -> dict[str, Any]:
+def _operation(body: type[BaseModel], answer: type[BaseModel], summary: str) -> dict[str, Any]:
     return {
         "summary": summary,
         "response_class": Response,
@@ -30,78 +31,94 @@ def _of(body: type[BaseModel], answer: type[BaseModel], summary: str) -> dict[st
     }
 
 
-@router.post("/{tape}/gradient", **_of(models.Question, models.Derivatives, "Ask a tape for gradients"))
-async def gradient(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """Of the targets' sum, for each source. The parents record the computation, for second derivatives."""
-    return await exchange(request, found, "tape.gradient", name=tape, full=full)
+@router.post("/{tape}/gradient", **_operation(models.Question, models.Derivatives, "Compute gradients"))
+async def gradient(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the gradient of the targets' sum with respect to each source.
+
+    The tape's parents record the computation, so that they can differentiate it again.
+    """
+    return await dispatch(request, session, "tape.gradient", id=tape, full=full)
 
 
 @router.post(
-    "/{tape}/jacobian",
-    **_of(question_models.JacobianQuestion, question_models.Jacobians, "Ask a tape for Jacobians"),
+    "/{tape}/jacobian", **_operation(question_models.JacobianQuestion, question_models.Jacobians, "Compute Jacobians")
 )
-async def jacobian(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """Of one target, for each source: one backward pass over a stack of cotangents, not a pass for each element."""
-    return await exchange(request, found, "tape.jacobian", name=tape, full=full)
+async def jacobian(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the Jacobian of one target with respect to each source, in one batched backward pass."""
+    return await dispatch(request, session, "tape.jacobian", id=tape, full=full)
 
 
 @router.post(
     "/{tape}/batch_jacobian",
-    **_of(
-        question_models.BatchJacobianQuestion, question_models.Jacobians, "Ask a tape for the Jacobian of each example"
+    **_operation(
+        question_models.BatchJacobianQuestion, question_models.Jacobians, "Compute the Jacobian of each example"
     ),
 )
 async def batch_jacobian(
-    request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
 ) -> Response:
-    """Where target[i] depends on source[i] alone. Not connected: zeros."""
-    return await exchange(request, found, "tape.batch_jacobian", name=tape, full=full)
+    """Computes d target[i] / d source[i] for each example i, for a target[i] that depends on source[i] alone."""
+    return await dispatch(request, session, "tape.batch_jacobian", id=tape, full=full)
 
 
 @router.post(
-    "/{tape}/vjps", **_of(question_models.VjpsQuestion, models.Derivatives, "Ask a tape for stacks of gradients")
+    "/{tape}/vjps",
+    **_operation(question_models.VjpsQuestion, models.Derivatives, "Compute gradients for many output gradients"),
 )
-async def vjps(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """One gradient for each of many output gradients, in one backward pass."""
-    return await exchange(request, found, "tape.vjps", name=tape, full=full)
+async def vjps(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes one gradient for each of k output gradients, in one batched backward pass."""
+    return await dispatch(request, session, "tape.vjps", id=tape, full=full)
 
 
 @router.post(
-    "/{tape}/hessian", **_of(question_models.HessianQuestion, question_models.Blocks, "Ask a tape for its Hessian")
+    "/{tape}/hessian", **_operation(question_models.HessianQuestion, question_models.Blocks, "Compute a Hessian")
 )
-async def hessian(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """Of the targets' sum, by pairs of sources. It needs no parent tape."""
-    return await exchange(request, found, "tape.hessian", name=tape, full=full)
+async def hessian(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the second derivatives of the targets' sum, a block for each pair of sources. Needs no parent tape."""
+    return await dispatch(request, session, "tape.hessian", id=tape, full=full)
 
 
 @router.post(
     "/{tape}/hvp",
-    **_of(question_models.HvpQuestion, question_models.Products, "Ask a tape for Hessian-vector products"),
+    **_operation(question_models.HvpQuestion, question_models.Products, "Compute Hessian-vector products"),
 )
-async def hvp(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """For the price of two gradients; the Hessian is never made. It needs no parent tape."""
-    return await exchange(request, found, "tape.hvp", name=tape, full=full)
+async def hvp(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the Hessian times a vector at the cost of two gradients. Needs no parent tape."""
+    return await dispatch(request, session, "tape.hvp", id=tape, full=full)
 
 
 @router.post(
     "/{tape}/questions",
-    **_of(question_models.Questions, question_models.Answers, "Ask a tape many questions"),
+    **_operation(question_models.Questions, question_models.Answers, "Compute many derivatives in one request"),
 )
-async def questions(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """In one request, also of a tape that is not persistent. If one fails, none is answered."""
-    return await exchange(request, found, "tape.questions", name=tape, full=full)
+async def questions(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Answers several questions, also from a tape that is not persistent. If a question fails, nothing is kept."""
+    return await dispatch(request, session, "tape.questions", id=tape, full=full)
 
 
 @router.post(
     "/{tape}/explain",
-    summary="Ask a tape why",
+    summary="Explain a gradient",
     response_class=Response,
     openapi_extra=takes(explanations.Why),
     responses=answers(explanations.Explanations, *SESSION, *BODY, *NAMED, "bad_command", "invalid_argument"),
 )
-async def explain(request: Request, found: Found, tape: TapeId, key: Once = None) -> Response:
-    """Why a gradient is null, zero or not finite: a reason, the op, your line, and what to do. The tape stays as it is.
+async def explain(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
+    """Explains why a gradient is null, zero or not finite: the reason, the op, your line of it, and what to do.
 
-    Ask before the gradient, or a persistent tape: another knows why a gradient is null, but has no numbers any more.
+    The tape stays unchanged. A consumed tape still explains null gradients, but not zeros and NaN, since it has no
+    numbers any more.
     """
-    return await exchange(request, found, "tape.explain", name=tape)
+    return await dispatch(request, session, "tape.explain", id=tape)

@@ -1,4 +1,4 @@
-"""POST /run: one request, and a session that lives for it alone."""
+"""POST /run: commands in a session that exists for one request only."""
 
 from __future__ import annotations
 
@@ -10,19 +10,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.http.admission import (
-    Caller,
-    answer,
-    declared_length,
-    sent_type,
-    sessions_of,
-    settings_of,
-    take_body,
-    wanted_type,
-)
-from teletape_server.http.dispatch import Full
-from teletape_server.http.events import stream, wants_events
+from teletape_server.http.access import Owner, registry_of, settings_of
+from teletape_server.http.bodies import declared_length, read_body
+from teletape_server.http.dispatch import respond
+from teletape_server.http.events import event_stream
+from teletape_server.http.negotiation import answer_type, body_type, wants_events
 from teletape_server.http.openapi import BODY, EVENTS, WORK, answers, takes
+from teletape_server.http.parameters import Full
 from teletape_server.http.schemas import Device
 from teletape_server.leases import Reason
 from teletape_server.worker.models import models
@@ -32,7 +26,7 @@ router = APIRouter(tags=["run"])
 
 @router.post(
     "/run",
-    summary="Run commands, and forget them",
+    summary="Run commands once, keep nothing",
     response_class=Response,
     openapi_extra=takes(models.Run),
     responses=answers(
@@ -52,46 +46,52 @@ router = APIRouter(tags=["run"])
 )
 async def run(
     request: Request,
-    owner: Caller,
+    owner: Owner,
     full: Full = False,
-    device: Annotated[Device | None, Query(description="Where; the server's own choice if left out")] = None,
+    device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
 ) -> Response:
-    """The commands of a batch, and the values to answer with. Safe to repeat: nothing of it stays."""
-    content_type = sent_type(request, (wire.JSON_TYPE,))
-    accept = wanted_type(request, (wire.JSON_TYPE,), wire.JSON_TYPE)
+    """Runs the commands of a batch in a new session, returns the values of `fetch`, and ends the session.
+
+    The request is safe to repeat. If the client disconnects, the computation is cancelled.
+    """
+    content_type = body_type(request, (wire.JSON_TYPE,))
+    accept = answer_type(request, (wire.JSON_TYPE,), wire.JSON_TYPE)
     length = declared_length(request)
-    sessions = sessions_of(request)
-    where = device or settings_of(request).device
-    session, _ = await sessions.create(owner, None, device="gpu:0" if where == "gpu" else where, memory_limit=None)
+    registry = registry_of(request)
+    device = device or settings_of(request).device
+    session, _ = await registry.create(owner, None, device="gpu:0" if device == "gpu" else device, memory_limit=None)
 
     async def end() -> None:
-        await sessions.end(session, Reason.DELETED, "it was for one request")
+        await registry.end(session, Reason.DELETED, "it was created for one request")
 
     response: Response | None = None
     try:
-        room = await take_body(request, session, length)
+        body = await read_body(request, session, length)
         params = {"full": full, "accept": accept, "idempotency_key": None}
-        running = sessions.submit(session, "run", params, content_type=content_type, room=room)
+        running = registry.submit(session, "run", params, content_type=content_type, body=body)
         if wants_events(request):
-            response = stream(request, running, status=200, gone=lambda: sessions.ended(session), after=end)
+            response = event_stream(
+                request, running, status=200, session_ended=lambda: registry.ended(session), after=end
+            )
             return response
-        return await _unless_left(request, answer(request, session, running, patience=None))
+        return await _unless_disconnected(request, respond(request, session, running, patience=None))
     finally:
         if response is None:
             await end()
 
 
-async def _unless_left(request: Request, answering: Coroutine[Any, Any, Response]) -> Response:
-    """The answer. Where the caller goes away before, nobody waits for it: the session ends, and the work with it."""
-    answered, left = asyncio.ensure_future(answering), asyncio.ensure_future(_left(request))
+async def _unless_disconnected(request: Request, responding: Coroutine[Any, Any, Response]) -> Response:
+    """Returns the response, or stops waiting for it when the client disconnects; the session's end cancels the work."""
+    response, disconnect = asyncio.ensure_future(responding), asyncio.ensure_future(_disconnected(request))
     try:
-        await asyncio.wait([answered, left], return_when=asyncio.FIRST_COMPLETED)
-        return await answered if answered.done() else Response(status_code=204)  # which nobody reads
+        await asyncio.wait([response, disconnect], return_when=asyncio.FIRST_COMPLETED)
+        return await response if response.done() else Response(status_code=204)  # nobody receives it
     finally:
-        answered.cancel()
-        left.cancel()
+        response.cancel()
+        disconnect.cancel()
 
 
-async def _left(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
+    """Returns when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,106 +1,101 @@
-"""Sessions: make, list, look, extend, attach, cancel, end."""
+"""/sessions: create, list, get, extend, join, cancel, delete."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from teletape_server.hosts import Running
-from teletape_server.http.admission import Caller, Found, SmallBodies, ask, sessions_of, settings_of
+from teletape_server.http.access import LiveSession, Owner, registry_of, settings_of
+from teletape_server.http.bodies import SmallBodyRoute
+from teletape_server.http.dispatch import dispatch
 from teletape_server.http.openapi import BODY, SESSION, refusals
-from teletape_server.http.schemas import Client, Extension, NewSession, SessionFacts, SessionList, Work
+from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
 from teletape_server.leases import Reason
-from teletape_server.registry import Session
+from teletape_server.registry import SessionEntry
 from teletape_wire import timestamp
 
-router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodies)
+router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
 
 
-def _far(running: Running) -> dict[str, int]:
-    return {
-        "done": running.done,
-        "total": running.total,
-        "iteration": running.iteration,
-        "iterations": running.iterations,
-    }
-
-
-def _facts(request: Request, session: Session) -> SessionFacts:
-    sessions = sessions_of(request)
-    running = session.host.running
-    first = min(running, key=lambda one: one.total == 0, default=None)
-    return SessionFacts(
-        id=session.id,
-        device=session.host.device,
-        memory_limit=session.memory_limit,
-        bytes_in_use=session.bytes_in_use,
-        created_at=timestamp(session.created_at),
-        expires_at=timestamp(session.lease.expires_at(sessions.clock())),
-        ends_at=timestamp(session.lease.terms.ends),
-        running=Work(requests=len(running), **({"done": 0, "total": 0} if first is None else _far(first))),
+def _described(request: Request, entry: SessionEntry) -> Session:
+    unanswered = entry.host.running
+    current = min(unanswered, key=lambda running: running.total == 0, default=None)
+    return Session(
+        id=entry.id,
+        device=entry.host.device,
+        memory_limit=entry.memory_limit,
+        bytes_in_use=entry.bytes_in_use,
+        created_at=timestamp(entry.created_at),
+        expires_at=timestamp(entry.lease.expires_at(registry_of(request).clock())),
+        ends_at=timestamp(entry.lease.terms.ends),
+        running=Work(
+            requests=len(unanswered),
+            done=current.done if current else 0,
+            total=current.total if current else 0,
+            iteration=current.iteration if current else 0,
+            iterations=current.iterations if current else 0,
+        ),
     )
 
 
 @router.post(
     "",
     status_code=201,
-    summary="Make a session",
+    summary="Create a session",
     responses=refusals("unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions")
-    | {200: {"model": SessionFacts, "description": "The session that is there already"}},
+    | {200: {"model": Session, "description": "The session exists already"}},
 )
-async def make(request: Request, response: Response, owner: Caller, body: NewSession) -> SessionFacts:
-    """A new session: 201. The same id again, with the same device and limit, gives the session there is: 200.
+async def create(request: Request, response: Response, owner: Owner, body: NewSession) -> Session:
+    """Creates a session (201), or returns the existing one with the same id, device and memory limit (200).
 
-    With `replace` the session of that id ends first, if there is one.
+    With `replace`, an existing session with this id is ended first.
     """
-    sessions = sessions_of(request)
-    if body.replace and body.id is not None and (old := sessions.known(owner, body.id)) is not None:
-        await sessions.end(old, Reason.DELETED, "another one of its id took its place")
+    registry = registry_of(request)
+    if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
+        await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
     device = body.device or settings_of(request).device
-    session, new = await sessions.create(
+    entry, is_new = await registry.create(
         owner, body.id, device="gpu:0" if device == "gpu" else device, memory_limit=body.memory_limit
     )
-    response.status_code = 201 if new else 200
-    response.headers["location"] = f"/v1/sessions/{session.id}"
-    return _facts(request, session)
+    response.status_code = 201 if is_new else 200
+    response.headers["location"] = f"/v1/sessions/{entry.id}"
+    return _described(request, entry)
 
 
 @router.get("", summary="List your sessions", responses=refusals("unauthenticated"))
-async def listing(request: Request, owner: Caller) -> SessionList:
-    """Live sessions only; of one that ended its own address tells why."""
-    sessions = sessions_of(request)
-    return SessionList(sessions=[_facts(request, one) for one in sessions.of(owner)])
+async def list_(request: Request, owner: Owner) -> SessionList:
+    """Lists live sessions. GET an ended session's URL to learn why it ended."""
+    return SessionList(sessions=[_described(request, entry) for entry in registry_of(request).owned_by(owner)])
 
 
-@router.get("/{session}", summary="Look at a session", responses=refusals(*SESSION[:-1]))
-async def look(request: Request, found: Found) -> SessionFacts:
-    """Does not count as work: a session that is only looked at ends all the same."""
-    return _facts(request, found)
+@router.get("/{session}", summary="Get a session", responses=refusals(*SESSION[:-1]))
+async def get(request: Request, session: LiveSession) -> Session:
+    """Returns the session's device, memory, end and running work. This request does not keep an idle session alive."""
+    return _described(request, session)
 
 
-@router.post("/{session}/extend", summary="Keep a session", responses=refusals(*SESSION[:-1], *BODY))
-async def extend(request: Request, found: Found, body: Extension) -> SessionFacts:
-    """Keeps it for at least so many seconds from now, idle or not, within the server's greatest age."""
-    found.lease.extend(sessions_of(request).clock(), body.seconds)
-    return _facts(request, found)
+@router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
+async def extend(request: Request, session: LiveSession, body: Extension) -> Session:
+    """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
+    session.lease.extend(registry_of(request).clock(), body.seconds)
+    return _described(request, session)
 
 
 @router.post(
     "/{session}/attach", summary="Join a session as a client", response_model=Client, responses=refusals(*SESSION)
 )
-async def attach(request: Request, found: Found) -> Response:
-    """A client has a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
-    return await ask(request, found, "attach", {})
+async def attach(request: Request, session: LiveSession) -> Response:
+    """Gives the client a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
+    return await dispatch(request, session, "attach")
 
 
-@router.post("/{session}/cancel", status_code=202, summary="Stop what runs", responses=refusals(*SESSION[:-1]))
-async def cancel(request: Request, found: Found) -> SessionFacts:
-    """Running and waiting work stops before its next command or loop iteration, and fails with `cancelled`."""
-    found.host.cancel()
-    return _facts(request, found)
+@router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
+async def cancel(request: Request, session: LiveSession) -> Session:
+    """Stops running and waiting requests before their next command or loop iteration; they fail with `cancelled`."""
+    session.host.cancel()
+    return _described(request, session)
 
 
-@router.delete("/{session}", status_code=204, summary="End a session", responses=refusals(*SESSION[:-1]))
-async def end(request: Request, found: Found) -> None:
-    """All that it holds is gone; what runs in it is answered with the problem `session_ended`."""
-    sessions = sessions_of(request)
-    await sessions.end(found, Reason.DELETED, "it was deleted")
+@router.delete("/{session}", status_code=204, summary="Delete a session", responses=refusals(*SESSION[:-1]))
+async def delete(request: Request, session: LiveSession) -> None:
+    """Ends the session and frees its memory; its unanswered requests fail with `session_ended`."""
+    await registry_of(request).end(session, Reason.DELETED, "it was deleted")

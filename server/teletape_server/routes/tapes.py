@@ -1,13 +1,14 @@
-"""Tapes: open, watch, record, ask, reset, end."""
+"""/tapes: create, list, get, watch, record ops, reset, delete."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from teletape_server.http.admission import Found
-from teletape_server.http.dispatch import Full, Once, exchange
+from teletape_server.http.access import LiveSession
+from teletape_server.http.dispatch import dispatch
 from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.routes import checks, pictures, questions
 from teletape_server.routes.questions import STATE, TapeId
 from teletape_server.worker.models import models
@@ -27,52 +28,55 @@ _EXAMPLE = {
 @router.post(
     "",
     status_code=201,
-    summary="Open a tape",
+    summary="Create a tape",
     response_class=Response,
     openapi_extra=takes(models.NewTape),
     responses=answers(models.Tape, *SESSION, *BODY, *NAMED, "id_in_use", status=201),
 )
-async def make(request: Request, found: Found, key: Once = None) -> Response:
-    """It records what is posted to its /ops, and nothing else. With parents, they record that too."""
-    return await exchange(request, found, "tape.open", status=201)
+async def create(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
+    """The tape records the ops that are posted to its /ops. Its `parents` record them too, and its gradients."""
+    return await dispatch(request, session, "tape.create", status=201)
 
 
 @router.get("", summary="List the tapes", response_class=Response, responses=answers(models.Tapes, *SESSION))
-async def listing(request: Request, found: Found) -> Response:
-    """With what each holds."""
-    return await exchange(request, found, "tape.list")
+async def list_(request: Request, session: LiveSession) -> Response:
+    """Lists the tapes with their ops and bytes."""
+    return await dispatch(request, session, "tape.list")
 
 
-@router.get(
-    "/{tape}", summary="Look at a tape", response_class=Response, responses=answers(models.Tape, *SESSION, *NAMED)
-)
-async def get(request: Request, found: Found, tape: TapeId) -> Response:
-    """How much it holds, and which variables it watches."""
-    return await exchange(request, found, "tape.get", name=tape)
+@router.get("/{tape}", summary="Get a tape", response_class=Response, responses=answers(models.Tape, *SESSION, *NAMED))
+async def get(request: Request, session: LiveSession, tape: TapeId) -> Response:
+    """Returns how many ops and bytes the tape holds, and which variables it watches."""
+    return await dispatch(request, session, "tape.get", id=tape)
 
 
 @router.post(
     "/{tape}/watch",
-    summary="Have a tape watch tensors",
+    summary="Watch tensors",
     response_class=Response,
     openapi_extra=takes(models.Watch),
     responses=answers(models.Tape, *SESSION, *BODY, *NAMED),
 )
-async def watch(request: Request, found: Found, tape: TapeId, key: Once = None) -> Response:
-    """Before the ops that use them. Trainable variables are watched as they are read."""
-    return await exchange(request, found, "tape.watch", name=tape)
+async def watch(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
+    """The tape tracks these tensors in ops posted from now on. It watches trainable variables by itself."""
+    return await dispatch(request, session, "tape.watch", id=tape)
 
 
 @router.post(
     "/{tape}/ops",
-    summary="Run ops, recorded on a tape",
+    summary="Run ops on a tape",
     response_class=Response,
     openapi_extra=takes(models.Ops, example=_EXAMPLE),
     responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *STATE, *WORK),
 )
-async def record(request: Request, found: Found, tape: TapeId, full: Full = False, key: Once = None) -> Response:
-    """On this tape and its parents. If one fails, those before it stand, and the ids of the rest stay free."""
-    return await exchange(request, found, "ops", name=tape, full=full)
+async def record(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Runs ops in order, recorded by the tape and its parents.
+
+    If an op fails, the results of those before it stay, and the ids of the rest stay free.
+    """
+    return await dispatch(request, session, "ops", id=tape, full=full)
 
 
 for _module in (questions, pictures, checks):
@@ -81,22 +85,22 @@ for _module in (questions, pictures, checks):
 
 @router.post(
     "/{tape}/reset",
-    summary="Have a tape forget everything",
+    summary="Reset a tape",
     response_class=Response,
     responses=answers(models.Tape, *SESSION, *NAMED, *STATE),
 )
-async def reset(request: Request, found: Found, tape: TapeId, key: Once = None) -> Response:
-    """What it recorded and what it watched; it can record anew."""
-    return await exchange(request, found, "tape.reset", name=tape)
+async def reset(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
+    """Removes everything that the tape recorded and watched; it can record again."""
+    return await dispatch(request, session, "tape.reset", id=tape)
 
 
 @router.delete(
     "/{tape}",
     status_code=204,
-    summary="End a tape",
+    summary="Delete a tape",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end(request: Request, found: Found, tape: TapeId) -> Response:
-    """With all that it kept. Its id is not used again in the session."""
-    return await exchange(request, found, "tape.release", name=tape, status=204)
+async def delete(request: Request, session: LiveSession, tape: TapeId) -> Response:
+    """Frees everything that the tape keeps. Its id cannot be used again in this session."""
+    return await dispatch(request, session, "tape.delete", id=tape, status=204)

@@ -1,4 +1,4 @@
-"""Variables: make, list, read, assign, end."""
+"""/variables: create, list, get, assign, delete."""
 
 from __future__ import annotations
 
@@ -7,54 +7,57 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from teletape_server.http.admission import Found
-from teletape_server.http.dispatch import Dtype, Full, NameQuery, Once, Shape, exchange, named
+from teletape_server.http.access import LiveSession
+from teletape_server.http.dispatch import dispatch
 from teletape_server.http.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
+from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, Shape, path_id_of
 from teletape_server.worker.models import models
 
 router = APIRouter(prefix="/sessions/{session}/variables", tags=["variables"])
 
-VariableId = Annotated[str, named("variable", "w")]
+VariableId = Annotated[str, path_id_of("variable", "w")]
 
 
 @router.post(
     "",
     status_code=201,
-    summary="Make a variable",
+    summary="Create a variable",
     response_class=Response,
     openapi_extra=takes(models.NewVariable, others=TENSOR),
     responses=answers(models.Variable, *SESSION, *BODY, *NAMED, "id_in_use", "resource_exhausted", status=201),
 )
-async def make(
+async def create(
     request: Request,
-    found: Found,
-    id: NameQuery = None,  # the field's name on the wire
-    trainable: Annotated[bool | None, Query(description="Of a raw body")] = None,
-    name: Annotated[str | None, Query(description="Of a raw body: a label for people")] = None,
+    session: LiveSession,
+    id: NameQuery = None,
+    trainable: Annotated[
+        bool | None, Query(description="For a binary body: whether tapes watch it by themselves")
+    ] = None,
+    name: Annotated[str | None, Query(description="For a binary body: a label for people")] = None,
     dtype: Dtype = None,
     shape: Shape = None,
-    key: Once = None,
+    key: IdempotencyKey = None,
 ) -> Response:
-    """Its value is a tensor, a number or what has an id; as JSON, or raw bytes with dtype and shape in headers."""
+    """Its first value is a tensor, a number or an id: in JSON, or as bytes with dtype and shape in headers."""
     query = {"id": id, "trainable": trainable, "name": name}
-    return await exchange(request, found, "variable.make", status=201, query=query)
+    return await dispatch(request, session, "variable.create", status=201, query=query)
 
 
 @router.get("", summary="List the variables", response_class=Response, responses=answers(models.Variables, *SESSION))
-async def listing(request: Request, found: Found) -> Response:
-    """Facts alone; the numbers of one are at its own address."""
-    return await exchange(request, found, "variable.list")
+async def list_(request: Request, session: LiveSession) -> Response:
+    """Lists ids, dtypes, shapes and versions. GET a variable's URL to read its elements."""
+    return await dispatch(request, session, "variable.list")
 
 
 @router.get(
     "/{variable}",
-    summary="Read a variable",
+    summary="Get a variable",
     response_class=Response,
     responses=answers(models.Variable, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
 )
-async def get(request: Request, found: Found, variable: VariableId, full: Full = False) -> Response:
-    """Facts and numbers; or, with Accept: application/octet-stream, the raw bytes."""
-    return await exchange(request, found, "variable.get", name=variable, full=full, raw_answer=True)
+async def get(request: Request, session: LiveSession, variable: VariableId, full: Full = False) -> Response:
+    """Returns the variable and its value as JSON, or the value's bytes for `Accept: application/octet-stream`."""
+    return await dispatch(request, session, "variable.get", id=variable, full=full, binary_answer=True)
 
 
 @router.put(
@@ -66,24 +69,26 @@ async def get(request: Request, found: Found, variable: VariableId, full: Full =
 )
 async def assign(
     request: Request,
-    found: Found,
+    session: LiveSession,
     variable: VariableId,
-    mode: Annotated[Literal["set", "add", "sub"] | None, Query(description="Of a raw body")] = None,
+    mode: Annotated[
+        Literal["set", "add", "sub"] | None, Query(description="For a binary body: what to do with it")
+    ] = None,
     dtype: Dtype = None,
     shape: Shape = None,
-    key: Once = None,
+    key: IdempotencyKey = None,
 ) -> Response:
-    """Its next version, by replacing, adding or subtracting; shape and dtype stay."""
-    return await exchange(request, found, "variable.assign", name=variable, query={"mode": mode})
+    """Replaces the value, adds to it or subtracts from it. Dtype and shape stay; the version increases by 1."""
+    return await dispatch(request, session, "variable.assign", id=variable, query={"mode": mode})
 
 
 @router.delete(
     "/{variable}",
     status_code=204,
-    summary="End a variable",
+    summary="Delete a variable",
     response_class=Response,
     responses=refusals(*SESSION, *NAMED),
 )
-async def end(request: Request, found: Found, variable: VariableId) -> Response:
-    """Tapes that watch it keep what they need. Its id is not used again in the session."""
-    return await exchange(request, found, "variable.release", name=variable, status=204)
+async def delete(request: Request, session: LiveSession, variable: VariableId) -> Response:
+    """Tapes that watch the variable keep what they need. Its id cannot be used again in this session."""
+    return await dispatch(request, session, "variable.delete", id=variable, status=204)

@@ -8,16 +8,16 @@ import teletape_wire as wire
 from teletape_engine.commands import Batch
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 
 
-@kind("attach")
+@method("attach")
 def attach(session: Session, request: Request) -> Result:
     """A client's number, next seq and first free id."""
     return json_result(session.attach()._asdict())
 
 
-@kind("batch")
+@method("batch")
 def batch(session: Session, request: Request) -> Result:
     """Decodes a batch, executes it, and encodes the answer as `accept` asks.
 
@@ -30,7 +30,7 @@ def batch(session: Session, request: Request) -> Result:
         todo = (
             Batch((), (), turn.client, turn.seq, turn.nonce)
             if answer
-            else wire.decode_batch(request.body, copy_below=request.adopts)
+            else wire.decode_batch(request.body, copy_below=request.copy_below)
         )
     else:
         todo = wire.batch_from_json(request.json())

@@ -89,7 +89,7 @@ def _raw_tensor(request: Request) -> np.ndarray[Any, Any]:
     if dtype is BOOL and found and flat.max() > 1:
         raise InvalidRequestError(f"dtype bool has the bytes 0 and 1 alone, found {flat.max()}")
     try:
-        array = (flat.copy() if found < request.adopts else flat).view(dtype).reshape(shape)
+        array = (flat.copy() if found < request.copy_below else flat).view(dtype).reshape(shape)
     except ValueError:
         raise InvalidRequestError(f"no array can have the shape {list(shape)}") from None
     array.flags.writeable = False
@@ -209,9 +209,11 @@ def shown(session: Session, request: Request, names: Iterable[Id]) -> list[Any]:
     return [one["value"] for one in wire.answer_to_json(answer, full=full)["results"]]
 
 
-def facts_result(session: Session, request: Request, facts: Mapping[str, Any], *, place: str | None = None) -> Result:
+def facts_result(
+    session: Session, request: Request, facts: Mapping[str, Any], *, collection: str | None = None
+) -> Result:
     """The facts as an answer; with its address if it is new."""
-    headers = {} if place is None else {"Location": f"{place}/{facts['id']}"}
+    headers = {} if collection is None else {"Location": f"{collection}/{facts['id']}"}
     return json_result(facts, bytes_in_use=session.bytes_in_use(), headers=headers)
 
 

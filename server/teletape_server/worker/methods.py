@@ -1,6 +1,6 @@
-"""What a host can be asked: functions by name, run in the worker process beside the session.
+"""The methods of a session's process: functions by name, which the front calls with a request.
 
-A module of kinds registers its functions with `@kind`; `worker.KINDS_MODULES` names the modules to load.
+`@method(name)` registers a function. The functions are in `batches` and `handlers`.
 """
 
 from __future__ import annotations
@@ -19,45 +19,46 @@ from teletape_wire.tensors import Buffer
 
 @dataclass(frozen=True)
 class Request:
-    """What a kind's function gets.
+    """What a method gets.
 
     Attributes:
-        params: Small JSON-able values that the front made of path, query and headers.
+        params: Small JSON-able values that the front made from path, query and headers.
         content_type: Of the body, without parameters.
-        body: The request's bytes, read only; arrays made as views of it keep it alive.
-        adopts: Tensors shorter than this are to be copied out of the body, longer ones kept as views.
-        cancelled: Whether the caller wants it stopped; to be asked between steps.
-        progress: To be told how far it is.
-        received: When the front took it up, on the monotonic clock.
+        body: The request's bytes, read only; an array made as a view of it keeps it alive.
+        copy_below: Bytes; smaller tensors have to be copied out of the body, larger ones may be views of it.
+        cancelled: Returns whether the caller wants the request stopped; to be called between steps.
+        progress: To be called with the number of commands and iterations done.
+        received: Time at which the front took the request, on the monotonic clock.
+        started: Time at which the process began to work on it, on the monotonic clock.
     """
 
     params: Mapping[str, Any]
     content_type: str
     body: memoryview
-    adopts: int
+    copy_below: int
     cancelled: Callable[[], bool]
     progress: Progress
     received: float
     started: float = field(default_factory=time.monotonic)
 
     def json(self) -> Any:
-        """The body as JSON; {} where there is none.
+        """Returns the body as JSON; {} if there is no body.
 
         Raises:
-            MalformedJsonError: It is no JSON.
+            MalformedJsonError: The body is not JSON.
         """
         return wire.parse_json(self.body) if len(self.body) else {}
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a kind's function gives.
+    """What a method returns.
 
     Attributes:
         content_type: Of the body.
         buffers: The body, in parts.
         length: Bytes in all.
-        facts: For the front.
+        facts: For the front: bytes_in_use, headers.
     """
 
     content_type: str
@@ -67,22 +68,22 @@ class Result:
 
 
 def json_result(value: Any, **facts: Any) -> Result:
-    """A result whose body is `value` as JSON."""
+    """Returns a result whose body is `value` as JSON."""
     body = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     return Result(wire.JSON_TYPE, [body], len(body), facts)
 
 
-Function: TypeAlias = Callable[[Session, Request], Result]
-KINDS: Final[dict[str, Function]] = {}
+Method: TypeAlias = Callable[[Session, Request], Result]
+METHODS: Final[dict[str, Method]] = {}
 
 
-def kind(name: str) -> Callable[[Function], Function]:
-    """Registers the function that answers requests of this kind."""
+def method(name: str) -> Callable[[Method], Method]:
+    """Returns a decorator that registers a function as the method `name`."""
 
-    def register(function: Function) -> Function:
-        if name in KINDS:
-            raise TypeError(f"the kind {name!r} is registered twice")
-        KINDS[name] = function
+    def register(function: Method) -> Method:
+        if name in METHODS:
+            raise TypeError(f"the method {name!r} is registered twice")
+        METHODS[name] = function
         return function
 
     return register

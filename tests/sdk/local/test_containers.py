@@ -76,9 +76,8 @@ def test_compose_demands_a_key_and_prints_the_line_to_write(services: dict[str, 
         assert not set(demand[1]) & set("${}")
 
 
-def test_compose_keeps_data_and_bounds_memory(services: dict[str, Any]) -> None:
+def test_compose_bounds_memory(services: dict[str, Any]) -> None:
     for service in services.values():
-        assert any(volume.endswith(":/data") for volume in service["volumes"])
         assert service["deploy"]["resources"]["limits"]["memory"]
 
 

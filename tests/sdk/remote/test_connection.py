@@ -228,7 +228,7 @@ def test_a_page_is_told_in_part():
 
 
 def test_a_problem_with_a_title_alone():
-    assert str(error_of(503, b'{"code": "shutting_down", "title": "Shutting down"}')) == "Shutting down"
+    assert str(error_of(503, b'{"code": "busy", "title": "Busy"}')) == "Busy"
 
 
 @pytest.mark.parametrize("code", tree())

@@ -1,5 +1,19 @@
-"""The REST resources as a session's process sees them: bodies checked, turned into commands, executed, answered.
+"""The methods behind the REST resources, one file a resource: check a body, make commands, execute, answer.
 
-One file a resource, each a set of kinds (`hosts.kinds`); `models` says what bodies look like, `bodies` reads and
-writes them.
+`worker.models` describes the bodies, `worker.bodies` reads and writes them. Importing this package registers the
+methods.
 """
+
+from teletape_server.worker.handlers import (  # noqa: F401  # importing them registers their methods
+    checks,
+    explain,
+    functions,
+    loops,
+    ops,
+    pictures,
+    questions,
+    run,
+    tapes,
+    tensors,
+    variables,
+)

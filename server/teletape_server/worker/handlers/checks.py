@@ -8,11 +8,11 @@ from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Told
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import command_of, described, execute, path_id, read
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.checks import CheckSettings, FunctionCheck, TapeCheck
 
 
-@kind("function.check_gradients")
+@method("function.check_gradients")
 def function(session: Session, request: Request) -> Result:
     """The report on a function."""
     given = read(request, FunctionCheck)
@@ -22,7 +22,7 @@ def function(session: Session, request: Request) -> Result:
     return _told(session, request, command)
 
 
-@kind("tape.check_gradients")
+@method("tape.check_gradients")
 def tape(session: Session, request: Request) -> Result:
     """The report on a tape."""
     given = read(request, TapeCheck)

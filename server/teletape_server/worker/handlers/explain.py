@@ -7,11 +7,11 @@ from teletape_engine.commands.results import Told
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import command_of, execute, path_id, read
 from teletape_server.worker.handlers.tapes import CONTEXT, facts_of
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import explanations
 
 
-@kind("tape.explain")
+@method("tape.explain")
 def explain(session: Session, request: Request) -> Result:
     """The reasons, one for each source."""
     given = read(request, explanations.Why)

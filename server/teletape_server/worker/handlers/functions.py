@@ -28,13 +28,13 @@ from teletape_server.worker.bodies import (
 )
 from teletape_server.worker.handlers.ops import call_json, recorded
 from teletape_server.worker.handlers.tapes import CONTEXT
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import functions
 
 _HERE = ("function",), "functions"
 
 
-@kind("function.define")
+@method("function.create")
 def define(session: Session, request: Request) -> Result:
     """A new function, its names and ops checked."""
     given = read(request, functions.NewFunction)
@@ -42,22 +42,22 @@ def define(session: Session, request: Request) -> Result:
     calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.steps]
     command = command_of("function", id=name, inputs=given.inputs, steps=calls, outputs=given.outputs)
     execute(session, request, [command])
-    return facts_result(session, request, session.describe(name), place=request.params["place"])
+    return facts_result(session, request, session.describe(name), collection=request.params["collection"])
 
 
-@kind("function.list")
+@method("function.list")
 def listing(session: Session, request: Request) -> Result:
     """All functions."""
     return json_result({"functions": session.listing("function")})
 
 
-@kind("function.get")
+@method("function.get")
 def get(session: Session, request: Request) -> Result:
     """One function."""
     return json_result(described(session, path_id(request.params["id"]), *_HERE))
 
 
-@kind("function.call")
+@method("function.call")
 def call(session: Session, request: Request) -> Result:
     """Runs the function on values; a tape records its ops as if they stood there."""
     given = read(request, functions.FunctionCall)
@@ -80,7 +80,7 @@ def _call(name: Id, inputs: Sequence[Any], outputs: Sequence[Id]) -> Command:
     return command_of("call", function={"id": name} if isinstance(name, int) else name, inputs=inputs, outputs=outputs)
 
 
-@kind("function.gradient")
+@method("function.gradient")
 def gradient(session: Session, request: Request) -> Result:
     """The function's results and the derivatives of their sum; what was made for that is released."""
     given = read(request, functions.FunctionGradient)
@@ -162,7 +162,7 @@ def _named(known: Sequence[str], asked: Sequence[str] | None, field: str) -> Seq
     return known if asked is None else list(dict.fromkeys(asked))
 
 
-@kind("function.release")
+@method("function.delete")
 def end(session: Session, request: Request) -> Result:
     """Ends the function."""
     return release(session, request, *_HERE)

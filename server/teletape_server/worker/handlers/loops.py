@@ -16,13 +16,13 @@ from teletape_server.worker.bodies import (
     read,
 )
 from teletape_server.worker.handlers.ops import call_json, recorded
-from teletape_server.worker.methods import Request, Result, kind
+from teletape_server.worker.methods import Request, Result, method
 from teletape_server.worker.models.loops import Inline, ScanLoop, WhileLoop
 
 _HERE = ("function",), "functions"
 
 
-@kind("function.while")
+@method("function.while")
 def repeat(session: Session, request: Request) -> Result:
     """The function's results once the condition is false."""
     given = read(request, WhileLoop)
@@ -50,7 +50,7 @@ def repeat(session: Session, request: Request) -> Result:
         session.take_back(temporary)
 
 
-@kind("function.scan")
+@method("function.scan")
 def scan(session: Session, request: Request) -> Result:
     """What the function carries at the end, and its other results stacked."""
     given = read(request, ScanLoop)

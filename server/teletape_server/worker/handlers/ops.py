@@ -9,7 +9,7 @@ from teletape_engine.commands import Call, Command, Id
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import commands_of, execute, ids_of, new_id, path_id, read, shown
 from teletape_server.worker.handlers.tapes import inside
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import models
 
 
@@ -19,7 +19,7 @@ def call_json(call: models.OpCall) -> dict[str, Any]:
     return {"do": "op", "inputs": [], "outputs": [new_id()]} | given
 
 
-@kind("ops")
+@method("ops")
 def run(session: Session, request: Request) -> Result:
     """Runs ops; the last result's numbers are shown unless others are asked for."""
     given = read(request, models.Ops)

@@ -12,7 +12,7 @@ from teletape_engine.diagram import graphviz
 from teletape_engine.diagram.dot import dot
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import described, execute, path_id
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 
 DOT_TYPE: Final = "text/vnd.graphviz"
 SVG_TYPE: Final = "image/svg+xml"
@@ -24,7 +24,7 @@ _CAGED: Final = {
 }
 
 
-@kind("tape.graph")
+@method("tape.graph")
 def graph(session: Session, request: Request) -> Result:
     """The picture in the form that was asked for."""
     params = request.params

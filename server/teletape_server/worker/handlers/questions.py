@@ -26,7 +26,7 @@ from teletape_server.worker.bodies import (
     shown,
 )
 from teletape_server.worker.handlers.tapes import around, check_paused, facts_of, outer
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import models
 from teletape_server.worker.models import questions as question_models
 
@@ -157,10 +157,10 @@ def _ask(session: Session, request: Request, *, name: str) -> Result:
 
 
 for _name in ASKED:
-    kind(f"tape.{_name}")(partial(_ask, name=_name))
+    method(f"tape.{_name}")(partial(_ask, name=_name))
 
 
-@kind("tape.questions")
+@method("tape.questions")
 def questions(session: Session, request: Request) -> Result:
     """Many questions."""
     given = read(request, question_models.Questions)

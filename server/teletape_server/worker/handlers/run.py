@@ -9,13 +9,13 @@ from teletape_engine.commands import BackwardEnd, Gradient, Hessian, Hvp, Id, Ja
 from teletape_engine.commands.results import Fetched, Kinds
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import commands_of, execute, ids_of, read, shown
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import models
 
 _WITH_KINDS: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  #: Commands whose answers may be none.
 
 
-@kind("run")
+@method("run")
 def run(session: Session, request: Request) -> Result:
     """Executes the commands, and answers with the values of `fetch` and of fetch commands among them."""
     given = read(request, models.Run)

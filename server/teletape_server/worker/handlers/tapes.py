@@ -34,7 +34,7 @@ from teletape_server.worker.bodies import (
     read,
     release,
 )
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import models
 from teletape_server.worker.models.models import GENERATED
 
@@ -111,7 +111,7 @@ def _consumed(tape: Id) -> TapeConsumedError:
     )
 
 
-@kind("tape.open")
+@method("tape.create")
 def make(session: Session, request: Request) -> Result:
     """A new tape, paused."""
     given = read(request, models.NewTape)
@@ -129,16 +129,16 @@ def make(session: Session, request: Request) -> Result:
         ],
     )
     _parents.setdefault(session, {})[name] = parents
-    return facts_result(session, request, facts_of(session, name), place=request.params["place"])
+    return facts_result(session, request, facts_of(session, name), collection=request.params["collection"])
 
 
-@kind("tape.list")
+@method("tape.list")
 def listing(session: Session, request: Request) -> Result:
     """All tapes."""
     return json_result({"tapes": [_counted(session, request, one["id"]) for one in session.listing("tape")]})
 
 
-@kind("tape.get")
+@method("tape.get")
 def get(session: Session, request: Request) -> Result:
     """One tape."""
     return json_result(_counted(session, request, path_id(request.params["id"])))
@@ -152,7 +152,7 @@ def _counted(session: Session, request: Request, tape: Id) -> dict[str, Any]:
     return facts | told.facts
 
 
-@kind("tape.watch")
+@method("tape.watch")
 def watch(session: Session, request: Request) -> Result:
     """The tape follows these from now on."""
     given = read(request, models.Watch)
@@ -165,7 +165,7 @@ def watch(session: Session, request: Request) -> Result:
     return json_result(facts_of(session, tape))
 
 
-@kind("tape.reset")
+@method("tape.reset")
 def reset(session: Session, request: Request) -> Result:
     """The tape forgets what it recorded and watched."""
     tape = path_id(request.params["id"])
@@ -178,7 +178,7 @@ def reset(session: Session, request: Request) -> Result:
     return json_result(facts_of(session, tape), bytes_in_use=session.bytes_in_use())
 
 
-@kind("tape.release")
+@method("tape.delete")
 def end(session: Session, request: Request) -> Result:
     """Ends the tape."""
     result = release(session, request, *_HERE)

@@ -14,35 +14,35 @@ from teletape_server.worker.bodies import (
     release,
     value_result,
 )
-from teletape_server.worker.methods import Request, Result, json_result, kind
+from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models import models
 
 _HERE = ("variable",), "variables"
 
 
-@kind("variable.make")
+@method("variable.create")
 def make(session: Session, request: Request) -> Result:
     """A new variable; its value is a tensor, a number, or what has an id."""
     given = read(request, models.NewVariable)
     name = given.id or new_id()
     command = command_of("variable", id=name, value=given.value, trainable=given.trainable, name=given.name)
     execute(session, request, [command])
-    return facts_result(session, request, session.describe(name), place=request.params["place"])
+    return facts_result(session, request, session.describe(name), collection=request.params["collection"])
 
 
-@kind("variable.list")
+@method("variable.list")
 def listing(session: Session, request: Request) -> Result:
     """All variables, without their numbers."""
     return json_result({"variables": session.listing("variable")})
 
 
-@kind("variable.get")
+@method("variable.get")
 def get(session: Session, request: Request) -> Result:
     """One variable with its numbers."""
     return value_result(session, request, described(session, path_id(request.params["id"]), *_HERE))
 
 
-@kind("variable.assign")
+@method("variable.assign")
 def assign(session: Session, request: Request) -> Result:
     """The variable's next version."""
     given = read(request, models.Assignment)
@@ -54,7 +54,7 @@ def assign(session: Session, request: Request) -> Result:
     return facts_result(session, request, session.describe(name))
 
 
-@kind("variable.release")
+@method("variable.delete")
 def end(session: Session, request: Request) -> Result:
     """Ends the variable."""
     return release(session, request, *_HERE)

@@ -1,0 +1,135 @@
+"""What the front needs from a place where sessions run; today that is a worker process on this machine.
+
+A request is a method's name, parameters and a body; its answer is progress, then one reply. The method
+(`worker.methods`) reads the body, so that the front neither parses bodies nor runs engine code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+
+class Reply(NamedTuple):
+    """The answer to a request.
+
+    Attributes:
+        code: None, or a problem's code; then `facts` holds its message and details.
+        content_type: Of the body.
+        body: The body's bytes; the host reuses their memory after every view of it is gone.
+        facts: What the front needs to know without reading the body: bytes_in_use, headers.
+    """
+
+    code: str | None
+    content_type: str
+    body: memoryview
+    facts: Mapping[str, Any]
+
+
+class HostGone(Exception):  # a state, which the caller turns into a problem
+    """Raised when a host ended before it answered; the message gives the reason."""
+
+
+@dataclass(eq=False)
+class Running:
+    """A submitted request. Any number of callers may wait for its reply.
+
+    Attributes:
+        reply: Resolves to the reply, or raises HostGone.
+        done, total: Number of commands done, and in all (0: not known yet).
+        iteration, iterations: Iterations done by the loop in the next command, and in all (0: not known).
+    """
+
+    reply: asyncio.Future[Reply]
+    done: int = 0
+    total: int = 0
+    iteration: int = 0
+    iterations: int = 0
+
+
+class BodyBuffer(Protocol):
+    """Memory into which a request's body is written before the request is submitted."""
+
+    view: memoryview
+
+    def discard(self) -> None:
+        """Frees the memory of a request that will not be submitted."""
+
+
+class Host(Protocol):
+    """The place where one session runs.
+
+    Attributes:
+        device: Where the session computes.
+        ended: Resolves to the reason after the session has ended.
+        running: Requests submitted and not yet answered.
+    """
+
+    device: str
+    ended: asyncio.Future[str]
+    running: set[Running]
+
+    def body_buffer(self, length: int) -> BodyBuffer:
+        """Returns memory for a body of `length` bytes.
+
+        Raises:
+            HostGone: The host has ended.
+            OSError: The machine has too little memory.
+        """
+
+    def submit(
+        self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
+    ) -> Running:
+        """Hands over a request; requests run one after the other, in the order of submission.
+
+        Raises:
+            HostGone: The host has ended.
+        """
+
+    def cancel(self) -> None:
+        """Asks running and waiting requests to stop at their next step."""
+
+    async def end(self, reason: str) -> None:
+        """Ends the session; its unanswered requests raise HostGone with that reason."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a new session needs.
+
+    Attributes:
+        device: cpu or gpu:N.
+        memory_limit: Bytes that its arrays may take.
+        max_body: Bytes of the largest request.
+        max_iterations: Iterations that the loops of one command may take; None: no limit.
+        time_limit: Seconds that a request may compute.
+    """
+
+    device: str
+    memory_limit: int
+    max_body: int
+    max_iterations: int | None = None
+    time_limit: float = float("inf")
+
+
+class Hosts(Protocol):
+    """Starts hosts."""
+
+    def prepare(self) -> None:
+        """Begins the work that makes the next start quick."""
+
+    async def start(self, start: Start) -> Host:
+        """Starts a host with a new session.
+
+        Raises:
+            TeletapeError: The device cannot be used; the message says what is missing.
+            HostGone: The host ended while it started.
+        """
+
+    async def devices(self) -> list[str]:
+        """Returns the devices that sessions can use."""
+
+    async def close(self) -> None:
+        """Ends every host."""

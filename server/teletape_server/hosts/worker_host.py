@@ -1,0 +1,191 @@
+"""The front's side of one worker process: sends it requests, receives progress and replies, and ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Mapping
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from teletape_engine.errors import TeletapeError, tree
+from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
+from teletape_server.worker.channel import Channel
+from teletape_server.worker.shared_memory import MessageBody
+
+_GRACE: Final = 2.0  # seconds that a process may take to end by itself
+_MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
+
+
+class WorkerHost:
+    """Implements `Host` with one worker process."""
+
+    def __init__(self, process: BaseProcess, sock: socket.socket) -> None:
+        self.device = ""
+        self.running: set[Running] = set()
+        self.pid = process.pid
+        self._process = process
+        self._channel = Channel(sock)
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[str] = self._loop.create_future()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._requests: dict[int, Running] = {}
+        self._last_number = 0
+        self._unsent: deque[tuple[bytes, list[int]]] = deque()
+        self._closing = False
+        self._reaping: asyncio.Task[int | None] | None = None
+        sock.setblocking(False)
+        self._loop.add_reader(sock, self._on_readable)
+
+    async def open(self, start: Start) -> None:
+        """Opens the session.
+
+        Raises:
+            TeletapeError: The device cannot be used.
+            HostGone: The process ended.
+        """
+        self.device = start.device
+        self._send(("open", dataclasses.asdict(start)))
+        await self._opened
+
+    def body_buffer(self, length: int) -> MessageBody:
+        """Returns shared memory for a body; see `Host`."""
+        if self._closing:
+            raise HostGone("the session is ending")
+        return self._channel.body(length)
+
+    def submit(
+        self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
+    ) -> Running:
+        """Sends the request to the process, which runs one at a time, in order; see `Host`."""
+        if self._closing:
+            raise HostGone("the session is ending")
+        assert body is None or isinstance(body, MessageBody), "the buffer belongs to another kind of host"
+        self._last_number += 1
+        running = Running(self._loop.create_future())
+        head = ("do", self._last_number, method, params, content_type, body is not None, time.monotonic())
+        self._send(head, body)
+        self._requests[self._last_number] = running
+        self.running.add(running)
+        return running
+
+    def cancel(self) -> None:
+        """Sets the cancel flag of every unanswered request; see `Host`."""
+        if not self._closing:
+            for number in self._requests:
+                self._send(("cancel", number))
+
+    async def end(self, reason: str) -> None:
+        """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""
+        self._close()
+        self._fail_all(reason)
+        await self._reap()
+
+    # -------------------------------------------------------------------------------------------------------- sending
+    def _send(self, head: Any, body: MessageBody | None = None) -> None:
+        self._unsent.append(self._channel.encode(head, body))
+        if len(self._unsent) == 1:
+            self._flush()
+            if self._unsent:
+                self._loop.add_writer(self._channel.sock, self._on_writable)
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent:
+                self._channel.transmit(*self._unsent[0])
+                self._unsent.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:  # the process has ended; `_on_readable` learns of it and fails what waits
+            self._unsent.clear()
+
+    def _on_writable(self) -> None:
+        self._flush()
+        if not self._unsent:
+            self._loop.remove_writer(self._channel.sock)
+
+    # ------------------------------------------------------------------------------------------------------ receiving
+    def _on_readable(self) -> None:
+        for _ in range(_MESSAGES_AT_ONCE):
+            try:
+                message = self._channel.receive()
+            except BlockingIOError:
+                return
+            except OSError:
+                message = None
+            if message is None:
+                self._close()
+                self._reap().add_done_callback(lambda reaping: self._fail_all(_ending(reaping.result())))
+                return
+            self._on_message(*message)
+
+    def _on_message(self, head: Any, body: memoryview | None) -> None:
+        match head:
+            case ("progress", number, done, total, iteration, iterations):
+                if running := self._requests.get(number):
+                    running.done, running.total = done, total
+                    running.iteration, running.iterations = iteration, iterations
+            case ("reply", number, code, content_type, facts):
+                running = self._requests.pop(number)
+                self.running.discard(running)
+                if not running.reply.done():
+                    running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
+            case ("ready",):
+                self._opened.set_result(None)
+            case ("failed", code, text, details):
+                self._opened.set_exception(tree().get(code, TeletapeError)(text, **details))
+
+    # --------------------------------------------------------------------------------------------------------- ending
+    def _close(self) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        self._loop.remove_reader(self._channel.sock)
+        self._loop.remove_writer(self._channel.sock)
+        for _, fds in self._unsent:
+            for fd in fds:
+                os.close(fd)
+        self._unsent.clear()
+        self._channel.close()
+
+    def _fail_all(self, reason: str) -> None:
+        """Makes every unanswered request raise HostGone."""
+        for running in self._requests.values():
+            _fail(running.reply, reason)
+        self._requests.clear()
+        self.running.clear()
+        _fail(self._opened, reason)
+        if not self.ended.done():
+            self.ended.set_result(reason)
+
+    def _reap(self) -> asyncio.Task[int | None]:
+        """Waits for the process, kills it if it does not end in time; the task returns its exit status."""
+        if self._reaping is None:
+            self._reaping = self._loop.create_task(self._join_or_kill())
+        return self._reaping
+
+    async def _join_or_kill(self) -> int | None:
+        await asyncio.to_thread(self._process.join, _GRACE)
+        if self._process.exitcode is None:
+            self._process.kill()
+            await asyncio.to_thread(self._process.join, _GRACE)
+        return self._process.exitcode
+
+
+def _ending(status: int | None) -> str:
+    """Describes how a process ended that nobody had asked to end."""
+    if status is None or status >= 0:
+        return f"its process ended with status {status}"
+    text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
+    return text + (", as the system does when memory runs out" if -status == signal.SIGKILL else "")
+
+
+def _fail(future: asyncio.Future[Any], reason: str) -> None:
+    if not future.done():
+        future.set_exception(HostGone(reason))
+        future.exception()  # marks it as seen: a future that nobody awaits is no reason for a warning

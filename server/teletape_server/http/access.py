@@ -1,0 +1,59 @@
+"""Who sent a request, and which session it names; the server's state as a request sees it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from teletape_server.auth import Keys, presented_key
+from teletape_server.problems import Problem
+from teletape_server.registry import Registry, SessionEntry
+from teletape_server.settings import Settings
+
+
+async def authenticated_owner(request: Request) -> str:
+    """Returns the owner of the key that the request carries.
+
+    Raises:
+        Problem: unauthenticated.
+    """
+    keys: Keys = request.app.state.keys
+    presented = presented_key(request.headers.get("authorization"), request.headers.get("x-api-key"))
+    owner = keys.owner(presented)
+    if owner is None:
+        reason = "the request has none" if presented is None else "the key of the request is unknown"
+        raise Problem(
+            "unauthenticated",
+            f"this server requires an API key, and {reason}: send Authorization: Bearer KEY, or X-API-Key: KEY",
+            headers={"WWW-Authenticate": 'Bearer realm="teletape"'},
+        )
+    return owner
+
+
+Owner = Annotated[str, Depends(authenticated_owner)]
+SessionId = Annotated[str, Path(description="The session's id", examples=["demo"])]
+
+
+async def live_session(request: Request, session: SessionId, owner: Owner) -> SessionEntry:
+    """Returns the owner's live session that the path names.
+
+    Raises:
+        Problem: unauthenticated, unknown_session, session_ended.
+    """
+    return registry_of(request).find(owner, session)
+
+
+LiveSession = Annotated[SessionEntry, Depends(live_session)]
+
+
+def settings_of(request: Request) -> Settings:
+    """Returns the server's settings."""
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+def registry_of(request: Request) -> Registry:
+    """Returns the registry of the server's sessions."""
+    registry: Registry = request.app.state.registry
+    return registry

@@ -1,0 +1,123 @@
+"""Request bodies: their declared length, and their way into the memory of a session's process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from teletape_server.hosts.protocols import BodyBuffer, HostGone
+from teletape_server.http.access import registry_of, settings_of
+from teletape_server.problems import Problem
+from teletape_server.registry import SessionEntry
+
+_SMALL: Final = 1 << 20  # bytes of the largest body that the front parses
+
+
+def declared_length(request: Request, limit: int | None = None) -> int:
+    """Returns the body's declared length in bytes; 0 for a request without a body.
+
+    Args:
+        request: The request.
+        limit: Bytes of the largest body; None: the server's setting.
+
+    Raises:
+        Problem: length_required, body_too_large.
+    """
+    if limit is None:
+        limit = settings_of(request).max_body
+    header = request.headers.get("content-length")
+    if header is None:
+        if "transfer-encoding" in request.headers:
+            raise Problem("length_required", "send a Content-Length: memory for the body is reserved before it is read")
+        return 0
+    length = int(header)  # the HTTP parser has refused anything but digits
+    if length > limit:
+        raise Problem(
+            "body_too_large",
+            f"the body has {length} bytes, the limit is {limit}: send large tensors in several batches",
+            found=length,
+            limit=limit,
+        )
+    return length
+
+
+class SmallBodyRoute(APIRoute):
+    """A route whose body this process parses: its length is checked before it is read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Returns FastAPI's handler with the check before it."""
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            declared_length(request, _SMALL)
+            return await handle(request)
+
+        return checked
+
+
+async def read_body(
+    request: Request,
+    session: SessionEntry,
+    length: int,
+    *,
+    rest: AsyncIterator[bytes] | None = None,
+    beginning: bytes = b"",
+) -> BodyBuffer | None:
+    """Writes the body into memory of the session's host as it arrives; returns None for an empty one.
+
+    Args:
+        request: The request with the body.
+        session: The session whose host gets the body.
+        length: Bytes in all, as declared.
+        rest: The rest of the body, if its `beginning` has been read.
+        beginning: Bytes that were read before.
+
+    Raises:
+        Problem: incomplete_body, resource_exhausted, session_ended.
+    """
+    if not length:
+        return None
+    try:
+        buffer = session.host.body_buffer(length)
+    except HostGone:
+        raise registry_of(request).ended(session) from None
+    except OSError as error:
+        raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error
+    position = len(beginning)
+    try:
+        buffer.view[:position] = beginning
+        async for chunk in rest or request.stream():
+            end = position + len(chunk)
+            buffer.view[position:end] = chunk
+            position = end
+        if position != length:
+            raise _incomplete(position, length)
+    except ClientDisconnect:
+        buffer.discard()
+        raise _incomplete(position, length) from None
+    except BaseException:
+        buffer.discard()
+        raise
+    return buffer
+
+
+async def first_bytes(stream: AsyncIterator[bytes], count: int, length: int) -> bytes:
+    """Returns the body's beginning: at least `count` bytes, or the whole of a shorter body."""
+    beginning = b""
+    try:
+        while len(beginning) < count:
+            beginning += await anext(stream)
+    except StopAsyncIteration:
+        pass
+    except ClientDisconnect:
+        raise _incomplete(len(beginning), length) from None
+    return beginning
+
+
+def _incomplete(received: int, length: int) -> Problem:
+    return Problem("incomplete_body", f"the body ended after {received} of {length} bytes: the request changed nothing")

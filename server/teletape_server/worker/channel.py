@@ -1,0 +1,124 @@
+"""Messages between the server and a worker process; both ends run this code.
+
+A message is small and travels over a SOCK_SEQPACKET socket pair. A large body lies in shared memory of its sender.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgpack  # type: ignore[import-untyped]  # ships no types
+import numpy as np
+
+from teletape_server.worker.shared_memory import MessageBody, SegmentPool
+
+#: Bodies up to this many bytes travel inside their message: cheaper than mapping memory.
+INLINE: Final = 32 << 10
+_MAX_MESSAGE: Final = 128 << 10  # a Unix socket's buffer takes 208 KB by default
+
+
+class Channel:
+    """One end of the connection.
+
+    Args:
+        sock: This end of a SOCK_SEQPACKET pair; its owner chooses whether it blocks.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.pool = SegmentPool()
+        self._maps: dict[int, mmap.mmap] = {}
+        self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
+        self._returned: deque[int] = deque()  # ids of our segments that came back; only the sender uses the pool
+        self._pack: Callable[[Any], bytes] = msgpack.Packer(default=str).pack
+
+    def body(self, length: int) -> MessageBody:
+        """Returns memory for a body of `length` bytes that this end will send.
+
+        Raises:
+            OSError: The machine has too little memory.
+        """
+        while self._returned:
+            self.pool.put_back(self._returned.popleft())
+        if length <= INLINE:
+            return MessageBody(length, None, None)
+        return MessageBody(length, self.pool.take(length), self.pool)
+
+    def encode(self, head: Any, body: MessageBody | None = None) -> tuple[bytes, list[int]]:
+        """Returns the message and the file descriptors to pass to `transmit`. The body cannot be used afterwards.
+
+        Raises:
+            ValueError: The head alone is larger than a message may be.
+        """
+        content: Any = None
+        fds: list[int] = []
+        if body is not None:
+            segment = body.segment
+            if segment is None:
+                content = body.view
+            else:
+                content = (segment.id, segment.size, len(body.view))
+                if segment.fd is not None:
+                    fds.append(segment.fd)
+                    segment.fd = None
+        unused = [self._unused.popleft() for _ in range(len(self._unused))]
+        closed, self.pool.unannounced = self.pool.unannounced, []
+        data = self._pack((head, content, unused, closed))
+        if body is not None:
+            body.view.release()
+        if len(data) > _MAX_MESSAGE:
+            raise ValueError(f"a message of {len(data)} bytes")
+        return data, fds
+
+    def transmit(self, data: bytes, fds: list[int]) -> None:
+        """Sends an encoded message; on BlockingIOError nothing was sent."""
+        if fds:
+            socket.send_fds(self.sock, [data], fds)
+            for fd in fds:
+                os.close(fd)
+        else:
+            self.sock.send(data)
+
+    def receive(self) -> tuple[Any, memoryview | None] | None:
+        """Returns the next message's head and body (read only), or None after the other end has closed.
+
+        A body's memory is not reused while any view of it exists. The body is None if the message has none, and if
+        this process has too little memory to map it.
+        """
+        data, fds, _, _ = socket.recv_fds(self.sock, _MAX_MESSAGE, 1)
+        if not data:
+            return None
+        head, content, returned, closed = msgpack.unpackb(data, use_list=False, strict_map_key=False)
+        self._returned.extend(returned)
+        for number in closed:
+            self._maps.pop(number, None)  # unmapped with its last view; an idle segment has none
+        if content is None or isinstance(content, bytes):
+            return head, None if content is None else memoryview(content)
+        number, size, length = content
+        if fds:
+            try:
+                self._maps[number] = mmap.mmap(fds[0], size)
+            except OSError:
+                self._unused.append(number)
+            finally:
+                os.close(fds[0])
+        mapped = self._maps.get(number)
+        return head, None if mapped is None else self._tracked_view(mapped, number, length)
+
+    def _tracked_view(self, mapped: mmap.mmap, number: int, length: int) -> memoryview:
+        """Returns a view of the segment; after it and all views made from it are gone, the segment counts as unused."""
+        owner = np.frombuffer(mapped, np.uint8, count=length)
+        weakref.finalize(owner, self._unused.append, number).atexit = False
+        return owner.data.toreadonly()
+
+    def close(self) -> None:
+        """Closes this end; the other end's `receive` then returns None."""
+        self.sock.close()
+        self.pool.close()
+        self._maps.clear()
