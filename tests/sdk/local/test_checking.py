@@ -14,14 +14,6 @@ from teletape_engine.derivatives.finite_differences import Report, Settings, che
 check_gradients = tf.debugging.check_gradients
 
 
-@pytest.fixture(params=["process", "server"])
-def connected(request):
-    url = request.getfixturevalue("server_url") if request.param == "server" else None
-    with tf.connect(url, local=url is None) as made:
-        yield made
-    use(LocalSession())
-
-
 # ---------------------------------------------------------------------------------------------------------- functions
 def test_a_right_gradient_agrees_and_the_report_says_how_it_was_checked(connected):
     report = check_gradients(lambda x, y: tf.tanh(x) @ y, [np.full((3, 4), 0.3, np.float32), tf.ones((4, 2))])

@@ -23,16 +23,10 @@ NUMERIC = (Outcome.ZERO, Outcome.NOT_FINITE)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of the zeros and infinities that we make
 
 
-@pytest.fixture(params=["in-process", "http"])
-def session(request):
+@pytest.fixture
+def session(connected):
     """A session of the test's own."""
-    if request.param == "http":
-        url = request.getfixturevalue("server_url")
-        with tf.connect(url) as made:
-            yield made
-    else:
-        yield use(LocalSession())
-    use(LocalSession())
+    return connected
 
 
 # ------------------------------------------------------------------------------------------------------------ the page

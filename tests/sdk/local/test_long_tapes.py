@@ -3,21 +3,12 @@
 import time
 
 import numpy as np
-import pytest
 
 import teletape as tf
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import use
 
 LONG = 100_000
-
-
-@pytest.fixture(params=["process", "server"])
-def connected(request):
-    url = request.getfixturevalue("server_url") if request.param == "server" else None
-    with tf.connect(url, local=url is None) as made:
-        yield made
-    use(LocalSession())
 
 
 def chain(length, persistent=False):

@@ -14,14 +14,6 @@ from teletape_engine.diagram import graphviz
 from teletape_engine.errors import ReleasedIdError
 
 
-@pytest.fixture(params=["process", "server"])
-def connected(request):
-    url = request.getfixturevalue("server_url") if request.param == "server" else None
-    with tf.connect(url, local=url is None) as made:
-        yield made
-    use(LocalSession())
-
-
 def net():
     w = tf.Variable(np.ones((3, 100), np.float32), name="weights")
     x = tf.constant(np.ones((1, 3), np.float32))
