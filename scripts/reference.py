@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the catalogue; with --check it tells whether the page is current."""
+"""Writes docs/reference.md and the stub of `ops` from the catalogue; with --check it tells whether they are current."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,9 @@ from typing import Any
 from teletape_engine.catalogue.describe import catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.ops import FAMILIES
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
+from ops_stub import STUB, stub
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 HEAD = """\
@@ -55,7 +58,14 @@ def _told(gradient: dict[str, Any]) -> str:
     return words[gradient["kind"]] + (f", keeps {kept}" if kept else "")
 
 
+def written() -> dict[Path, str]:
+    """What each generated file has to hold."""
+    return {PAGE: page(), STUB: stub()}
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        sys.exit(0 if PAGE.read_text() == page() else "docs/reference.md is not current: make reference")
-    PAGE.write_text(page())
+        old = [path.name for path, text in written().items() if not path.exists() or path.read_text() != text]
+        sys.exit(f"{', '.join(old)}: not current: make reference" if old else 0)
+    for path, text in written().items():
+        path.write_text(text)

@@ -1,5 +1,6 @@
 """docs/reference.md is what the catalogue says, and the digest changes when an op's structure does."""
 
+import ast
 import dataclasses
 import importlib.util
 from pathlib import Path
@@ -8,18 +9,37 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue import describe
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_reference_page_is_current() -> None:
+def test_the_generated_files_are_current() -> None:
     spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run make reference"
+    for path, text in module.written().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make reference"
+
+
+def test_the_stub_of_ops_names_each_op_with_its_arguments() -> None:
+    tree = ast.parse((ROOT / "engine/teletape_engine/catalogue/namespace.pyi").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    names = {str(node.target.id) for node in classes["Ops"].body if isinstance(node, ast.AnnAssign)}  # type: ignore[attr-defined]
+    assert names == set(CATALOGUE)
+    (call,) = classes["_ReduceSum"].body
+    assert ast.unparse(call) == (
+        "def __call__(self, x: Array, /, *, axis: Axes=..., keepdims: bool=...) -> Any:\n    ..."
+    )
+
+
+def test_an_op_that_does_not_exist_is_no_attribute_of_ops() -> None:
+    assert ops.reduce_sum is CATALOGUE["reduce_sum"]
+    with pytest.raises(AttributeError, match="has no op 'reduce_summ'"):
+        ops.reduce_summ  # noqa: B018
 
 
 def test_an_op_says_what_its_gradients_are_and_what_they_keep() -> None:

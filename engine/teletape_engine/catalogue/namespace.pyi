@@ -1,0 +1,724 @@
+"""Written by `make reference` from the catalogue; a test holds it current. See `namespace.py`."""
+
+from typing import Any, Final
+
+from teletape_engine.catalogue.attributes import Axes, Axis, DType, Ints, Number, Pairs, Shape, Slices
+from teletape_engine.catalogue.op import Array, Op
+
+class _Abs(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Acos(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Add(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _AddN(Op):
+    def __call__(self, *xs: Array) -> Any: ...
+
+class _AdjustContrast(Op):
+    def __call__(self, images: Array, contrast_factor: Array, /) -> Any: ...
+
+class _Anchor(Op):
+    def __call__(self, *xs: Array) -> Any: ...
+
+class _Angle(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Argmax(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., output_type: DType | str = ...) -> Any: ...
+
+class _Argmin(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., output_type: DType | str = ...) -> Any: ...
+
+class _Asin(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Atan(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Atan2(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _AvgPool(Op):
+    def __call__(
+        self, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
+    ) -> Any: ...
+
+class _AvgPoolBackprop(Op):
+    def __call__(
+        self, x: Array, /, *, shape: Shape, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
+    ) -> Any: ...
+
+class _BandPart(Op):
+    def __call__(self, x: Array, /, *, num_lower: int, num_upper: int) -> Any: ...
+
+class _BiasAdd(Op):
+    def __call__(self, value: Array, bias: Array, /) -> Any: ...
+
+class _BitwiseAnd(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _BitwiseOr(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _BitwiseXor(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _BroadcastTo(Op):
+    def __call__(self, x: Array, /, *, shape: Shape) -> Any: ...
+
+class _Cast(Op):
+    def __call__(self, x: Array, /, *, dtype: DType | str) -> Any: ...
+
+class _Ceil(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _CheckNumerics(Op):
+    def __call__(self, x: Array, /, *, message: str) -> Any: ...
+
+class _Cholesky(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _CholeskySolve(Op):
+    def __call__(self, chol: Array, rhs: Array, /) -> Any: ...
+
+class _ClipByValue(Op):
+    def __call__(self, x: Array, clip_value_min: Array, clip_value_max: Array, /) -> Any: ...
+
+class _Complex(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Concat(Op):
+    def __call__(self, *xs: Array, axis: Axis) -> Any: ...
+
+class _Conj(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Conv2d(Op):
+    def __call__(
+        self,
+        x: Array,
+        filters: Array,
+        /,
+        *,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        dilations: Ints = ...,
+    ) -> Any: ...
+
+class _Conv2dBackpropFilter(Op):
+    def __call__(
+        self,
+        x: Array,
+        grad: Array,
+        /,
+        *,
+        shape: Shape,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        dilations: Ints = ...,
+    ) -> Any: ...
+
+class _Conv2dBackpropInput(Op):
+    def __call__(
+        self,
+        grad: Array,
+        filters: Array,
+        /,
+        *,
+        shape: Shape,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        dilations: Ints = ...,
+    ) -> Any: ...
+
+class _Cos(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Cosh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Cumprod(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
+
+class _Cumsum(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
+
+class _Det(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _DetSign(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Diag(Op):
+    def __call__(
+        self, x: Array, /, *, k: int = ..., num_rows: int = ..., num_cols: int = ..., padding_value: Number = ...
+    ) -> Any: ...
+
+class _DiagPart(Op):
+    def __call__(self, x: Array, /, *, k: int = ...) -> Any: ...
+
+class _Div(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Einsum(Op):
+    def __call__(self, *xs: Array, equation: str) -> Any: ...
+
+class _Elu(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Ensure(Op):
+    def __call__(self, condition: Array, /, *, message: str) -> Any: ...
+
+class _Equal(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Erf(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Exp(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _ExpandDims(Op):
+    def __call__(self, x: Array, /, *, axis: Axis) -> Any: ...
+
+class _Expm1(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Eye(Op):
+    def __call__(
+        self, *, num_rows: int, num_columns: int | None = ..., batch_shape: Shape = ..., dtype: DType | str = ...
+    ) -> Any: ...
+
+class _Fill(Op):
+    def __call__(self, value: Array, /, *, shape: Shape, dtype: DType | str | None = ...) -> Any: ...
+
+class _Floor(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Floordiv(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Floormod(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Gather(Op):
+    def __call__(self, params: Array, indices: Array, /, *, axis: Axis = ..., batch_dims: int = ...) -> Any: ...
+
+class _GatherNd(Op):
+    def __call__(self, params: Array, indices: Array, /) -> Any: ...
+
+class _Gelu(Op):
+    def __call__(self, x: Array, /, *, approximate: bool = ...) -> Any: ...
+
+class _Greater(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _GreaterEqual(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Identity(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Imag(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Inv(Op):
+    def __call__(self, x: Array, /, *, adjoint: bool = ...) -> Any: ...
+
+class _Invert(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Isfinite(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Isinf(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Isnan(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _L2Loss(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _LeakyRelu(Op):
+    def __call__(self, x: Array, /, *, alpha: float = ...) -> Any: ...
+
+class _Less(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _LessEqual(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Linspace(Op):
+    def __call__(self, start: Array, stop: Array, /, *, num: int, axis: Axis = ...) -> Any: ...
+
+class _Log(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Log1p(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _LogAbsDet(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _LogSoftmax(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
+
+class _LogicalAnd(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _LogicalNot(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _LogicalOr(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Matmul(Op):
+    def __call__(
+        self,
+        a: Array,
+        b: Array,
+        /,
+        *,
+        transpose_a: bool = ...,
+        transpose_b: bool = ...,
+        adjoint_a: bool = ...,
+        adjoint_b: bool = ...,
+    ) -> Any: ...
+
+class _MaxPool(Op):
+    def __call__(
+        self, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
+    ) -> Any: ...
+
+class _MaxPoolBackprop(Op):
+    def __call__(
+        self, grad: Array, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
+    ) -> Any: ...
+
+class _MaxPoolPick(Op):
+    def __call__(
+        self, t: Array, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
+    ) -> Any: ...
+
+class _Maximum(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Minimum(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _MirrorPad(Op):
+    def __call__(self, x: Array, /, *, paddings: Pairs, mode: str) -> Any: ...
+
+class _Mul(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Neg(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _NoGradient(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Nonzero(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _NotEqual(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _OneHot(Op):
+    def __call__(
+        self,
+        indices: Array,
+        /,
+        *,
+        depth: int,
+        on_value: Number = ...,
+        off_value: Number = ...,
+        axis: Axis = ...,
+        dtype: DType | str = ...,
+    ) -> Any: ...
+
+class _OnesLike(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Pad(Op):
+    def __call__(self, x: Array, /, *, paddings: Pairs, constant_value: Number = ...) -> Any: ...
+
+class _Pow(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _RandomNormal(Op):
+    def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _RandomUniform(Op):
+    def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _RandomUniformInt(Op):
+    def __call__(self, seed: Array, counter: Array, minval: Array, maxval: Array, /, *, shape: Shape) -> Any: ...
+
+class _Range(Op):
+    def __call__(
+        self, *, start: Number = ..., limit: Number, delta: Number = ..., dtype: DType | str | None = ...
+    ) -> Any: ...
+
+class _Real(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Reciprocal(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _ReciprocalGrad(Op):
+    def __call__(self, inverse: Array, grad: Array, /) -> Any: ...
+
+class _ReduceAll(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceAny(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceEuclideanNorm(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceLogsumexp(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceMax(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceMean(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceMin(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceProd(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceStd(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceSum(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _ReduceVariance(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
+
+class _Relu(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Relu6(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Reshape(Op):
+    def __call__(self, x: Array, /, *, shape: Ints) -> Any: ...
+
+class _Rint(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Round(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Rsqrt(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _RsqrtGrad(Op):
+    def __call__(self, root: Array, grad: Array, /) -> Any: ...
+
+class _ScatterNd(Op):
+    def __call__(self, indices: Array, updates: Array, /, *, shape: Shape) -> Any: ...
+
+class _Selu(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _SetDiag(Op):
+    def __call__(self, x: Array, diagonal: Array, /, *, k: int = ...) -> Any: ...
+
+class _Sigmoid(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _SigmoidCrossEntropy(Op):
+    def __call__(self, labels: Array, logits: Array, /) -> Any: ...
+
+class _Sign(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Silu(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Sin(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Sinh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Softmax(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
+
+class _SoftmaxCrossEntropy(Op):
+    def __call__(self, labels: Array, logits: Array, /, *, axis: Axis = ...) -> Any: ...
+
+class _Softplus(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Solve(Op):
+    def __call__(self, matrix: Array, rhs: Array, /, *, adjoint: bool = ...) -> Any: ...
+
+class _SparseSoftmaxCrossEntropy(Op):
+    def __call__(self, labels: Array, logits: Array, /) -> Any: ...
+
+class _Sqrt(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _SqrtGrad(Op):
+    def __call__(self, root: Array, grad: Array, /) -> Any: ...
+
+class _Square(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _SquaredDifference(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Squeeze(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ...) -> Any: ...
+
+class _Stack(Op):
+    def __call__(self, *xs: Array, axis: Axis = ...) -> Any: ...
+
+class _Step(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _StopGradient(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _StridedSlice(Op):
+    def __call__(self, x: Array, /, *, index: Slices) -> Any: ...
+
+class _StridedSliceGrad(Op):
+    def __call__(self, x: Array, /, *, index: Slices, shape: Shape) -> Any: ...
+
+class _Sub(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Tan(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Tanh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _TensorScatterNdAdd(Op):
+    def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
+
+class _TensorScatterNdSub(Op):
+    def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
+
+class _TensorScatterNdUpdate(Op):
+    def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
+
+class _Tie(Op):
+    def __call__(self, *xs: Array) -> Any: ...
+
+class _Tile(Op):
+    def __call__(self, x: Array, /, *, multiples: Ints) -> Any: ...
+
+class _Transpose(Op):
+    def __call__(self, x: Array, /, *, perm: Ints | None = ...) -> Any: ...
+
+class _TriangularSolve(Op):
+    def __call__(self, matrix: Array, rhs: Array, /, *, lower: bool = ..., adjoint: bool = ...) -> Any: ...
+
+class _TruncatedNormal(Op):
+    def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _UnsortedSegmentMax(Op):
+    def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
+
+class _UnsortedSegmentMean(Op):
+    def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
+
+class _UnsortedSegmentMin(Op):
+    def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
+
+class _UnsortedSegmentSqrtN(Op):
+    def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
+
+class _UnsortedSegmentSum(Op):
+    def __call__(
+        self, data: Array, segment_ids: Array, /, *, num_segments: int, axis: Axis = ..., batch_dims: int = ...
+    ) -> Any: ...
+
+class _Where(Op):
+    def __call__(self, condition: Array, a: Array, b: Array, /) -> Any: ...
+
+class _ZerosLike(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class Ops:
+    abs: Final[_Abs]
+    acos: Final[_Acos]
+    add: Final[_Add]
+    add_n: Final[_AddN]
+    adjust_contrast: Final[_AdjustContrast]
+    anchor: Final[_Anchor]
+    angle: Final[_Angle]
+    argmax: Final[_Argmax]
+    argmin: Final[_Argmin]
+    asin: Final[_Asin]
+    atan: Final[_Atan]
+    atan2: Final[_Atan2]
+    avg_pool: Final[_AvgPool]
+    avg_pool_backprop: Final[_AvgPoolBackprop]
+    band_part: Final[_BandPart]
+    bias_add: Final[_BiasAdd]
+    bitwise_and: Final[_BitwiseAnd]
+    bitwise_or: Final[_BitwiseOr]
+    bitwise_xor: Final[_BitwiseXor]
+    broadcast_to: Final[_BroadcastTo]
+    cast: Final[_Cast]
+    ceil: Final[_Ceil]
+    check_numerics: Final[_CheckNumerics]
+    cholesky: Final[_Cholesky]
+    cholesky_solve: Final[_CholeskySolve]
+    clip_by_value: Final[_ClipByValue]
+    complex: Final[_Complex]
+    concat: Final[_Concat]
+    conj: Final[_Conj]
+    conv2d: Final[_Conv2d]
+    conv2d_backprop_filter: Final[_Conv2dBackpropFilter]
+    conv2d_backprop_input: Final[_Conv2dBackpropInput]
+    cos: Final[_Cos]
+    cosh: Final[_Cosh]
+    cumprod: Final[_Cumprod]
+    cumsum: Final[_Cumsum]
+    det: Final[_Det]
+    det_sign: Final[_DetSign]
+    diag: Final[_Diag]
+    diag_part: Final[_DiagPart]
+    div: Final[_Div]
+    einsum: Final[_Einsum]
+    elu: Final[_Elu]
+    ensure: Final[_Ensure]
+    equal: Final[_Equal]
+    erf: Final[_Erf]
+    exp: Final[_Exp]
+    expand_dims: Final[_ExpandDims]
+    expm1: Final[_Expm1]
+    eye: Final[_Eye]
+    fill: Final[_Fill]
+    floor: Final[_Floor]
+    floordiv: Final[_Floordiv]
+    floormod: Final[_Floormod]
+    gather: Final[_Gather]
+    gather_nd: Final[_GatherNd]
+    gelu: Final[_Gelu]
+    greater: Final[_Greater]
+    greater_equal: Final[_GreaterEqual]
+    identity: Final[_Identity]
+    imag: Final[_Imag]
+    inv: Final[_Inv]
+    invert: Final[_Invert]
+    isfinite: Final[_Isfinite]
+    isinf: Final[_Isinf]
+    isnan: Final[_Isnan]
+    l2_loss: Final[_L2Loss]
+    leaky_relu: Final[_LeakyRelu]
+    less: Final[_Less]
+    less_equal: Final[_LessEqual]
+    linspace: Final[_Linspace]
+    log: Final[_Log]
+    log1p: Final[_Log1p]
+    log_abs_det: Final[_LogAbsDet]
+    log_softmax: Final[_LogSoftmax]
+    logical_and: Final[_LogicalAnd]
+    logical_not: Final[_LogicalNot]
+    logical_or: Final[_LogicalOr]
+    matmul: Final[_Matmul]
+    max_pool: Final[_MaxPool]
+    max_pool_backprop: Final[_MaxPoolBackprop]
+    max_pool_pick: Final[_MaxPoolPick]
+    maximum: Final[_Maximum]
+    minimum: Final[_Minimum]
+    mirror_pad: Final[_MirrorPad]
+    mul: Final[_Mul]
+    neg: Final[_Neg]
+    no_gradient: Final[_NoGradient]
+    nonzero: Final[_Nonzero]
+    not_equal: Final[_NotEqual]
+    one_hot: Final[_OneHot]
+    ones_like: Final[_OnesLike]
+    pad: Final[_Pad]
+    pow: Final[_Pow]
+    random_normal: Final[_RandomNormal]
+    random_uniform: Final[_RandomUniform]
+    random_uniform_int: Final[_RandomUniformInt]
+    range: Final[_Range]
+    real: Final[_Real]
+    reciprocal: Final[_Reciprocal]
+    reciprocal_grad: Final[_ReciprocalGrad]
+    reduce_all: Final[_ReduceAll]
+    reduce_any: Final[_ReduceAny]
+    reduce_euclidean_norm: Final[_ReduceEuclideanNorm]
+    reduce_logsumexp: Final[_ReduceLogsumexp]
+    reduce_max: Final[_ReduceMax]
+    reduce_mean: Final[_ReduceMean]
+    reduce_min: Final[_ReduceMin]
+    reduce_prod: Final[_ReduceProd]
+    reduce_std: Final[_ReduceStd]
+    reduce_sum: Final[_ReduceSum]
+    reduce_variance: Final[_ReduceVariance]
+    relu: Final[_Relu]
+    relu6: Final[_Relu6]
+    reshape: Final[_Reshape]
+    rint: Final[_Rint]
+    round: Final[_Round]
+    rsqrt: Final[_Rsqrt]
+    rsqrt_grad: Final[_RsqrtGrad]
+    scatter_nd: Final[_ScatterNd]
+    selu: Final[_Selu]
+    set_diag: Final[_SetDiag]
+    sigmoid: Final[_Sigmoid]
+    sigmoid_cross_entropy: Final[_SigmoidCrossEntropy]
+    sign: Final[_Sign]
+    silu: Final[_Silu]
+    sin: Final[_Sin]
+    sinh: Final[_Sinh]
+    softmax: Final[_Softmax]
+    softmax_cross_entropy: Final[_SoftmaxCrossEntropy]
+    softplus: Final[_Softplus]
+    solve: Final[_Solve]
+    sparse_softmax_cross_entropy: Final[_SparseSoftmaxCrossEntropy]
+    sqrt: Final[_Sqrt]
+    sqrt_grad: Final[_SqrtGrad]
+    square: Final[_Square]
+    squared_difference: Final[_SquaredDifference]
+    squeeze: Final[_Squeeze]
+    stack: Final[_Stack]
+    step: Final[_Step]
+    stop_gradient: Final[_StopGradient]
+    strided_slice: Final[_StridedSlice]
+    strided_slice_grad: Final[_StridedSliceGrad]
+    sub: Final[_Sub]
+    tan: Final[_Tan]
+    tanh: Final[_Tanh]
+    tensor_scatter_nd_add: Final[_TensorScatterNdAdd]
+    tensor_scatter_nd_sub: Final[_TensorScatterNdSub]
+    tensor_scatter_nd_update: Final[_TensorScatterNdUpdate]
+    tie: Final[_Tie]
+    tile: Final[_Tile]
+    transpose: Final[_Transpose]
+    triangular_solve: Final[_TriangularSolve]
+    truncated_normal: Final[_TruncatedNormal]
+    unsorted_segment_max: Final[_UnsortedSegmentMax]
+    unsorted_segment_mean: Final[_UnsortedSegmentMean]
+    unsorted_segment_min: Final[_UnsortedSegmentMin]
+    unsorted_segment_sqrt_n: Final[_UnsortedSegmentSqrtN]
+    unsorted_segment_sum: Final[_UnsortedSegmentSum]
+    where: Final[_Where]
+    zeros_like: Final[_ZerosLike]
+
+ops: Final[Ops]
