@@ -1,6 +1,5 @@
 """The backward pass: its three algebras agree on random programs, slices, declarations, and the time that it takes."""
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from counting import calls
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.derivatives.backward import backward, declare_no_gradient
@@ -312,22 +312,6 @@ def test_a_type_is_declared_once_and_never_against_the_catalogue():
 
 
 # -------------------------------------------------------------------------------------------------------------- linear
-def calls(work):
-    """How many functions, Python's and C's, a piece of work calls: the same number each time, on any machine."""
-    count = 0
-
-    def note(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 def chain(ops, question):
     """Records a chain of `ops` ops, every fourth of whose values is used twice, and computes its gradient."""
     context = executor()
