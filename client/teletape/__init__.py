@@ -12,12 +12,8 @@ from typing import Any as _Any
 
 from teletape import data, debugging, errors, keras
 from teletape.derivatives.arguments import UnconnectedGradients
-from teletape.derivatives.custom_gradient import (
-    RegisterGradient,
-    custom_gradient,
-    grad_pass_through,
-    recompute_grad,
-)
+from teletape.derivatives.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
+from teletape.derivatives.registered_gradient import RegisterGradient
 from teletape.derivatives.tape import GradientTape
 from teletape.functions.function import function, init_scope
 from teletape.logs import get_logger

@@ -1,4 +1,4 @@
-"""`tf.debugging.check_gradients`: automatic derivatives of the caller's own function against numerical ones."""
+"""`tf.debugging.check_gradients`: automatic derivatives of a function against finite differences of it."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def check_gradients(
 ) -> Report:
     """Compares the gradients of `f` with central differences of it.
 
-    It runs in float64 (complex128) where `f` takes that, else in the inputs' own dtypes. Each result is weighted by a
-    random cotangent, so that a wrong element of the Jacobian shows; each entry that is compared takes two calls of `f`,
-    four of a complex one. Over HTTP hundreds of calls go in one request, unless `f` reads values.
+    It runs in float64 (complex128) if `f` takes that, else in the inputs' own dtypes. Each result is weighted by a
+    random cotangent, so that a wrong element of the Jacobian shows. Each entry that is compared takes two calls of `f`,
+    a complex entry four. Over HTTP hundreds of calls go in one request, unless `f` reads values.
 
     Args:
-        f: Takes the inputs as arguments, gives a tensor or a nested structure of tensors. The same result each time.
-        inputs: A tensor, variable, array or number, or a list of them (nested ones too). A variable is given its values
-            by assignment, and has its own back in the end: `f` may use it without taking it as an argument.
+        f: Takes the inputs as arguments, and returns a tensor or a nested structure of tensors: the same each time.
+        inputs: A tensor, variable, array or number, or a (nested) list of them. A variable gets its values by
+            assignment, and its own value back at the end: `f` may use it without taking it as an argument.
         entries: Elements of each input that are compared, chosen at random from a larger one.
-        seed: Of that choice, and of the cotangents.
-        step: Of the differences; None: by the dtype.
+        seed: Seed of that choice, and of the cotangents.
+        step: Step of the differences; None: by the dtype.
         rtol: Relative tolerance; None: by the dtype.
         atol: Absolute tolerance; None: by the dtype.
 
     Returns:
-        The report: what was compared, and the entry furthest apart.
+        The report: which entries were compared, and the one with the largest difference.
 
     Raises:
         teletape.errors.GradientMismatch: The derivatives differ; the text names the worst entry, and the error has
             the `report`.
-        teletape.errors.InvalidArgumentError: `f` gives another result each time; a setting that makes no sense.
+        teletape.errors.InvalidArgumentError: `f` returns another result each time; a setting out of range.
         TypeError: No input has a gradient, or no result.
     """
     settings = Settings(entries, seed, step, rtol, atol)
@@ -67,17 +67,17 @@ def check_gradients(
 
 
 def _subject(f: Callable[..., Any], structure: list[Any]) -> _Function:
-    """The function in float64, or where it does not take that as it is."""
-    leaves = [one if isinstance(one, Variable) else convert_to_tensor(one) for one in nest.flatten(structure)]
-    if not any(one.dtype.np in DIFFERENTIABLE for one in leaves):
+    """The function in float64, or in the inputs' dtypes if it does not take that."""
+    leaves = [leaf if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in nest.flatten(structure)]
+    if not any(leaf.dtype.np in DIFFERENTIABLE for leaf in leaves):
         raise TypeError(
-            f"check_gradients: no input has a gradient; their dtypes are {[one.dtype.name for one in leaves]}"
+            f"check_gradients: no input has a gradient; their dtypes are {[leaf.dtype.name for leaf in leaves]}"
         )
-    if any(widened(one.dtype.np) != one.dtype.np for one in leaves if not isinstance(one, Variable)):
+    if any(widened(leaf.dtype.np) != leaf.dtype.np for leaf in leaves if not isinstance(leaf, Variable)):
         try:
             return _Function(f, structure, leaves, wide=True)
         except (TeletapeError, TypeError, ValueError):
-            pass  # what it is mixed with inside is not of float64: as it is, then
+            pass  # it mixes the inputs with tensors that are not of float64
     return _Function(f, structure, leaves, wide=False)
 
 
@@ -87,9 +87,9 @@ class _Function:
     def __init__(self, f: Callable[..., Any], structure: list[Any], leaves: Sequence[Any], *, wide: bool) -> None:
         self._f, self._structure = f, structure
         self._leaves = [
-            one if not wide or isinstance(one, Variable) else cast(one, widened(one.dtype.np)) for one in leaves
+            leaf if not wide or isinstance(leaf, Variable) else cast(leaf, widened(leaf.dtype.np)) for leaf in leaves
         ]
-        self._free = [i for i, one in enumerate(self._leaves) if one.dtype.np in DIFFERENTIABLE]
+        self._free = [i for i, leaf in enumerate(self._leaves) if leaf.dtype.np in DIFFERENTIABLE]
         self._tape = GradientTape(persistent=True)
         with self._tape:
             for i in self._free:
@@ -97,31 +97,31 @@ class _Function:
             self._results = self._run(self._leaves)
         if not self._results:
             raise TypeError("check_gradients: the function gives no tensor of a dtype that has gradients")
-        read = _numbers([*self._leaves, *self._results])
-        self.values, self.outputs = read[: len(self._leaves)], read[len(self._leaves) :]
+        arrays = _fetch([*self._leaves, *self._results])
+        self.values, self.outputs = arrays[: len(self._leaves)], arrays[len(self._leaves) :]
         self._cts: list[Any] = []
 
     def _run(self, leaves: Sequence[Any]) -> list[Any]:
-        found = nest.flatten(self._f(*nest.pack_sequence_as(self._structure, list(leaves))))
-        tensors = [convert_to_tensor(one) for one in found if one is not None]
-        return [one for one in tensors if one.dtype.np in DIFFERENTIABLE]
+        """The results that have gradients."""
+        results = nest.flatten(self._f(*nest.pack_sequence_as(self._structure, list(leaves))))
+        tensors = [convert_to_tensor(result) for result in results if result is not None]
+        return [tensor for tensor in tensors if tensor.dtype.np in DIFFERENTIABLE]
 
     def weighted_by(self, seed: int) -> list[HostArray]:
         """Draws the cotangents of the results."""
         cts = weights(self, seed)
-        self._cts = [constant(one.astype(widened(one.dtype))) for one in cts]
+        self._cts = [constant(ct.astype(widened(ct.dtype))) for ct in cts]
         return cts
 
     def gradients(self, cts: Sequence[HostArray]) -> list[list[HostArray | None]]:
         """For each result the gradient of each argument, dense."""
         sources = [self._leaves[i] for i in self._free]
-        found: list[list[Any]] = []
+        rows: list[list[Any]] = []
         for result, ct in zip(self._results, cts, strict=True):
-            given = iter(self._tape.gradient(result, sources, output_gradients=[constant(ct)]))
-            found.append([next(given) if i in self._free else None for i in range(len(self._leaves))])
-        there = [one for row in found for one in row if one is not None]
-        numbers = iter(_numbers(there))
-        return [[None if one is None else next(numbers) for one in row] for row in found]
+            gradients = iter(self._tape.gradient(result, sources, output_gradients=[constant(ct)]))
+            rows.append([next(gradients) if i in self._free else None for i in range(len(self._leaves))])
+        arrays = iter(_fetch([gradient for row in rows for gradient in row if gradient is not None]))
+        return [[None if gradient is None else next(arrays) for gradient in row] for row in rows]
 
     def weighted(self, points: Sequence[tuple[int, HostArray]]) -> HostArray:
         """⟨ct, result⟩ at each point; nothing is read before all are computed, unless the function reads."""
@@ -142,18 +142,19 @@ class _Function:
         return stacked.reshape(len(points), len(self._cts))
 
     def _projected(self, results: Sequence[Any]) -> list[Any]:
-        out = []
-        for one, ct in zip(results, self._cts, strict=True):
-            weighted = cast(one, ct.dtype)
+        """The real part of ⟨ct, result⟩ for each result."""
+        projections = []
+        for result, ct in zip(results, self._cts, strict=True):
+            weighted = cast(result, ct.dtype)
             if ct.dtype.np in COMPLEX:
                 weighted = call(CATALOGUE["real"], (call(CATALOGUE["conj"], (ct,)) * weighted,))
             else:
                 weighted = ct * weighted
-            out.append(call(CATALOGUE["reduce_sum"], (cast(weighted, dtypes.float64),)))
-        return out
+            projections.append(call(CATALOGUE["reduce_sum"], (cast(weighted, dtypes.float64),)))
+        return projections
 
 
-def _numbers(tensors: Sequence[Any]) -> list[HostArray]:
-    """The numbers of tensors, variables and slices, in one round trip."""
-    given = [convert_to_tensor(one).operand() for one in tensors]
-    return [np.array(one) for one in session.current().fetch_all(given)]
+def _fetch(tensors: Sequence[Any]) -> list[HostArray]:
+    """The values of tensors, variables and slices, in one round trip."""
+    operands = [convert_to_tensor(tensor).operand() for tensor in tensors]
+    return [np.array(array) for array in session.current().fetch_all(operands)]

@@ -1,6 +1,6 @@
-"""Gradients of the program's own: `tf.custom_gradient`, `recompute_grad`, `grad_pass_through`, `RegisterGradient`.
+"""Gradients that the program defines: `tf.custom_gradient`, `tf.recompute_grad`, `tf.grad_pass_through`.
 
-The functions run here, on tensors, when a gradient is asked; a server never sees them.
+The functions run here, on tensors, when a gradient is computed; a server never sees them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from teletape.derivatives.arguments import UnconnectedGradients
-from teletape.derivatives.custom_jvp import push
+from teletape.derivatives.custom_jvp import set_tangents
 from teletape.derivatives.tape import GradientTape
 from teletape.ops import dispatch
 from teletape.sessions import session
@@ -21,37 +21,34 @@ from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.derivatives.backward import Stop
-from teletape_engine.errors import InternalError, InvalidArgumentError, TeletapeError
 from teletape_engine.recording.custom import Watcher
-from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """A decorator: `f` computes a result and returns with it the function that makes its gradient.
+    """A decorator: `f` returns its result, and the function that computes the gradient of the result.
 
     Args:
         f: A function, lambda or method `f(*args, **kwargs) -> (result, grad_fn)`. Its positional arguments and its
-            result are tensors (or what becomes one), or nested structures of them; keyword arguments are as the program
-            likes, and get no gradient. `grad_fn(*upstream)` takes the cotangent of each tensor of the result (zeros for
-            one that was not used) and returns a cotangent, or None, for each tensor among the arguments. Where `f`
-            reads variables that are no arguments of it, `grad_fn(*upstream, variables)` gets them, in the order in
+            result are tensors (or what becomes one), or nested structures of them; keyword arguments can be anything,
+            and get no gradient. `grad_fn(*upstream)` takes the cotangent of each tensor of the result (zeros for one
+            that was not used) and returns a cotangent, or None, for each tensor among the arguments. If `f` reads
+            variables that are not among its arguments, `grad_fn(*upstream, variables)` gets them, in the order in
             which they were made, and returns (cotangents of the arguments, [cotangent of each variable]).
 
     Returns:
-        The function; what it gives has the structure of the result. `grad_fn` is called whenever a gradient passes it,
-        with the real cotangents, which it may read; what it computes is recorded by the tapes active then.
+        The function; it returns the structure of the result. `grad_fn` is called in each backward pass that comes to
+        this call, with the real cotangents, which it may read; the tapes active then record what it computes.
 
     Raises:
-        TypeError: From a call: `grad_fn` cannot be called, or takes no `variables` where there are some.
+        TypeError: From a call: `grad_fn` cannot be called, or takes no `variables` and there are some.
         ValueError: From `gradient`: another count of cotangents than of arguments or variables.
     """
     return custom_gradient if f is None else _Custom(f)
 
 
 class _Custom:
-    """What the decorator gives. A function, and bound to its object where it is got from one."""
+    """The decorated function. Got from an object, it is bound to that like a method."""
 
     def __init__(self, f: Callable[..., Any], shown: Callable[..., Any] | None = None) -> None:
         functools.update_wrapper(self, f if shown is None else shown)
@@ -67,45 +64,47 @@ class _Custom:
 def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     owner = session.current()
     if owner.tracing:  # TensorFlow's graph mode hands the function the variables' values
-        args = nest.map_structure(lambda one: dispatch.as_tensor(one) if isinstance(one, Variable) else one, list(args))
-    recorder, watcher = owner.recorder(), Watcher()
-    recorder.open(watcher)
+        args = nest.map_structure(lambda leaf: leaf.read_value() if isinstance(leaf, Variable) else leaf, list(args))
+    recorder, reads = owner.recorder(), Watcher()
+    recorder.open(reads)
     try:
         result, grad_fn = f(*args, **kwargs)
     finally:
-        recorder.pause(watcher)
+        recorder.pause(reads)
     flat = nest.flatten(list(args))
-    given = [*flat, *nest.flatten(kwargs)]
-    slots = sorted(watcher.variables.values(), key=lambda slot: slot.uid)
-    variables = [one for one in map(Variable.of, slots) if not any(one is other for other in given)]
-    _check(grad_fn, variables)
-    made = [_own(one) for one in nest.flatten(result)]
-    inputs = [dispatch.convert_to_tensor(one) for one in (*flat, *variables)]
-    followed = [i for i, one in enumerate(inputs) if one.recorded.spec.differentiable]
-    function = _gradient_function(grad_fn, len(flat), variables, [inputs[i].recorded.spec for i in followed], followed)
+    passed = [*flat, *nest.flatten(kwargs)]
+    in_order = sorted(reads.variables.values(), key=lambda variable: variable.uid)
+    variables = [variable for variable in map(Variable.of, in_order) if not any(variable is leaf for leaf in passed)]
+    _check_grad_fn(grad_fn, variables)
+    copies = [_copy(leaf) for leaf in nest.flatten(result)]
+    inputs = [dispatch.convert_to_tensor(value) for value in (*flat, *variables)]
+    differentiable = [i for i, tensor in enumerate(inputs) if tensor.recorded.spec.differentiable]
+    specs = [inputs[i].recorded.spec for i in differentiable]
+    function = _gradient_function(grad_fn, len(flat), variables, specs, differentiable)
     label = getattr(f, "__name__", type(f).__name__)
-    sources = [inputs[i].operand() for i in followed]
-    found = owner.custom(sources, [one.operand() for one in made], label, function)
-    if recorder.accumulators and not owner.tracing:  # in a trace it is a step, which follows by itself
-        push(owner, sources, found, function)
-    return nest.pack_sequence_as(result, [EagerTensor(one, owner) for one in found])
+    sources = [inputs[i].operand() for i in differentiable]
+    results = owner.custom(sources, [copy.operand() for copy in copies], label, function)
+    if recorder.accumulators and not owner.tracing:  # in a trace the call is a step, which has tangents by itself
+        set_tangents(owner, sources, results, function)
+    return nest.pack_sequence_as(result, [EagerTensor(value, owner) for value in results])
 
 
-def _own(one: Any) -> EagerTensor:
-    """A tensor that is nobody else's."""
-    return dispatch.call(CATALOGUE["identity"], (dispatch.convert_to_tensor(one),))
+def _copy(value: Any) -> EagerTensor:
+    """A tensor of its own, which no other name of the program refers to."""
+    return dispatch.call(CATALOGUE["identity"], (dispatch.convert_to_tensor(value),))
 
 
-def _check(grad_fn: Any, variables: Sequence[Variable]) -> None:
+def _check_grad_fn(grad_fn: Any, variables: Sequence[Variable]) -> None:
+    """Raises TypeError if it cannot be called, or takes no `variables` and there are some."""
     if not callable(grad_fn):
         raise TypeError(f"unsupported callable: the second value that the function returns, {grad_fn!r}")
     if not variables:
         return
     try:
         parameters = inspect.signature(grad_fn).parameters
-    except ValueError:  # written in C: it is for the call to find out
+    except ValueError:  # written in C: the call will show it
         return
-    if "variables" not in parameters and all(one.kind is not one.VAR_KEYWORD for one in parameters.values()):
+    if "variables" not in parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         raise TypeError(
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
             f"{list(variables)}"
@@ -117,16 +116,16 @@ def _gradient_function(
     count: int,
     variables: list[Variable],
     specs: Sequence[Spec],
-    followed: Sequence[int],
+    differentiable: Sequence[int],
 ) -> Callable[[Sequence[Any]], list[Any]]:
-    """`grad_fn` as the engine calls it: on recorded values, one cotangent for each input that tapes follow.
+    """`grad_fn` as the engine calls it: from recorded cotangents to one, or None, for each differentiable input.
 
-    It holds no argument of the call: what a backward pass needs is what `grad_fn` closes over.
+    It holds no argument of the call: a backward pass needs only what `grad_fn` closes over.
     """
 
     def function(cts: Sequence[Any]) -> list[Any]:
         owner = session.current()
-        upstream = [wrap(one, owner) for one in cts]
+        upstream = [wrap(ct, owner) for ct in cts]
         if variables:
             input_grads, variable_grads = grad_fn(*upstream, variables=variables)
             if len(variable_grads) != len(variables):
@@ -139,48 +138,47 @@ def _gradient_function(
                 f"custom_gradient function expected to return {count} gradients, but returned {len(flat)} instead."
             )
         grads = [*flat, *variable_grads]
-        return [_cotangent(grads[i], spec) for i, spec in zip(followed, specs, strict=True)]
+        return [as_cotangent(grads[i], spec) for i, spec in zip(differentiable, specs, strict=True)]
 
     return function
 
 
-def _cotangent(given: Any, spec: Spec) -> Any:
-    """What a gradient function returned for an input of that spec, as a recorded value.
+def as_cotangent(gradient: Any, spec: Spec) -> Any:
+    """A gradient that the program's function returned for an input of that spec, as a recorded value; None stays.
 
     Raises:
         TypeError: It is neither a tensor nor a number or array that the input's dtype can hold.
     """
-    if given is None:
+    if gradient is None:
         return None
-    if isinstance(given, IndexedSlices):
-        held = getattr(given, "_slices", None)
-        if isinstance(held, SlicesValue):
-            return held
-        rows, indices = dispatch.convert_to_tensor(given.values), dispatch.convert_to_tensor(given.indices)
-        dense = spec if given.dense_shape is None else spec.with_shape(tuple(given.shape.as_list()))
+    if isinstance(gradient, IndexedSlices):
+        if gradient.recorded is not None:
+            return gradient.recorded
+        rows, indices = dispatch.convert_to_tensor(gradient.values), dispatch.convert_to_tensor(gradient.indices)
+        dense = spec if gradient.dense_shape is None else spec.with_shape(tuple(gradient.shape.as_list()))
         return SlicesValue(rows.operand(), indices.operand(), dense)
-    if isinstance(given, TensorLike):
-        return given.operand()
-    wanted = dtypes.as_dtype(spec.dtype)
+    if isinstance(gradient, TensorLike):
+        return gradient.operand()
+    dtype = dtypes.as_dtype(spec.dtype)
     try:
-        return dispatch.convert_to_tensor(given, wanted).operand()
+        return dispatch.convert_to_tensor(gradient, dtype).operand()
     except (TypeError, ValueError) as error:
-        kind = {"float32": "float", "float64": "double"}.get(wanted.name, wanted.name)
-        raise TypeError(f"Cannot convert {given!r} to EagerTensor of dtype {kind}") from error
+        kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+        raise TypeError(f"Cannot convert {gradient!r} to EagerTensor of dtype {kind}") from error
 
 
 def recompute_grad(f: Callable[..., Any]) -> Any:
-    """`f`, whose intermediate results are not kept for the backward pass: it runs again when a gradient is asked.
+    """`f`, whose intermediate results are not kept for the backward pass: it runs again when a gradient is computed.
 
     Args:
-        f: A function of tensors, or nested structures of them, that gives a tensor or a sequence of tensors. Keyword
+        f: A function of tensors, or nested structures of them, that returns a tensor or a sequence of them. Keyword
             arguments are passed on, and get no gradient; variables that it reads get theirs.
 
     Returns:
         The function. `__wrapped__` is `f`.
 
     Raises:
-        NotImplementedError: From a call whose argument a ForwardAccumulator follows: there is nothing to follow inside.
+        NotImplementedError: From a call whose argument has a tangent in an active ForwardAccumulator.
     """
 
     def inner(*args: Any, **kwargs: Any) -> Any:
@@ -191,7 +189,7 @@ def recompute_grad(f: Callable[..., Any]) -> Any:
         def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
             used = [] if variables is None else list(variables)
             with GradientTape() as tape:
-                copies = nest.map_structure(lambda one: dispatch.call(CATALOGUE["identity"], (one,)), list(args))
+                copies = nest.map_structure(_copy, list(args))
                 tape.watch(copies)
                 tape.watch(used)
                 again = f(*copies, **kwargs)
@@ -210,9 +208,9 @@ def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
     accumulators = session.current().recorder().accumulators
     if not accumulators:
         return
-    for one in nest.flatten(list(args)):
-        value = one.recorded if isinstance(one, TensorLike) else None
-        if value is not None and any(held.tangent(value) is not None for held in accumulators):
+    tensors = [leaf.recorded for leaf in nest.flatten(list(args)) if isinstance(leaf, TensorLike)]
+    for value in tensors:
+        if any(accumulator.tangent(value) is not None for accumulator in accumulators):
             name = getattr(f, "__name__", type(f).__name__)
             raise NotImplementedError(
                 f"recompute_grad tried to transpose grad of {name}. Consider not using recompute_grad in forward mode "
@@ -221,7 +219,7 @@ def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Any:
-    """`f`, with the gradient of an identity: what comes from behind goes to its arguments untouched.
+    """`f` with the gradient of an identity: the cotangents of its result become those of its arguments, unchanged.
 
     Args:
         f: A function with as many tensors in its result as among its positional arguments.
@@ -237,78 +235,3 @@ def grad_pass_through(f: Callable[..., Any]) -> Any:
         return f(*args, **kwargs), grad
 
     return _Custom(functools.update_wrapper(inner, f), shown=f)
-
-
-class RegisterGradient:
-    """A decorator: the function is the gradient of ops of a type that has none, from now on, in the current session.
-
-    The function takes `(op, *upstream)` and returns a cotangent, or None, for each input of the op (a single one as it
-    is). `op` has `type`, `inputs`, `outputs` (tuples of tensors) and `get_attr(name)`. It is called whenever a gradient
-    passes such an op, also one that ran before the registration.
-
-    Args:
-        op_type: TensorFlow's op type, as `gradient registry has no entry for: …` names it.
-
-    Raises:
-        TypeError: `op_type` is no string.
-        KeyError: The type is registered, or declared to have no gradient.
-    """
-
-    def __init__(self, op_type: str) -> None:
-        if not isinstance(op_type, str):
-            raise TypeError("op_type must be a string")
-        self._op_type = op_type
-
-    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """Registers `f`, and gives it back."""
-        owner = session.current()
-        try:
-            owner.register_gradient(self._op_type, functools.partial(_answer, f))
-        except TeletapeError as error:
-            raise error.surfaced() from None
-        return f
-
-
-class _Op:
-    """What a registered function sees of the op.
-
-    Attributes:
-        type: TensorFlow's op type.
-        inputs: Its inputs.
-        outputs: Its result, alone in a tuple.
-    """
-
-    def __init__(self, owner: session.Session, stop: Stop) -> None:
-        self.type = stop.bound.op_type
-        *inputs, result = stop.kept
-        self.inputs = tuple(
-            dispatch.constant(one.array, dtypes.as_dtype(spec.dtype)) if isinstance(one, Literal) else wrap(one, owner)
-            for one, spec in zip(inputs, stop.bound.specs, strict=True)
-        )
-        self.outputs = (wrap(result, owner),)
-        self._bound = stop.bound
-
-    def get_attr(self, name: str) -> Any:
-        """The op's attribute; `T` is the dtype of its first input.
-
-        Raises:
-            InvalidArgumentError: It has none of that name.
-        """
-        if name in self._bound.attrs:
-            return self._bound.attrs[name]
-        if name == "T":
-            return self.inputs[0].dtype
-        raise InvalidArgumentError(f"Attribute '{name}' does not exist for this operation")
-
-
-def _answer(f: Callable[..., Any], stop: Stop) -> list[Any]:
-    owner = session.current()
-    given = f(_Op(owner, stop), *[wrap(one, owner) for one in stop.cts])
-    grads = list(given) if isinstance(given, list | tuple) else [given]
-    specs = stop.bound.specs
-    if len(grads) != len(specs):
-        raise InternalError(
-            f"Recorded operation '{stop.bound.op_type}' returned too few gradients. Expected {len(specs)} but "
-            f"received {len(grads)}"
-        )
-    return [_cotangent(one, spec) for one, spec in zip(grads, specs, strict=True)]

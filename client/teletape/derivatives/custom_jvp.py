@@ -1,4 +1,4 @@
-"""Forward mode through a custom_gradient: the program gives the way back, and its transpose is the way forward."""
+"""Forward mode through a custom gradient: its function is linear in the cotangents, and its transpose is the jvp."""
 
 from __future__ import annotations
 
@@ -17,67 +17,84 @@ from teletape_engine.recording.custom import Watcher
 from teletape_engine.recording.tape import Tape
 
 
-def push(
+def set_tangents(
     owner: session.Session,
     inputs: Sequence[Any],
     outputs: Sequence[Any],
     function: Callable[[Sequence[Any]], Sequence[Any]],
 ) -> None:
-    """Has each accumulator follow a call by its gradient function, linear in the cotangents: its transpose is the jvp.
+    """Gives each accumulator the tangents of the results of a custom gradient.
 
-    As in TensorFlow, a result that has a tangent by the ops that made it keeps that one.
+    As in TensorFlow, a result that has a tangent by the ops that made it keeps that.
 
     Args:
         owner: The session.
         inputs: Recorded values: the call's arguments and variables.
-        outputs: What it gave.
-        function: From a cotangent of each output to one, or None, for each input.
+        outputs: Recorded values: the call's results.
+        function: From a cotangent of each result to one, or None, for each input.
     """
     for accumulator in tuple(owner.recorder().accumulators):
         if not accumulator.mask(inputs):
             continue
         tangents = owner.jvp(accumulator, inputs)
-        with _beneath(owner, accumulator) as pairs:
-            ones = [dispatch.call(CATALOGUE["ones_like"], (EagerTensor(one, owner),)) for one in outputs]
-            with GradientTape() as tape:
-                tape.watch([one for one in ones if one.recorded.spec.differentiable])
-                grads = [wrap(one, owner) for one in function([one.operand() for one in ones])]
-            given = [
-                (dispatch.as_tensor(g), t, x) for g, t, x in zip(grads, tangents, inputs, strict=True) if g is not None
-            ]
-            seeds = [
-                dispatch.call(CATALOGUE["zeros_like"], (EagerTensor(x, owner),)) if t is None else EagerTensor(t, owner)
-                for _, t, x in given
-            ]
-            found = tape.gradient([g for g, _, _ in given], ones, output_gradients=seeds)
-            for value, tangent in zip(outputs, found, strict=True):
+        with _outside(owner, accumulator) as pairs:
+            transposed = _transposed(owner, inputs, tangents, outputs, function)
+            for value, tangent in zip(outputs, transposed, strict=True):
                 if tangent is not None and accumulator.tangent(value) is None:
                     pairs.append((value, dispatch.as_tensor(tangent).operand()))
 
 
+def _transposed(
+    owner: session.Session,
+    inputs: Sequence[Any],
+    tangents: Sequence[Any],
+    outputs: Sequence[Any],
+    function: Callable[[Sequence[Any]], Sequence[Any]],
+) -> list[Any]:
+    """The tangent, or None, of each output: the gradient of ⟨tangents, function(cts)⟩ with respect to the cts."""
+    cts = [dispatch.call(CATALOGUE["ones_like"], (EagerTensor(output, owner),)) for output in outputs]
+    with GradientTape() as tape:
+        tape.watch([ct for ct in cts if ct.recorded.spec.differentiable])
+        gradients = [wrap(gradient, owner) for gradient in function([ct.operand() for ct in cts])]
+    targets, weights = [], []
+    for gradient, tangent, primal in zip(gradients, tangents, inputs, strict=True):
+        if gradient is None:
+            continue
+        targets.append(dispatch.as_tensor(gradient))
+        if tangent is None:
+            weights.append(dispatch.call(CATALOGUE["zeros_like"], (EagerTensor(primal, owner),)))
+        else:
+            weights.append(EagerTensor(tangent, owner))
+    return tape.gradient(targets, cts, output_gradients=weights)  # type: ignore[no-any-return]  # of the cts' structure
+
+
 @contextlib.contextmanager
-def _beneath(owner: session.Session, accumulator: Accumulator) -> Iterator[list[tuple[Any, Any]]]:
-    """A block that only those see that became active before an accumulator; behind it that follows what it is given."""
+def _outside(owner: session.Session, accumulator: Accumulator) -> Iterator[list[tuple[Any, Any]]]:
+    """A block seen only by the tapes and accumulators opened before `accumulator`.
+
+    Yields:
+        A list for (value, tangent) pairs, which the accumulator gets after the block.
+    """
     recorder = owner.recorder()
     opened = recorder.opened()
     inner = opened[opened.index(accumulator) :]
-    for one in inner:
-        if isinstance(one, Watcher):  # the session's own, which a server knows nothing of
-            recorder.pause(one)
-        elif isinstance(one, Tape):
-            owner.pause_tape(one)
+    for context in inner:
+        if isinstance(context, Watcher):  # the session's own: no command pauses it on a server
+            recorder.pause(context)
+        elif isinstance(context, Tape):
+            owner.pause_tape(context)
         else:
-            owner.close_accumulator(one)
+            owner.close_accumulator(context)
     pairs: list[tuple[Any, Any]] = []
     try:
         yield pairs
     finally:
         for value, tangent in pairs:
             accumulator.watch(value, tangent)
-        for one in inner:
-            if isinstance(one, Watcher):
-                recorder.open(one)
-            elif isinstance(one, Tape):
-                owner.resume_tape(one)
+        for context in inner:
+            if isinstance(context, Watcher):
+                recorder.open(context)
+            elif isinstance(context, Tape):
+                owner.resume_tape(context)
             else:
-                owner.resume_accumulator(one, pairs if one is accumulator else ())
+                owner.resume_accumulator(context, pairs if context is accumulator else ())

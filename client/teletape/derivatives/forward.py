@@ -45,12 +45,12 @@ class ForwardAccumulator:
             seen.add(id(primal))
         self._session = session.current()
         self._accumulator = Accumulator(self._session.no_gradient, surfaces=True)
-        self._pairs: dict[int, tuple[Any, Any]] = {}  # what it is opened with; by uid
+        self._pairs: dict[int, tuple[Any, Any]] = {}  # (primal, tangent) that it is opened with, by uid
         self._opened = False
         self._recording = False
-        nest.map_structure(self._give, primals, tangents)
+        nest.map_structure(self._set_tangent, primals, tangents)
 
-    def _give(self, primal: Any, tangent: Any) -> None:
+    def _set_tangent(self, primal: Any, tangent: Any) -> None:
         if not primal.dtype.is_floating:
             logs.log_first_n(
                 logging.WARNING,
@@ -60,18 +60,18 @@ class ForwardAccumulator:
             )
         if not isinstance(primal, EagerTensor | Variable):
             raise TypeError(f"a primal must be a Tensor or a Variable, found {type(primal).__name__}")
-        given = dispatch.convert_to_tensor(tangent, primal.dtype).operand()
-        followed = _followed(primal)
-        if given.spec.shape != followed.spec.shape:
+        operand = dispatch.convert_to_tensor(tangent, primal.dtype).operand()
+        recorded = _recorded(primal)
+        if operand.spec.shape != recorded.spec.shape:
             raise ValueError(
-                f"a tangent of shape {shape_text(given.spec.shape)} for a primal of shape "
-                f"{shape_text(followed.spec.shape)}: a tangent has the shape and dtype of its primal"
+                f"a tangent of shape {shape_text(operand.spec.shape)} for a primal of shape "
+                f"{shape_text(recorded.spec.shape)}: a tangent has the shape and dtype of its primal"
             )
-        if followed.uid in self._pairs:  # the same variable by two objects
-            before = EagerTensor(self._pairs[followed.uid][1], self._session)
-            given = (before + EagerTensor(given, self._session)).operand()
-        self._pairs[followed.uid] = (followed, given)
-        self._accumulator.watch(followed, given)
+        if recorded.uid in self._pairs:  # the same variable by two objects
+            before = EagerTensor(self._pairs[recorded.uid][1], self._session)
+            operand = (before + EagerTensor(operand, self._session)).operand()
+        self._pairs[recorded.uid] = (recorded, operand)
+        self._accumulator.watch(recorded, operand)
 
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
@@ -93,44 +93,46 @@ class ForwardAccumulator:
             self._session.close_accumulator(self._accumulator)
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
-        """The tangents of what was computed inside; they are looked up, not computed.
+        """The tangents of results that were computed inside; they are looked up, not computed.
 
         Args:
-            primals: A tensor or variable, or a nested structure of them. Of IndexedSlices the values' tangent is given,
-                as IndexedSlices.
-            unconnected_gradients: What stands for a tangent that there is none of: NONE or ZERO.
+            primals: A tensor or variable, or a nested structure of them. For IndexedSlices the result is the tangent of
+                the values, as IndexedSlices.
+            unconnected_gradients: What is returned if there is no tangent: NONE or ZERO.
 
         Returns:
             The same structure: for each a tensor of its shape and dtype, or None.
 
         Raises:
             ValueError: A bad `unconnected_gradients`.
-            AttributeError: What is no tensor among `primals` (TensorFlow's own text).
+            AttributeError: Something that is no tensor among `primals` (TensorFlow's own text).
         """
         zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
         flat = nest.flatten(primals)
-        for one in flat:
-            if not isinstance(one, EagerTensor | Variable | IndexedSlices):
-                raise AttributeError(f"{type(one).__name__!r} object has no attribute '_id'")
-        targets = [_followed(one.values if isinstance(one, IndexedSlices) else one) for one in flat]
-        found = self._session.jvp(self._accumulator, targets)
-        wrapped = [self._wrapped(one, tangent, zeros) for one, tangent in zip(flat, found, strict=True)]
-        return nest.pack_sequence_as(primals, wrapped)
+        for primal in flat:
+            if not isinstance(primal, EagerTensor | Variable | IndexedSlices):
+                raise AttributeError(f"{type(primal).__name__!r} object has no attribute '_id'")
+        recorded = [_recorded(primal.values if isinstance(primal, IndexedSlices) else primal) for primal in flat]
+        tangents = self._session.jvp(self._accumulator, recorded)
+        return nest.pack_sequence_as(
+            primals, [self._wrapped(primal, tangent, zeros) for primal, tangent in zip(flat, tangents, strict=True)]
+        )
 
-    def _wrapped(self, one: Any, tangent: Any, zeros: bool) -> Any:
-        sparse = isinstance(one, IndexedSlices)
+    def _wrapped(self, primal: Any, tangent: Any, zeros: bool) -> Any:
+        """A tangent as the program sees it: like its primal, or None."""
+        sparse = isinstance(primal, IndexedSlices)
         if tangent is not None:
-            made = EagerTensor(tangent, self._session)
+            tensor = EagerTensor(tangent, self._session)
         elif zeros:
-            made = dispatch.call(CATALOGUE["zeros_like"], (one.values if sparse else one,))
+            tensor = dispatch.call(CATALOGUE["zeros_like"], (primal.values if sparse else primal,))
         else:
             return None
-        return IndexedSlices(made, one.indices, one.dense_shape) if sparse else made
+        return IndexedSlices(tensor, primal.indices, primal.dense_shape) if sparse else tensor
 
 
-def _followed(one: EagerTensor | Variable) -> Any:
-    """What an accumulator knows a tensor or variable by."""
-    if isinstance(one, Variable):
-        one._check_session()
-        return one.recorded
-    return one.operand()
+def _recorded(primal: EagerTensor | Variable) -> Any:
+    """The recorded value or engine variable by which an accumulator knows a primal."""
+    if isinstance(primal, Variable):
+        primal.check_session()
+        return primal.recorded
+    return primal.operand()

@@ -266,7 +266,7 @@ def values_of(leaves: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, Variable):
-            leaf._check_session()
+            leaf.check_session()
             found.append(leaf.recorded)
         elif isinstance(leaf, IndexedSlices):
             found += [leaf.values.operand(), leaf.indices.operand()]

@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices`: a gradient that touches some rows only, made by a program or given by a tape."""
+"""`tf.IndexedSlices`: a gradient that touches only some rows, made by a program or computed by a tape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class IndexedSlices:
         values: Tensor [n, ...].
         indices: Tensor [n], int32 or int64.
         dense_shape: Tensor [rank], or None.
+        recorded: The slices as a tape computed them; None if a program made them.
     """
+
+    recorded: SlicesValue | None = None
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         self._values, self._indices, self._dense_shape = values, indices, dense_shape
@@ -33,27 +36,27 @@ class IndexedSlices:
 
     @property
     def indices(self) -> Any:
-        """Where they belong."""
+        """The indices of the rows in the dense array."""
         return self._indices
 
     @property
     def dense_shape(self) -> Any:
-        """The shape of the array they are rows of."""
+        """The shape of the dense array."""
         return self._dense_shape
 
     @property
     def dtype(self) -> DType:
-        """Of the values."""
+        """Element type of the rows."""
         return self.values.dtype  # type: ignore[no-any-return]  # a tensor's
 
     @property
     def shape(self) -> TensorShape:
-        """Of the array they are rows of."""
+        """Static shape of the dense array."""
         return TensorShape(None if self._dense_shape is None else [int(n) for n in np.asarray(self._dense_shape)])
 
     @property
     def device(self) -> str:
-        """Of the values."""
+        """The device of the rows."""
         return self.values.device  # type: ignore[no-any-return]  # a tensor's
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -68,41 +71,43 @@ class IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
 
 
-class _Answered(IndexedSlices):
-    """An IndexedSlices that a tape answered with: its parts get names when they are asked for."""
+class _TapeSlices(IndexedSlices):
+    """IndexedSlices that a tape computed: values and indices become tensors when they are first used."""
+
+    recorded: SlicesValue
 
     def __init__(self, slices: SlicesValue, owner: session.Session) -> None:
         super().__init__(None, None, None)
-        self._slices, self._owner = slices, owner
+        self.recorded, self._session = slices, owner
 
     @property
     def values(self) -> Any:
         if self._values is None:
-            self._values = EagerTensor(self._owner.part(self._slices, "values"), self._owner)
+            self._values = EagerTensor(self._session.part(self.recorded, "values"), self._session)
         return self._values
 
     @property
     def indices(self) -> Any:
         if self._indices is None:
-            self._indices = EagerTensor(self._owner.part(self._slices, "indices"), self._owner)
+            self._indices = EagerTensor(self._session.part(self.recorded, "indices"), self._session)
         return self._indices
 
     @property
     def dense_shape(self) -> Any:
         if self._dense_shape is None:
-            self._dense_shape = from_host(np.array(self._slices.dense.shape, np.int32))
+            self._dense_shape = from_host(np.array(self.recorded.dense.shape, np.int32))
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self._slices.dense.shape)
+        return TensorShape(self.recorded.dense.shape)
 
 
-_Answered.__name__ = _Answered.__qualname__ = "IndexedSlices"
+_TapeSlices.__name__ = _TapeSlices.__qualname__ = "IndexedSlices"
 
 
 def wrap(value: Any, owner: session.Session) -> Any:
-    """What an op or a tape gave, as a program sees it: a tensor, IndexedSlices, or None."""
+    """A recorded value as a program sees it: a tensor, IndexedSlices, or None."""
     if value is None:
         return None
-    return _Answered(value, owner) if isinstance(value, SlicesValue) else EagerTensor(value, owner)
+    return _TapeSlices(value, owner) if isinstance(value, SlicesValue) else EagerTensor(value, owner)

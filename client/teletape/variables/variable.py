@@ -123,7 +123,8 @@ class Variable(ScatterMethods):
         slot.owner = weakref.ref(made)
         return made
 
-    def _check_session(self) -> None:
+    def check_session(self) -> None:
+        """Raises InvalidArgumentError if it belongs to another session than the current one."""
         if self.session is not session.current().home:
             raise InvalidArgumentError(
                 f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
@@ -131,7 +132,7 @@ class Variable(ScatterMethods):
             )
 
     def operand(self) -> Any:
-        self._check_session()
+        self.check_session()
         return session.current().recorder().read(self.recorded)
 
     @property
@@ -214,7 +215,7 @@ class Variable(ScatterMethods):
         return self._assign(self._same_shape(delta), "sub", read_value)
 
     def _given(self, value: Any) -> Any:
-        self._check_session()
+        self.check_session()
         return dispatch.convert_to_tensor(value, self.dtype).operand()
 
     def _same_shape(self, delta: Any) -> Any:
