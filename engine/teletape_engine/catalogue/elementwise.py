@@ -236,14 +236,20 @@ def elementwise(
 
 
 def unary(
-    name: str, doc: str, *formulas: Formula, numpy: str = "", dtypes: frozenset[DType] = DIFFERENTIABLE, **options: Any
+    name: str,
+    formula: Formula,
+    doc: str,
+    *,
+    numpy: str = "",
+    dtypes: frozenset[DType] = DIFFERENTIABLE,
+    **options: Any,
 ) -> Op:
     """An elementwise op of one array that is a function of NumPy.
 
     Args:
         name: The op's.
+        formula: Its derivative.
         doc: Its docstring.
-        formulas: Its derivative, as in `elementwise`.
         numpy: The name of NumPy's function; by default the op's.
         dtypes: What it takes.
         **options: As of `elementwise`.
@@ -254,8 +260,8 @@ def unary(
         return getattr(xp, function)(x)
 
     forward.__name__, forward.__doc__ = name, doc
-    forward.__module__ = sys._getframe(1).f_globals["__name__"]  # of the family's file, as namedtuple does
-    return elementwise(*formulas, dtypes=dtypes, **options)(forward)
+    forward.__module__ = sys._getframe(1).f_globals["__name__"]  # the family's file, as namedtuple finds it
+    return elementwise(formula, dtypes=dtypes, **options)(forward)
 
 
 def comparison(

@@ -1,4 +1,8 @@
-"""Functions of one array, elementwise: the formula is the derivative, by x or, where that is cheaper, the result y."""
+"""Functions of one array, elementwise. The formula is the derivative, by x or, if that is cheaper, by the result y.
+
+`unary` is one line for a function of NumPy's; `@elementwise` is for an op with a forward of its own. Functions of two
+arrays are in arithmetic.py, those of complex numbers in complex.py.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +10,29 @@ import math
 from typing import Any
 
 from teletape_engine.arrays import special
-from teletape_engine.catalogue.elementwise import elementwise, linear_map
+from teletape_engine.catalogue.elementwise import elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.trait import Trait
-from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, SIGNED, wide
+from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED, wide
 
-SIGNED_NUMBERS = DIFFERENTIABLE | SIGNED
-
-
-@elementwise(-1, tf="negative math.negative", dtypes=SIGNED_NUMBERS)
-def neg(xp: Any, x: Any) -> Any:
-    """-x, elementwise."""
-    return xp.negative(x)
+_POSITIVE = (0.2, 2.0)
+_INNER = (-0.8, 0.8)
 
 
-@elementwise(lambda x: 2 * x, tf="square math.square")
-def square(xp: Any, x: Any) -> Any:
-    """x², elementwise."""
-    return xp.square(x)
-
-
-@elementwise(
-    linear_map(lambda ct, y: ops.sqrt_grad(y, ct)),
-    jvp=[lambda y: 0.5 / y],
-    tf="sqrt math.sqrt",
-    dtypes=DIFFERENTIABLE,
-    domain=(0.2, 2.0),
+# ------------------------------------------------------------------------------------------------------------- powers
+neg = unary(
+    "neg", -1, "-x, elementwise.", numpy="negative", dtypes=DIFFERENTIABLE | SIGNED, tf="negative math.negative"
 )
-def sqrt(xp: Any, x: Any) -> Any:
-    """√x, elementwise; nan below zero. The gradient at 0 is inf."""
-    return xp.sqrt(x)
+square = unary("square", lambda x: 2 * x, "x², elementwise.", dtypes=NUMERIC, tf="square math.square")
+sqrt = unary(
+    "sqrt",
+    linear_map(lambda ct, y: ops.sqrt_grad(y, ct)),
+    "√x, elementwise; nan below zero. The gradient at 0 is inf.",
+    jvp=[lambda y: 0.5 / y],
+    domain=_POSITIVE,
+    tf="sqrt math.sqrt",
+)
 
 
 @elementwise(
@@ -44,26 +40,24 @@ def sqrt(xp: Any, x: Any) -> Any:
     temporaries=1,
     tf="math.rsqrt",
     dtypes=DIFFERENTIABLE,
-    domain=(0.2, 2.0),
+    domain=_POSITIVE,
 )
 def rsqrt(xp: Any, x: Any) -> Any:
     """1/√x, elementwise; inf at zero."""
     return xp.reciprocal(xp.sqrt(x))
 
 
-@elementwise(
+reciprocal = unary(
+    "reciprocal",
     linear_map(lambda ct, y: ops.reciprocal_grad(y, ct)),
+    "1/x, elementwise.",
+    domain=_POSITIVE,
     tf="math.reciprocal",
-    dtypes=DIFFERENTIABLE,
-    domain=(0.2, 2.0),
 )
-def reciprocal(xp: Any, x: Any) -> Any:
-    """1/x, elementwise."""
-    return xp.reciprocal(x)
 
 
 # TensorFlow's kernels send back 0 where the gradient is 0, even at √0: under tf.where the other branch stays finite.
-@elementwise(lambda y, root: -y / root, lambda root: 0.5 / root, dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
+@elementwise(lambda y, root: -y / root, lambda root: 0.5 / root, dtypes=DIFFERENTIABLE, domain=_POSITIVE)
 def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""
     return xp.where(grad == 0, grad, 0.5 * grad / root)
@@ -74,7 +68,7 @@ def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     linear_map(lambda ct, root: ops.rsqrt_grad(root, ct)),
     temporaries=2,
     dtypes=DIFFERENTIABLE,
-    domain=(0.2, 2.0),
+    domain=_POSITIVE,
 )
 def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """-grad root³ / 2, elementwise: the vjp of 1/√x = root. 0 where grad is 0."""
@@ -86,91 +80,71 @@ def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     linear_map(lambda ct, inverse: ops.reciprocal_grad(inverse, ct)),
     temporaries=1,
     dtypes=DIFFERENTIABLE,
-    domain=(0.2, 2.0),
+    domain=_POSITIVE,
 )
 def reciprocal_grad(xp: Any, inverse: Any, grad: Any) -> Any:
     """-grad inverse², elementwise: the vjp of 1/x = inverse. 0 where grad is 0."""
     return xp.where(grad == 0, grad, -grad * inverse * inverse)
 
 
-@elementwise(lambda y: y, tf="exp math.exp", dtypes=DIFFERENTIABLE)
-def exp(xp: Any, x: Any) -> Any:
-    """eˣ, elementwise."""
-    return xp.exp(x)
+# ------------------------------------------------------------------------------------------ exponentials, logarithms
+exp = unary("exp", lambda y: y, "eˣ, elementwise.", tf="exp math.exp")
+expm1 = unary("expm1", lambda x: exp(x), "eˣ - 1, elementwise, exact near zero.", tf="math.expm1")
+log = unary(
+    "log",
+    lambda x: reciprocal(x),
+    "Natural logarithm, elementwise; -inf at zero, nan below.",
+    domain=_POSITIVE,
+    tf="math.log",
+)
+log1p = unary(
+    "log1p",
+    lambda x: reciprocal(1 + x),
+    "log(1 + x), elementwise, exact near zero.",
+    domain=(-0.7, 1.5),
+    tf="math.log1p",
+)
+
+# ------------------------------------------------------------------------------------------------------- trigonometry
+sin = unary("sin", lambda x: ops.cos(x), "Sine of x in radians, elementwise.", tf="sin math.sin")
+cos = unary("cos", lambda x: -sin(x), "Cosine of x in radians, elementwise.", tf="cos math.cos")
+tan = unary("tan", lambda y: 1 + y * y, "Tangent of x in radians, elementwise.", domain=(-1.2, 1.2), tf="tan math.tan")
+sinh = unary("sinh", lambda x: ops.cosh(x), "Hyperbolic sine, elementwise.", tf="sinh math.sinh")
+cosh = unary("cosh", lambda x: sinh(x), "Hyperbolic cosine, elementwise.", tf="cosh math.cosh")
+tanh = unary(
+    "tanh",
+    lambda y: 1 - y * y,
+    "Hyperbolic tangent, elementwise.",
+    traits=[Trait.SATURATES],
+    tf="tanh math.tanh nn.tanh",
+)
+asin = unary(
+    "asin",
+    lambda x: rsqrt(1 - x * x),
+    "Inverse sine in radians, elementwise; nan outside [-1, 1].",
+    numpy="arcsin",
+    domain=_INNER,
+    tf="asin math.asin",
+)
+acos = unary(
+    "acos",
+    lambda x: -rsqrt(1 - x * x),
+    "Inverse cosine in radians, elementwise; nan outside [-1, 1].",
+    numpy="arccos",
+    domain=_INNER,
+    tf="acos math.acos",
+)
+atan = unary(
+    "atan",
+    lambda x: reciprocal(1 + x * x),
+    "Inverse tangent in radians, elementwise.",
+    numpy="arctan",
+    domain=_INNER,
+    tf="atan math.atan",
+)
 
 
-@elementwise(lambda x: exp(x), tf="math.expm1", dtypes=DIFFERENTIABLE)
-def expm1(xp: Any, x: Any) -> Any:
-    """eˣ - 1, elementwise, exact near zero."""
-    return xp.expm1(x)
-
-
-@elementwise(lambda x: reciprocal(x), tf="math.log", dtypes=DIFFERENTIABLE, domain=(0.2, 2.0))
-def log(xp: Any, x: Any) -> Any:
-    """Natural logarithm, elementwise; -inf at zero, nan below."""
-    return xp.log(x)
-
-
-@elementwise(lambda x: reciprocal(1 + x), tf="math.log1p", dtypes=DIFFERENTIABLE, domain=(-0.7, 1.5))
-def log1p(xp: Any, x: Any) -> Any:
-    """log(1 + x), elementwise, exact near zero."""
-    return xp.log1p(x)
-
-
-@elementwise(lambda x: ops.cos(x), tf="sin math.sin", dtypes=DIFFERENTIABLE)
-def sin(xp: Any, x: Any) -> Any:
-    """Sine of x in radians, elementwise."""
-    return xp.sin(x)
-
-
-@elementwise(lambda x: -sin(x), tf="cos math.cos", dtypes=DIFFERENTIABLE)
-def cos(xp: Any, x: Any) -> Any:
-    """Cosine of x in radians, elementwise."""
-    return xp.cos(x)
-
-
-@elementwise(lambda y: 1 + y * y, tf="tan math.tan", dtypes=DIFFERENTIABLE, domain=(-1.2, 1.2))
-def tan(xp: Any, x: Any) -> Any:
-    """Tangent of x in radians, elementwise."""
-    return xp.tan(x)
-
-
-@elementwise(lambda x: ops.cosh(x), tf="sinh math.sinh", dtypes=DIFFERENTIABLE)
-def sinh(xp: Any, x: Any) -> Any:
-    """Hyperbolic sine, elementwise."""
-    return xp.sinh(x)
-
-
-@elementwise(lambda x: sinh(x), tf="cosh math.cosh", dtypes=DIFFERENTIABLE)
-def cosh(xp: Any, x: Any) -> Any:
-    """Hyperbolic cosine, elementwise."""
-    return xp.cosh(x)
-
-
-@elementwise(lambda y: 1 - y * y, tf="tanh math.tanh nn.tanh", dtypes=DIFFERENTIABLE, traits=[Trait.SATURATES])
-def tanh(xp: Any, x: Any) -> Any:
-    """Hyperbolic tangent, elementwise."""
-    return xp.tanh(x)
-
-
-@elementwise(lambda x: rsqrt(1 - x * x), tf="asin math.asin", dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8))
-def asin(xp: Any, x: Any) -> Any:
-    """Inverse sine in radians, elementwise; nan outside [-1, 1]."""
-    return xp.arcsin(x)
-
-
-@elementwise(lambda x: -rsqrt(1 - x * x), tf="acos math.acos", dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8))
-def acos(xp: Any, x: Any) -> Any:
-    """Inverse cosine in radians, elementwise; nan outside [-1, 1]."""
-    return xp.arccos(x)
-
-
-@elementwise(lambda x: reciprocal(1 + x * x), tf="atan math.atan", dtypes=DIFFERENTIABLE, domain=(-0.8, 0.8))
-def atan(xp: Any, x: Any) -> Any:
-    """Inverse tangent in radians, elementwise."""
-    return xp.arctan(x)
-
-
+# ----------------------------------------------------------------------------------------------------------- sigmoids
 @elementwise(
     lambda y: y * (1 - y),
     temporaries=1,
@@ -208,7 +182,7 @@ def erf(xp: Any, x: Any) -> Any:
     return special.erf(xp, x.astype(wide(x.dtype), copy=False)).astype(x.dtype, copy=False)
 
 
-# ---------------------------------------------------------------------------------------------- piecewise constant
+# ------------------------------------------------------------------------------------------------- piecewise constant
 @elementwise(0, dtypes=FLOATING | INTEGER)
 def step(xp: Any, x: Any) -> Any:
     """1 where x > 0, else 0, in x's dtype, elementwise. The gradient is zero, not None: what relu's derivative is."""
@@ -221,19 +195,24 @@ def round_(xp: Any, x: Any) -> Any:
     return x if x.dtype in INTEGER else xp.rint(x)
 
 
-@elementwise(NON_DIFFERENTIABLE, tf="math.rint", dtypes=FLOATING)
-def rint(xp: Any, x: Any) -> Any:
-    """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
-    return xp.rint(x)
-
-
-@elementwise(NON_DIFFERENTIABLE, tf="floor math.floor", dtypes=FLOATING)
-def floor(xp: Any, x: Any) -> Any:
-    """The largest whole number not above x, elementwise; the gradient is None."""
-    return xp.floor(x)
-
-
-@elementwise(NON_DIFFERENTIABLE, tf="math.ceil", dtypes=FLOATING)
-def ceil(xp: Any, x: Any) -> Any:
-    """The smallest whole number not below x, elementwise; the gradient is None."""
-    return xp.ceil(x)
+rint = unary(
+    "rint",
+    NON_DIFFERENTIABLE,
+    "The nearest whole number, halves to the even one, elementwise; the gradient is None.",
+    dtypes=FLOATING,
+    tf="math.rint",
+)
+floor = unary(
+    "floor",
+    NON_DIFFERENTIABLE,
+    "The largest whole number not above x, elementwise; the gradient is None.",
+    dtypes=FLOATING,
+    tf="floor math.floor",
+)
+ceil = unary(
+    "ceil",
+    NON_DIFFERENTIABLE,
+    "The smallest whole number not below x, elementwise; the gradient is None.",
+    dtypes=FLOATING,
+    tf="math.ceil",
+)
