@@ -1,8 +1,11 @@
-"""What the pages and the README show runs as it stands, inside the process and on a server, and prints what it says.
+"""Every program on every page runs as pasted and prints what the page shows: Python alone in an empty namespace,
+inside the process and over HTTP; curl and JavaScript against a server.
 
-Pages whose output stands in a block of its own are run beside the tests of their subject (test_explain, test_picture).
+In an `sh` or `js` block a comment line that begins with `# ` or `// ` and follows a command shows output: a whole JSON
+object, or a text that is printed.
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -10,95 +13,128 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import teletape as tf
+
 ROOT = Path(__file__).resolve().parents[2]
-ADDRESS = "http://127.0.0.1:8470"
-PAGES = [
-    "control-flow",
-    "custom-gradients",
-    "derivatives",
-    "forward-mode",
-    "functions",
-    "leaving",
-    "sparse",
-]
 
 
-def blocks(page: str, language: str, containing: str = "") -> list[str]:
-    """The page's blocks in that language."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return [one for one in re.findall(rf"```{language}\n(.*?)```", text, re.S) if containing in one]
+def load(script: str) -> ModuleType:
+    """A module of scripts/, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"scripts_{script}", ROOT / "scripts" / f"{script}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
-def said(program: str) -> list[str]:
-    """What stands behind each print, up to an explanation, or below it."""
-    behind = r"^\s*print\(.*\)  # (.*?)(?:[:;] .*)?$"
-    below = r"^tf\.print\(.*\)\n# (.*)$"
-    return [one[0] or one[1] for one in re.findall(f"{behind}|{below}", program, re.M)]
+pages = load("pages")
 
 
-def printed(command: list[str], text: str, **environment: str) -> str:
-    """What a program given on standard input prints."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
+def parameters(*languages: str) -> list:
+    return [
+        pytest.param(block, id=f"{block.page}:{block.line}")
+        for page in pages.pages()
+        for language in languages
+        for block in pages.blocks(page, language)
+        if block.excerpt is None
+    ]
+
+
+PYTHON, SHELL, JAVASCRIPT = parameters("python"), parameters("sh"), parameters("js")
+
+
+def test_no_block_is_of_a_language_that_nothing_runs() -> None:
+    fences = [fence for page in pages.pages() for fence in re.findall(r"^```(.*)$", (ROOT / page).read_text(), re.M)]
+    assert set(fences) <= {"", "python", "text", "sh", "js", "json", "mermaid"}
+
+
+@pytest.mark.parametrize("block", PYTHON)
+@pytest.mark.parametrize("where", ["in the process", "over HTTP"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of the zeros and infinities that the pages explain
+def test_a_python_program_prints_what_its_page_shows(block, where: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue("server_url") if where == "over HTTP" or pages.ADDRESS in block.source else None
+    with tf.connect(url, local=where != "over HTTP"):
+        printed = pages.run(block, url or pages.ADDRESS).splitlines()
+    assert block.shown, "a program that prints nothing shows nothing"
+    assert [pages.rounded(line) for line in printed] == [pages.rounded(line) for line in block.shown]
+
+
+@pytest.mark.parametrize("block", SHELL)
+def test_a_shell_program_prints_what_its_page_shows(block, server_url: str) -> None:
+    assert pages.ADDRESS in block.source, "the page's address is replaced by the test's server"
+    for _ in range(2):  # a reader may paste it a second time
+        check(block, run(["bash", "-eu"], block.source, server_url))
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+@pytest.mark.parametrize("block", JAVASCRIPT)
+def test_a_javascript_program_prints_what_its_page_shows(block, server_url: str) -> None:
+    check(block, run(["node", "--input-type=module"], block.source, server_url))
+
+
+def run(command: list[str], program: str, url: str) -> str:
+    """What the program prints, with the server's address in place of the page's."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
     done = subprocess.run(
-        command, input=text, env=clean | environment, capture_output=True, text=True, timeout=60, check=False
+        command,
+        input=program.replace(pages.ADDRESS, url),
+        env=environment | {"no_proxy": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("where", ["in the process", "over HTTP"])
-@pytest.mark.parametrize("page", PAGES)
-def test_the_programs_of_a_page(page: str, where: str, server_url: str) -> None:
-    program = "\n".join(blocks(f"docs/{page}.md", "python"))
-    expected = said(program)
-    assert expected, "a program that prints nothing shows nothing"
-    environment = {"TELETAPE_URL": server_url} if where == "over HTTP" else {}
-    assert printed([sys.executable, "-"], program, **environment).splitlines() == expected
+def check(block, printed: str) -> None:
+    shown = re.findall(r"^(?:#|//) (.+)$", block.source.partition("\n")[2], re.M)
+    assert shown, "a program that shows no output proves nothing"
+    for line in shown:
+        if line.startswith("{"):
+            assert json.loads(line) in objects(printed)
+        else:
+            assert line in printed
+    for answer in objects(printed):
+        assert "code" not in answer, f"a request of the page is refused: {answer}"
 
 
-def test_the_programs_of_the_readme(server_url: str) -> None:
-    program = "\n".join(blocks("README.md", "python"))
-    found = printed([sys.executable, "-"], program.replace(ADDRESS, server_url)).splitlines()
-    assert found == said(program) == ["[2. 4. 6.]", "None", "integer_or_bool"]
+def objects(text: str) -> list[dict]:
+    """The JSON objects in a text, in order."""
+    decoder, position, values = json.JSONDecoder(), 0, []
+    while (start := text.find("{", position)) >= 0:
+        value, position = decoder.raw_decode(text, start)
+        values.append(value)
+    return values
 
 
-def requests(text: str, server_url: str) -> str:
-    assert ADDRESS in text, "the page's address is replaced by the test's server"
-    return printed(["bash", "-eu"], text.replace(ADDRESS, server_url), no_proxy="127.0.0.1")
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=f"{block.page}:{block.line}")
+        for page in pages.pages()
+        for language in ("python", "json")
+        for block in pages.blocks(page, language)
+        if block.excerpt is not None
+    ],
+)
+def test_an_excerpt_is_in_its_file(block) -> None:
+    assert block.source.partition("\n")[2].strip() in block.excerpt.read_text(encoding="utf-8")
 
 
-def test_the_gradient_from_one_request_by_curl(server_url: str) -> None:
-    [block] = blocks("README.md", "sh", "/v1/run")
-    values = json.loads(requests(block, server_url))["values"]
-    assert values["y"]["data"] == pytest.approx(1.8185949, rel=1e-5)
-    assert values["dx"]["data"] == pytest.approx(0.0770037, rel=1e-4)
-
-
-def test_the_walk_by_curl(server_url: str) -> None:
-    [block] = blocks("README.md", "sh", "/tapes/tape/gradient")
-    for _ in range(2):  # also a second time
-        assert '"data":[2.0,4.0,6.0]' in requests(block, server_url).replace(" ", "")
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
-def test_the_same_from_javascript(server_url: str) -> None:
-    [block] = blocks("README.md", "js", "/v1/run")
-    assert float(printed(["node", "--input-type=module"], block.replace(ADDRESS, server_url))) == pytest.approx(
-        0.0770037, rel=1e-4
-    )
-
-
-def test_a_custom_gradient_by_curl(server_url: str) -> None:
-    [block] = blocks("docs/custom-gradients.md", "sh")
-    [expected] = re.findall(r"^# (\{.+)$", block, re.MULTILINE)
-    assert json.loads(requests(block, server_url))["values"]["gradient"] == json.loads(expected)
-
-
-def test_many_questions_by_curl(server_url: str) -> None:
-    [block] = blocks("docs/derivatives.md", "sh")
-    [expected] = re.findall(r"^# (\{.+)$", block, re.MULTILINE)
-    found = re.findall(r"\{\"results\".*?\"bytes_in_use\":\d+\}", requests(block, server_url))
-    assert json.loads(expected)["results"] in [json.loads(one)["results"] for one in found]
+@pytest.mark.parametrize("page", pages.pages())
+def test_a_page_is_wrapped_and_its_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    long = [line for line in prose.splitlines() if len(line) > 130 and not re.match(r"\||    |#|.*https?://", line)]
+    assert not long
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):
+        if "://" not in target:
+            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"

@@ -1,0 +1,107 @@
+"""Runs every Python program of the pages as pasted, and writes what it prints into the ```text block below it.
+
+`make pages` writes; `scripts/pages.py --check` compares instead and lists what differs. A program is a ```python block. It
+runs alone, in an empty namespace, under the file name train.py. A block that begins with `# from PATH` is not run: it is
+an excerpt, and must be in that file word for word.
+"""
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import teletape as tf
+
+ROOT = Path(__file__).resolve().parents[1]
+ADDRESS = "http://127.0.0.1:8470"  #: The server of the pages; a test puts its own in this place.
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{6,}(e-?\d+)?")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page.
+
+    Attributes:
+        page: The page's path from the repository root.
+        line: The line of its opening fence.
+        language: What the fence says.
+        source: The block's text.
+        output: The ```text block directly below it, or None.
+    """
+
+    page: str
+    line: int
+    language: str
+    source: str
+    output: str | None
+
+    @property
+    def excerpt(self) -> Path | None:
+        """The file that an excerpt is from, or None for a program."""
+        match = re.match(r"(?:#|//) from (\S+)\n", self.source)
+        return ROOT / match[1] if match else None
+
+    @property
+    def shown(self) -> list[str]:
+        """The lines that the page says the program prints."""
+        return _COMMENT.findall(self.source) if self.output is None else self.output.splitlines()
+
+
+def pages() -> list[str]:
+    """Every page of the project, as a path from the repository root."""
+    return sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def blocks(page: str, language: str) -> Iterator[Block]:
+    """The blocks of a page in one language, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for match in _BLOCK.finditer(text):
+        if match[1] == language:
+            yield Block(page, text.count("\n", 0, match.start()) + 1, language, match[2], match[3])
+
+
+def run(block: Block, address: str = ADDRESS) -> str:
+    """Runs a program in an empty namespace and returns what it prints."""
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream):
+        exec(compile(block.source.replace(ADDRESS, address), "train.py", "exec"), {"__name__": "__main__"})  # noqa: S102  # the project's own pages
+    return stream.getvalue()
+
+
+def rounded(line: str) -> str:
+    """The line with its long numbers cut to six significant digits, which every machine agrees on."""
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", line)
+
+
+def main() -> int:
+    """Writes or compares the printed output of every page; returns the exit status."""
+    failures = 0
+    for page in pages():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for block in blocks(page, "python"):
+            if block.output is None or block.excerpt is not None:
+                continue
+            with tf.connect(local=True):
+                try:
+                    printed = run(block)
+                except Exception as error:
+                    print(f"{page}:{block.line}: {type(error).__name__}: {error}")
+                    failures += 1
+                    continue
+            if [rounded(line) for line in printed.splitlines()] != [rounded(line) for line in block.shown]:
+                failures += sys.argv[1:] == ["--check"]
+                print(f"{page}:{block.line}: prints something else than the page shows")
+                fence = f"{block.source}```\n"
+                text = text.replace(f"{fence}```text\n{block.output}```", f"{fence}```text\n{printed}```")
+        if sys.argv[1:] != ["--check"]:
+            (ROOT / page).write_text(text, encoding="utf-8")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
