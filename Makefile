@@ -15,7 +15,7 @@ MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test bench openapi reference layout browser lint format constraints image clean
+.PHONY: help install demo serve test bench openapi reference layout pages browser lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -52,6 +52,11 @@ reference: $(INSTALLED) ## write docs/reference.md from the catalogue
 
 layout: $(INSTALLED) ## write the layout in docs/design.md from the packages' docstrings
 	$(BIN)/python scripts/layout.py $(ARGS)
+
+pages: $(INSTALLED) ## run the programs of the pages and write what they print; write the generated pages
+	$(BIN)/python scripts/protocol.py $(ARGS)
+	$(BIN)/python scripts/compatibility.py $(ARGS)
+	$(BIN)/python scripts/pages.py $(ARGS)
 
 browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser tests
 	$(PIP) --editable '.[browser]'
