@@ -16,12 +16,14 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"
 HEAD = """\
 # Compatibility: which of TensorFlow's names exist
 
-Written by `make pages` from the SDK's namespace; a test holds it current. Names of functions are as in TensorFlow 2.21, and so are their
-arguments; arguments that steer only TensorFlow's graphs are accepted and ignored. [conformance.md](conformance.md) says how the behaviour is
-tested, and where it differs on purpose. Names marked * are Teletape's own.
+Written by `make pages` from the SDK's namespace; a test holds it current. Names of functions are as in TensorFlow 2.21,
+and so are their arguments; arguments that steer only TensorFlow's graphs are accepted and ignored.
+[conformance.md](conformance.md) says how the behaviour is tested, and where it differs on purpose. Names marked * are
+Teletape's own.
 
 """
 MODULES = ("data", "debugging", "errors", "keras.activations", "keras.initializers", "keras.layers", "nest", "random")
+INTERNAL = {"random.next_draw", "errors.error_for", "errors.error_of"}
 #: What TensorFlow does not have.
 OWN = {
     "connect",
@@ -57,7 +59,7 @@ def names() -> set[str]:
 
 
 def members(module: ModuleType) -> list[str]:
-    """The public functions and classes of a module: what it lists, or else what is defined in it or is its errors."""
+    """The public functions and classes of a module: what it lists, or else what is defined in it, and error classes."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return [name for name in listed if not isinstance(getattr(module, name), ModuleType)]
@@ -65,7 +67,9 @@ def members(module: ModuleType) -> list[str]:
         name
         for name, value in vars(module).items()
         if not name.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value))
-        if value.__module__ == module.__name__ or (inspect.isclass(value) and issubclass(value, tf.errors.TeletapeError))
+        if f"{module.__name__.rpartition('.')[2]}.{name}" not in INTERNAL
+        if value.__module__ == module.__name__
+        or (module is tf.errors and inspect.isclass(value) and issubclass(value, tf.errors.TeletapeError))
     ]
 
 
