@@ -40,15 +40,16 @@ OWN = {
     "errors.TeletapeError",
 }
 COMMON = """
-keras.Sequential keras.Model keras.Input keras.optimizers.SGD keras.optimizers.Adam keras.losses.MeanSquaredError keras.losses.Huber
-keras.metrics.Mean keras.callbacks.EarlyStopping keras.layers.Conv2D keras.layers.MaxPooling2D keras.layers.Dropout
-keras.layers.BatchNormalization keras.layers.LayerNormalization keras.layers.Embedding keras.layers.LSTM keras.layers.GRU keras.layers.Flatten
-keras.layers.MultiHeadAttention train.Checkpoint saved_model.save sort argsort math.top_k math.lgamma math.digamma math.igamma
-math.betainc math.cumulative_logsumexp math.erfinv math.xlogy math.bincount linalg.svd linalg.eigh linalg.qr linalg.lstsq linalg.expm repeat roll
-reverse unique searchsorted reduce_sum tensor_scatter_nd_max nn.l2_normalize nn.depthwise_conv2d nn.conv1d nn.conv3d nn.ctc_loss
-nn.local_response_normalization random.shuffle random.categorical random.gamma random.poisson random.stateless_normal random.Generator
-signal.fft signal.ifft signal.stft TensorArray RaggedTensor SparseTensor Graph debugging.enable_check_numerics image.resize
-distribute.MirroredStrategy summary.scalar io.read_file
+keras.Sequential keras.Model keras.Input keras.optimizers.SGD keras.optimizers.Adam keras.losses.MeanSquaredError
+keras.losses.Huber keras.metrics.Mean keras.callbacks.EarlyStopping keras.layers.Conv2D keras.layers.MaxPooling2D
+keras.layers.Dropout keras.layers.BatchNormalization keras.layers.LayerNormalization keras.layers.Embedding
+keras.layers.LSTM keras.layers.GRU keras.layers.Flatten keras.layers.MultiHeadAttention train.Checkpoint
+saved_model.save sort argsort math.top_k math.lgamma math.digamma math.igamma math.betainc math.cumulative_logsumexp
+math.erfinv math.xlogy math.bincount linalg.svd linalg.eigh linalg.qr linalg.lstsq linalg.expm repeat roll reverse
+unique searchsorted tensor_scatter_nd_max nn.l2_normalize nn.depthwise_conv2d nn.conv1d nn.conv3d nn.ctc_loss
+nn.local_response_normalization random.shuffle random.categorical random.gamma random.poisson random.stateless_normal
+random.Generator signal.fft signal.ifft signal.stft TensorArray RaggedTensor SparseTensor Graph
+debugging.enable_check_numerics image.resize distribute.MirroredStrategy summary.scalar io.read_file
 """.split()
 
 
@@ -113,5 +114,7 @@ def wrapped(words: list[str]) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        sys.exit(0 if PAGE.read_text(encoding="utf-8") == page() else "docs/compatibility.md is not current: make pages")
+        sys.exit(
+            0 if PAGE.read_text(encoding="utf-8") == page() else "docs/compatibility.md is not current: make pages"
+        )
     PAGE.write_text(page(), encoding="utf-8")

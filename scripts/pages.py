@@ -1,10 +1,11 @@
 """Runs every Python program of the pages as pasted, and writes what it prints into the ```text block below it.
 
-`make pages` writes; `scripts/pages.py --check` compares instead and lists what differs. A program is a ```python block. It
-runs alone, in an empty namespace, under the file name train.py. A block that begins with `# from PATH` is not run: it is
-an excerpt, and must be in that file word for word.
+`make pages` writes; `scripts/pages.py --check` compares instead and lists what differs. A program is a ```python block.
+It runs alone, in an empty namespace, under the file name train.py. A block that begins with `# from PATH: NAME` is not
+run: it is the source of the function NAME in that file.
 """
 
+import ast
 import contextlib
 import io
 import re
@@ -41,10 +42,10 @@ class Block:
     output: str | None
 
     @property
-    def excerpt(self) -> Path | None:
-        """The file that an excerpt is from, or None for a program."""
-        match = re.match(r"(?:#|//) from (\S+)\n", self.source)
-        return ROOT / match[1] if match else None
+    def excerpt(self) -> str | None:
+        """What an excerpt must be; None for a program."""
+        match = re.match(r"(# from (\S+): (\w+)\n)", self.source)
+        return match[1] + function(ROOT / match[2], match[3]) if match else None
 
     @property
     def shown(self) -> list[str]:
@@ -63,6 +64,16 @@ def blocks(page: str, language: str) -> Iterator[Block]:
     for match in _BLOCK.finditer(text):
         if match[1] == language:
             yield Block(page, text.count("\n", 0, match.start()) + 1, language, match[2], match[3])
+
+
+def function(path: Path, name: str) -> str:
+    """The source of a function with its decorators."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            return "".join(line + "\n" for line in text.splitlines()[first - 1 : node.end_lineno])
+    raise LookupError(f"{path} has no function {name}")
 
 
 def run(block: Block, address: str = ADDRESS) -> str:
@@ -84,6 +95,10 @@ def main() -> int:
     for page in pages():
         text = (ROOT / page).read_text(encoding="utf-8")
         for block in blocks(page, "python"):
+            if block.excerpt is not None and block.excerpt != block.source:
+                failures += sys.argv[1:] == ["--check"]
+                print(f"{page}:{block.line}: the excerpt has changed")
+                text = text.replace(block.source, block.excerpt)
             if block.output is None or block.excerpt is not None:
                 continue
             with tf.connect(local=True):

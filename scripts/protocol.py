@@ -1,8 +1,8 @@
-"""Writes the tables of commands in docs/protocol.md from the engine's command records; --check says whether they are current.
+"""Writes the tables of commands in docs/protocol.md from the engine's command records; --check compares instead.
 
 What a command does is the first paragraph of its record's docstring, what a field means is in
-`teletape_engine.commands.meanings`. `SESSION` is one session in which every command occurs: the first use of each is its
-example, executed here, with what it answers.
+`teletape_engine.commands.meanings`. `SESSION` is one session in which every command occurs: the first use of each is
+its example, executed here, with what it answers.
 """
 
 import dataclasses

@@ -21,7 +21,7 @@ def test_the_map_answers_twenty_questions_with_paths_that_exist() -> None:
 
 
 def test_every_path_of_the_prose_exists() -> None:
-    paths = {path for path in re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:py|md|toml|txt|json))`", PAGE)}
+    paths = set(re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:py|md|toml|txt|json))`", PAGE))
     assert len(paths) > 20
     missing = sorted(path for path in paths if not any((ROOT / parent / path).exists() for parent in PARENTS))
     assert not missing

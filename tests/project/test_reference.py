@@ -2,25 +2,18 @@
 
 import ast
 import dataclasses
-import importlib.util
-from pathlib import Path
 
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from programs import ROOT, load_script
 from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def test_the_generated_files_are_current() -> None:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script("reference")
     for path, text in module.written().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make reference"
 
