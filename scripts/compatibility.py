@@ -55,8 +55,8 @@ debugging.enable_check_numerics image.resize distribute.MirroredStrategy summary
 
 def names() -> set[str]:
     """Every public name, without the leading `tf.`."""
-    found = {name for name in tf.__all__ if not isinstance(getattr(tf, name), ModuleType)} | set(surface())
-    return found | {f"{module}.{name}" for module in MODULES for name in members(at(module))}
+    collected = {name for name in tf.__all__ if not isinstance(getattr(tf, name), ModuleType)} | set(surface())
+    return collected | {f"{module}.{name}" for module in MODULES for name in members(at(module))}
 
 
 def members(module: ModuleType) -> list[str]:

@@ -50,3 +50,9 @@ def test_the_digest_is_of_structure_not_of_prose(monkeypatch: pytest.MonkeyPatch
     assert describe.digest() == before
     monkeypatch.setitem(CATALOGUE, "tanh", dataclasses.replace(CATALOGUE["tanh"], backends=frozenset(("cpu",))))
     assert describe.digest() != before
+
+
+@pytest.mark.parametrize("name", ["compatibility", "protocol"])
+def test_a_page_that_a_script_writes_is_current(name: str) -> None:
+    module = load_script(name)
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run make pages"

@@ -71,7 +71,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "jacobian.targets": "One tensor",
     "batch_jacobian.targets": "One tensor [b, *y]",
     "batch_jacobian.sources": "One tensor or variable [b, *x]",
-    "batch_jacobian.unconnected": "The dtype of the zeros if not connected: the target's (`none`) or the source's (`zero`)",
+    "batch_jacobian.unconnected": "Dtype of the zeros if not connected: the target's (`none`) or the source's (`zero`)",
     "hessian.outputs": "An id for each pair of sources, row by row; null: the block is not kept",
     # functions and control flow
     "function.id": "The function's id, which the command creates",
