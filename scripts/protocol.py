@@ -181,8 +181,9 @@ def shortened(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {key: shortened(member, depth + 1) for key, member in value.items()}
     if isinstance(value, list):
-        kept = [shortened(member, depth + 1) for member in value]
-        return kept if len(kept) < 4 or all(isinstance(member, int | float) for member in kept) else [*kept[:1], "…"]
+        members = [shortened(member, depth + 1) for member in value]
+        whole = len(members) < 4 or all(isinstance(member, int | float) for member in members)
+        return members if whole else [*members[:1], "…"]
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
