@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from counting import calls
-from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
-from teletape_engine.derivatives.backward import backward, declare_no_gradient
+from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import Declarations, GradientQuery
 from teletape_engine.errors import GradientRegisteredError, NoGradientRegisteredError
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.tape import Tape
@@ -146,7 +146,7 @@ LOOKUPS = Program(
 def test_what_presence_predicts_is_what_arrays_give(program):
     context, tape, targets, sources = recorded(program, outer=False)
     with np.errstate(all="ignore"):
-        found = gradient(context, tape, targets, sources)
+        found = gradient(context, GradientQuery(tape, targets, sources))
     seeds = [(one.uid, GradientKind.DENSE) for one in targets if not isinstance(one, Variable) or tape.watches(one)]
     presence = backward(tape, seeds, {one.uid for one in sources}, Presence())
     predicted = [presence.get(one.uid) for one in sources]
@@ -165,9 +165,9 @@ def test_what_presence_predicts_is_what_arrays_give(program):
 def test_a_recorded_pass_gives_what_a_bare_one_gives(program):
     with np.errstate(all="ignore"):
         bare, tape, targets, sources = recorded(program, outer=False)
-        expected = gradient(bare, tape, targets, sources)
+        expected = gradient(bare, GradientQuery(tape, targets, sources))
         context, tape, targets, sources = recorded(program, outer=True)
-        found = gradient(context, tape, targets, sources)
+        found = gradient(context, GradientQuery(tape, targets, sources))
     assert [kind_of(one) for one in found] == [kind_of(one) for one in expected]
     for one, other in zip(found, expected, strict=True):
         if one is not None:
@@ -185,7 +185,7 @@ def test_the_gradient_is_the_slope(program):
     results = perform(context, program.steps, made, variable)
     last = [results[i % len(results)] for i in program.targets]
     sources = [*made[:2], variable]
-    found = [dense(one) for one in gradient(context, tape, last, sources)]
+    found = [dense(one) for one in gradient(context, GradientQuery(tape, last, sources))]
     random = np.random.default_rng(1)
     directions = [random.standard_normal(SHAPE) for _ in sources]
 
@@ -214,7 +214,7 @@ def looked_up(*lookups, extra=False):
         results.append(apply(context, "gather", context.read(table), context.constant(indices)))
     if extra:
         results.append(apply(context, "mul", context.read(table), 3.0))
-    return gradient(context, tape, results, [table])[0]
+    return gradient(context, GradientQuery(tape, results, [table]))[0]
 
 
 def test_rows_named_twice_stay_twice():
@@ -244,7 +244,7 @@ def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
     context.watch(tape, [x])
     y = apply(context, "mul", x, 2.0)
     rows = apply(context, "gather", y, context.constant(np.array([3])))
-    kinds = [kind_of(one) for one in gradient(context, tape, [rows], [x, y])]
+    kinds = [kind_of(one) for one in gradient(context, GradientQuery(tape, [rows], [x, y]))]
     assert kinds == [GradientKind.DENSE, GradientKind.SLICES]
 
 
@@ -269,7 +269,7 @@ def test_an_op_without_a_gradient_is_an_error_also_off_the_path(on_the_path):
     with pytest.raises(
         NoGradientRegisteredError, match=r"^gradient registry has no entry for: AdjustContrastv2$"
     ) as caught:
-        gradient(context, tape, [y], [source])
+        gradient(context, GradientQuery(tape, [y], [source]))
     assert caught.value.details["op"] == "adjust_contrast"
 
 
@@ -277,7 +277,7 @@ def test_what_the_target_does_not_depend_on_is_no_matter():
     context, tape = executor(), Tape(persistent=True)
     image, other, _, _ = contrasted(context, tape, on_the_path=True)
     z = apply(context, "neg", other)
-    assert [kind_of(one) for one in gradient(context, tape, [z], [image, other])] == [
+    assert [kind_of(one) for one in gradient(context, GradientQuery(tape, [z], [image, other]))] == [
         GradientKind.NONE,
         GradientKind.DENSE,
     ]
@@ -289,26 +289,29 @@ def test_behind_a_stop_it_is_no_matter_either():
     context.open(tape)
     context.watch(tape, [image])
     y = apply(context, "mul", image, apply(context, "stop_gradient", apply(context, "adjust_contrast", image, 2.0)))
-    (found,) = gradient(context, tape, [y], [image])
+    (found,) = gradient(context, GradientQuery(tape, [y], [image]))
     assert found.array.tolist() == np.ones((2, 2, 3)).tolist()
 
 
 def test_declared_late_it_is_none():
     context, tape = executor(), Tape()
     image, other, y, _ = contrasted(context, tape, on_the_path=True)
-    declared = set()
-    declare_no_gradient(declared, "AdjustContrastv2", CATALOGUE)
-    kinds = [kind_of(one) for one in gradient(context, tape, [y], [image, other], no_gradient=declared)]
+    declarations = Declarations()
+    declarations.declare_no_gradient("AdjustContrastv2")
+    query = GradientQuery(tape, [y], [image, other], declarations=declarations)
+    kinds = [kind_of(derivative) for derivative in gradient(context, query)]
     assert kinds == [GradientKind.NONE, GradientKind.DENSE]
 
 
 def test_a_type_is_declared_once_and_never_against_the_catalogue():
-    declared = set()
-    declare_no_gradient(declared, "SomebodysOp", CATALOGUE)
+    declarations = Declarations()
+    declarations.declare_no_gradient("SomebodysOp")
     for op_type in ("SomebodysOp", "MatMul"):
         with pytest.raises(GradientRegisteredError, match=f"^Registering two gradient with name '{op_type}'!$"):
-            declare_no_gradient(declared, op_type, CATALOGUE)
-    assert declared == {"SomebodysOp"}
+            declarations.declare_no_gradient(op_type)
+        with pytest.raises(GradientRegisteredError):
+            declarations.register(op_type)
+    assert declarations.no_gradient == {"SomebodysOp"}
 
 
 # -------------------------------------------------------------------------------------------------------------- linear
@@ -329,7 +332,7 @@ def chain(ops, question):
 
 
 def arrays(context, tape, y, x):
-    return gradient(context, tape, [y], [x])[0]
+    return gradient(context, GradientQuery(tape, [y], [x]))[0]
 
 
 def presence(context, tape, y, x):
@@ -340,7 +343,7 @@ def operands(context, tape, y, x):
     outer = Tape()
     context.open(outer)
     context.watch(outer, [x])
-    return gradient(context, tape, [y], [x])[0]
+    return gradient(context, GradientQuery(tape, [y], [x]))[0]
 
 
 def some_of_the_leaves(context, tape, y, x):

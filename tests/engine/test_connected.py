@@ -6,6 +6,7 @@ import pytest
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call, CallFunction
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.programs.function_edges import connections
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.tape import Tape
@@ -73,9 +74,9 @@ def test_first_and_second_order_of_the_first_result(program, first, second):
         context.open(tape)
         context.watch(tape, [a, b])
     result = program.run(context, [a, b])[0]
-    found = gradient(context, inner, [result], [a, b])
+    found = gradient(context, GradientQuery(inner, [result], [a, b]))
     assert [one.array for one in found] == first
-    again = gradient(context, outer, [found[0]], [a, b])
+    again = gradient(context, GradientQuery(outer, [found[0]], [a, b]))
     assert [None if one is None else float(one.array) for one in again] == second
 
 
@@ -86,7 +87,10 @@ def test_only_arguments_that_a_tape_follows_are_tied():
     context.open(tape)
     context.watch(tape, [a])
     _, y = TWO.run(context, [a, b])
-    assert [float(one.array) if one else one for one in gradient(context, tape, [y], [a, b])] == [0.0, None]
+    assert [float(one.array) if one else one for one in gradient(context, GradientQuery(tape, [y], [a, b]))] == [
+        0.0,
+        None,
+    ]
 
 
 def test_the_ops_are_identities():

@@ -10,7 +10,8 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Context
 from teletape_engine.commands import Call, Constant, Gradient, Hessian, Hvp, MakeVariable, TapeOpen, TapeWatch
 from teletape_engine.derivatives.gradient import gradient
-from teletape_engine.derivatives.jacobian import Options, jacobian
+from teletape_engine.derivatives.jacobian import jacobian
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.derivatives.second_order import hessian, hvp
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
 from teletape_engine.recording.tape import Tape
@@ -54,7 +55,7 @@ def by_two_tapes(name):
     """The blocks, from the gradient of the gradient."""
     outer, inner = Tape(persistent=True), Tape(persistent=True)
     context, y, sources = recorded(name, inner, outer=outer)
-    firsts = gradient(context, inner, [y], sources)
+    firsts = gradient(context, GradientQuery(inner, [y], sources))
     context.pause(outer)
     blocks = []
     for first, source in zip(firsts, sources, strict=True):
@@ -65,7 +66,7 @@ def by_two_tapes(name):
             context.open(outer)
             first = context("unsorted_segment_sum", first.values, first.indices, num_segments=source.spec.shape[0])
             context.pause(outer)
-        blocks.append(jacobian(context, outer, first, sources))
+        blocks.append(jacobian(context, GradientQuery(outer, [first], sources)))
     return blocks
 
 
@@ -73,7 +74,7 @@ def by_two_tapes(name):
 def test_a_hessian_is_the_gradient_of_the_gradient_by_two_tapes(name):
     tape = Tape(persistent=True)
     context, y, sources = recorded(name, tape)
-    found = hessian(context, tape, [y], sources)
+    found = hessian(context, GradientQuery(tape, [y], sources))
     for row, expected in zip(found, by_two_tapes(name), strict=True):
         for one, other in zip(row, expected, strict=True):
             assert (one is None) == (other is None)
@@ -87,8 +88,8 @@ def test_a_product_is_the_hessian_times_the_vector(name, numbers):
     tape = Tape(persistent=True)
     context, y, sources = recorded(name, tape)
     u, v = np.array(numbers[:3]), np.array(numbers[3:]).reshape(2, 3)
-    blocks = hessian(context, tape, [y], sources, Options(zeros=True))
-    found = hvp(context, tape, [y], sources, [context.value(u), context.value(v)], Options(zeros=True))
+    blocks = hessian(context, GradientQuery(tape, [y], sources, zeros=True))
+    found = hvp(context, GradientQuery(tape, [y], sources, zeros=True, vectors=[context.value(u), context.value(v)]))
     for row, one in zip(blocks, found, strict=True):
         axes = one.spec.ndim
         expected = np.tensordot(row[0].array, u, 1) + np.tensordot(row[1].array, v, 2)
@@ -100,11 +101,11 @@ def test_what_is_not_connected_is_none_or_zeros():
     tape = Tape(persistent=True)
     context, y, sources = recorded("flat", tape)
     vectors = [context.value(A), context.value(B)]
-    assert hessian(context, tape, [y], sources) == [[None, None], [None, None]]
-    assert hvp(context, tape, [y], sources, vectors) == [None, None]
-    zeros = hessian(context, tape, [y], sources, Options(zeros=True))
+    assert hessian(context, GradientQuery(tape, [y], sources)) == [[None, None], [None, None]]
+    assert hvp(context, GradientQuery(tape, [y], sources, vectors=vectors)) == [None, None]
+    zeros = hessian(context, GradientQuery(tape, [y], sources, zeros=True))
     assert [[one.spec.shape for one in row] for row in zeros] == [[(3, 3), (3, 2, 3)], [(2, 3, 3), (2, 3, 2, 3)]]
-    products = hvp(context, tape, [y], sources, vectors, Options(zeros=True))
+    products = hvp(context, GradientQuery(tape, [y], sources, zeros=True, vectors=vectors))
     assert [one.spec.shape for one in products] == [(3,), (2, 3)]
     assert not any(one.array.any() for one in [*zeros[0], *zeros[1], *products])
 
@@ -113,10 +114,10 @@ def test_the_tape_is_afterwards_as_it_was():
     tape = Tape(persistent=True)
     context, y, sources = recorded("rows", tape)
     before = list(tape.nodes), dict(tape.tracked), tape.sparse, list(context.tapes)
-    hessian(context, tape, [y], sources)
-    hvp(context, tape, [y], sources, [context.value(A), context.value(B)])
+    hessian(context, GradientQuery(tape, [y], sources))
+    hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(A), context.value(B)]))
     with pytest.raises(InvalidArgumentError):
-        hvp(context, tape, [y], sources, [context.value(A), context.value(A)])
+        hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(A), context.value(A)]))
     assert (tape.nodes, tape.tracked, tape.sparse, context.tapes) == before
 
 
@@ -126,8 +127,8 @@ def test_asked_inside_its_own_context_a_tape_keeps_what_it_recorded():
     context.open(tape)
     context.watch(tape, [x])
     y = context("reduce_sum", context("pow", x, Literal(4.0)))
-    [product] = hvp(context, tape, [y], [x], [context.value(np.ones(3))])
-    [third] = gradient(context, tape, [product], [x])
+    [product] = hvp(context, GradientQuery(tape, [y], [x], vectors=[context.value(np.ones(3))]))
+    [third] = gradient(context, GradientQuery(tape, [product], [x]))
     np.testing.assert_allclose(third.array, 24 * A)
     assert context.tapes == [tape]
 
@@ -135,8 +136,8 @@ def test_asked_inside_its_own_context_a_tape_keeps_what_it_recorded():
 def test_an_outer_tape_differentiates_the_product():
     outer, tape = Tape(), Tape(persistent=True)
     context, y, [a, b] = recorded("waves", tape, outer=outer)
-    [product, _] = hvp(context, tape, [y], [a, b], [context.value(A), context.value(B)])
-    [third] = gradient(context, outer, [product], [a])
+    [product, _] = hvp(context, GradientQuery(tape, [y], [a, b], vectors=[context.value(A), context.value(B)]))
+    [third] = gradient(context, GradientQuery(outer, [product], [a]))
     step = 1e-6
 
     def by_two(a):
@@ -146,7 +147,7 @@ def test_an_outer_tape_differentiates_the_product():
         other.open(inner)
         other.watch(inner, [x, z])
         y = FUNCTIONS["waves"](other, x, z)
-        return hvp(other, inner, [y], [x, z], [other.value(A), other.value(B)])[0].array.sum()
+        return hvp(other, GradientQuery(inner, [y], [x, z], vectors=[other.value(A), other.value(B)]))[0].array.sum()
 
     expected = [(by_two(A + step * unit) - by_two(A - step * unit)) / (2 * step) for unit in np.eye(3)]
     np.testing.assert_allclose(third.array, expected, rtol=1e-6)
@@ -155,14 +156,14 @@ def test_an_outer_tape_differentiates_the_product():
 def test_a_tape_that_is_not_persistent_answers_once():
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
-    hvp(context, tape, [y], sources, [context.value(A), context.value(B)], Options(retain_tape=True))
-    found = hessian(context, tape, [y], sources)
+    hvp(context, GradientQuery(tape, [y], sources, retain_tape=True, vectors=[context.value(A), context.value(B)]))
+    found = hessian(context, GradientQuery(tape, [y], sources))
     np.testing.assert_allclose(found[0][0].array, by_two_tapes("quartic")[0][0].array)
     assert tape.consumed
     assert not tape.persistent
     assert not tape.nodes
     with pytest.raises(TapeConsumedError):
-        hessian(context, tape, [y], sources)
+        hessian(context, GradientQuery(tape, [y], sources))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_wrong_vectors_are_refused(vectors, text):
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
     with pytest.raises(InvalidArgumentError, match=text):
-        hvp(context, tape, [y], sources, [context.value(one) for one in vectors])
+        hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(one) for one in vectors]))
     assert not tape.consumed
 
 

@@ -28,7 +28,7 @@ from teletape_engine.commands import (
     TapeOpen,
     TapeWatch,
 )
-from teletape_engine.derivatives.backward import backward, stops
+from teletape_engine.derivatives.backward import backward, backward_pass
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import Watcher, record_custom
@@ -350,10 +350,10 @@ def test_presence_stops_where_arrays_do():
     seen = []
 
     def answer(stop):
-        seen.append((stop.bound.label, stop.cts, stop.inputs, [one.array([5]) for one in stop.kept]))
+        seen.append((stop.bound.label, stop.cts, stop.inputs, [one.array([5]) for one in stop.residuals]))
         return [GradientKind.DENSE]
 
-    assert backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence(), custom=answer) == {
+    assert backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence(), at_stop=answer) == {
         x.uid: GradientKind.DENSE
     }
     assert seen == [("f", [GradientKind.DENSE], (x.uid,), [[5]])]
@@ -365,10 +365,10 @@ def test_nobody_answers():
         backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence())
 
 
-def test_a_stop_tells_what_the_pass_holds_meanwhile():
+def test_a_stop_has_the_cotangents_that_are_pending():
     _, tape, x, z = recorded(persistent=True)
-    walk = stops(tape, [(z.uid, GradientKind.DENSE), (x.uid, GradientKind.DENSE)], {x.uid}, Presence())
-    assert list(next(walk).held) == [x.uid]
+    walk = backward_pass(tape, [(z.uid, GradientKind.DENSE), (x.uid, GradientKind.DENSE)], {x.uid}, Presence())
+    assert list(next(walk).pending) == [x.uid]
     walk.close()
 
 

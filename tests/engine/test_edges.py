@@ -9,6 +9,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Context, dense
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.tape import Tape
 
@@ -39,9 +40,9 @@ def gradients(f, *inputs):
             context.open(tape)
             context.watch(tape, arrays)
         y = f(lambda name, *args, **attrs: context.apply(CATALOGUE[name], args, CATALOGUE[name].attrs(attrs)), *given)
-        first = gradient(context, inner, [y], arrays)
+        first = gradient(context, GradientQuery(inner, [y], arrays))
         targets = [one.values if isinstance(one, SlicesValue) else one for one in first if one is not None]
-        second = gradient(context, outer, targets, arrays)
+        second = gradient(context, GradientQuery(outer, targets, arrays))
     return [plain(one) for one in first], [plain(one) for one in second]
 
 
@@ -155,7 +156,7 @@ def test_a_gather_of_the_source_is_sparse_and_of_other_axes_dense():
         context.open(tape)
         context.watch(tape, [x])
         y = context.apply(op, [x, ids], op.attrs({"axis": axis}))
-        (found,) = gradient(context, tape, [y], [x])
+        (found,) = gradient(context, GradientQuery(tape, [y], [x]))
         assert isinstance(found, SlicesValue) == (kind is not None)
 
 

@@ -174,7 +174,7 @@ def test_after_a_failure_no_value_is_made_but_structure_still_happens(session):
     assert not session.describe("t")["recording"]
     assert not session.describe("t")["consumed"]
     assert session.describe("u")["recording"]
-    assert "Whatever" in session.no_gradient
+    assert "Whatever" in session.declarations.no_gradient
 
 
 def test_a_failure_does_not_poison_what_its_id_names_already(session):

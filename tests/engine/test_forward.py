@@ -30,6 +30,7 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError, TapeStateError
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.tape import Tape
@@ -111,11 +112,11 @@ def outer_tape(case, ct):
     recorder.leave(accumulator)
     result = recorder.apply(case.op, given, case.attrs)
     sources = [given[i] for i in case.free()]
-    found = gradient(recorder, tape, [result], sources, seeds=[recorder.value(ct)])
+    found = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[recorder.value(ct)]))
     asked = [(one, t) for one, t in zip(found, tangents, strict=True) if one is not None]
     targets = [getattr(one, "values", one) for one, _ in asked]
     seeds = [recorder.value(rows(one, t)) for one, t in asked]
-    return filled(case, gradient(recorder, outer, targets, sources, seeds=seeds))
+    return filled(case, gradient(recorder, GradientQuery(outer, targets, sources, output_gradients=seeds)))
 
 
 def rows(one, t):
@@ -130,7 +131,9 @@ def accumulated_gradient(case, ct):
     recorder.open(tape)
     recorder.watch(tape, [given[i] for i in case.free()])
     result = recorder.apply(case.op, given, case.attrs)
-    found = gradient(recorder, tape, [result], [given[i] for i in case.free()], seeds=[recorder.value(ct)])
+    found = gradient(
+        recorder, GradientQuery(tape, [result], [given[i] for i in case.free()], output_gradients=[recorder.value(ct)])
+    )
     return filled(case, [None if one is None else tangent_of(accumulator, one) for one in found])
 
 
@@ -150,7 +153,9 @@ def taped_tangent(case, ct):
     tangent = accumulator.tangent(result)
     if tangent is None:
         return filled(case, [None] * len(sources))
-    return filled(case, gradient(recorder, tape, [tangent], sources, seeds=[recorder.value(ct)]))
+    return filled(
+        case, gradient(recorder, GradientQuery(tape, [tangent], sources, output_gradients=[recorder.value(ct)]))
+    )
 
 
 def filled(case, found):
@@ -243,7 +248,7 @@ def test_a_tape_that_resumes_inside_lies_inside(recorder, x):
     recorder.pause(tape)
     recorder.open(tape)
     late = cube(recorder, x)
-    found = [gradient(recorder, tape, [accumulator.tangent(one)], [x])[0] for one in (early, late)]
+    found = [gradient(recorder, GradientQuery(tape, [accumulator.tangent(one)], [x]))[0] for one in (early, late)]
     assert [number(one) for one in found] == [12, None]
 
 

@@ -10,6 +10,7 @@ from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Case, drawn, is_array
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
@@ -36,9 +37,15 @@ def answers(device, op, case):
         found = [context.backend.get(result.array)]
         if result.spec.differentiable and op.registered:
             ct = context.constant(drawn(found[0], seed=0))
-            found += [numbers(context, one) for one in gradient(context, tape, [result], arrays, seeds=[ct])]
+            found += [
+                numbers(context, one)
+                for one in gradient(context, GradientQuery(tape, [result], arrays, output_gradients=[ct]))
+            ]
             cts = context.constant(np.stack([drawn(found[0], seed=k) for k in range(2)]))
-            found += [numbers(context, one) for one in vjps(context, tape, [result], arrays, [cts])]
+            found += [
+                numbers(context, one)
+                for one in vjps(context, GradientQuery(tape, [result], arrays, output_gradients=[cts]))
+            ]
     return found
 
 

@@ -26,7 +26,9 @@ from teletape_engine.commands import (
     Vjps,
 )
 from teletape_engine.derivatives.gradient import gradient
-from teletape_engine.derivatives.jacobian import Options, batch_jacobian, jacobian, row_bytes, vjps
+from teletape_engine.derivatives.jacobian import batch_jacobian, jacobian, vjps
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, TapeConsumedError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
@@ -78,7 +80,7 @@ def by_loop(context, tape, y, x):
     for at in np.ndindex(y.spec.shape):
         unit = np.zeros(y.spec.shape)
         unit[at] = 1
-        [one] = gradient(context, tape, [y], [x], seeds=[context.value(unit)])
+        [one] = gradient(context, GradientQuery(tape, [y], [x], output_gradients=[context.value(unit)]))
         if one is None:
             return None
         rows.append(one.array if not hasattr(one, "indices") else dense(context, one))
@@ -100,7 +102,7 @@ def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     context, tape = Program(), Tape(persistent=True)
     x = context.value(X)
     y = recorded(context, steps, x, [tape])
-    [found] = jacobian(context, tape, y, [x], Options(chunk_size=chunk))
+    [found] = jacobian(context, GradientQuery(tape, [y], [x], chunk_size=chunk))
     np.testing.assert_allclose(found.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
 
 
@@ -112,12 +114,12 @@ def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
         outer, inner = Tape(persistent=True), Tape(persistent=True)
         x = context.value(X)
         y = recorded(context, steps, x, [outer, inner])
-        [first] = jacobian(context, inner, y, [x])
-        [second] = jacobian(context, outer, first, [x])
+        [first] = jacobian(context, GradientQuery(inner, [y], [x]))
+        [second] = jacobian(context, GradientQuery(outer, [first], [x]))
         context.pause(outer)
         kinds += [first.spec, None if second is None else second.spec]
         if kinds is real:
-            [one_by_one] = jacobian(context, outer, first, [x], Options(chunk_size=1))
+            [one_by_one] = jacobian(context, GradientQuery(outer, [first], [x], chunk_size=1))
             assert (second is None) == (one_by_one is None)
             if second is not None:
                 np.testing.assert_allclose(second.array, one_by_one.array, rtol=1e-12, atol=1e-12)
@@ -132,9 +134,9 @@ def test_stacks_of_cotangents_are_gradients_one_after_the_other():
     y = recorded(context, ["sin", "product"], x, [tape])
     z = recorded(context, ["square"], x, [tape])
     cts = np.random.default_rng(0).normal(size=(5, *y.spec.shape))
-    [found] = vjps(context, tape, [y, z], [x], [context.value(cts), None])
+    [found] = vjps(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts), None]))
     for k in range(5):
-        [one] = gradient(context, tape, [y, z], [x], seeds=[context.value(cts[k]), None])
+        [one] = gradient(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts[k]), None]))
         np.testing.assert_allclose(found.array[k], one.array)
 
 
@@ -145,12 +147,12 @@ def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
     context.watch(tape, [x])
     y = context("mul", context("sin", x), context("reduce_sum", x, axis=1, keepdims=True))
     y = context("concat", y, y, axis=1)
-    found = batch_jacobian(context, tape, y, x)
-    [whole] = jacobian(context, tape, y, [x])
+    found = batch_jacobian(context, GradientQuery(tape, [y], [x]))
+    [whole] = jacobian(context, GradientQuery(tape, [y], [x]))
     assert found.spec.shape == (3, 6, 3)
     for i in range(3):
         np.testing.assert_allclose(found.array[i], whole.array[i, :, i])
-    found = batch_jacobian(context, tape, y, x, Options(chunk_size=4))
+    found = batch_jacobian(context, GradientQuery(tape, [y], [x], chunk_size=4))
     np.testing.assert_allclose(found.array[2], whole.array[2, :, 2])
 
 
@@ -159,8 +161,8 @@ def test_what_is_not_connected_is_none_or_zeros():
     context, tape = Program(), Tape(persistent=True)
     x, other, numbers = context.value(X), context.value(np.ones(2)), context.value(np.arange(2))
     y = recorded(context, ["sin"], x, [tape])
-    assert jacobian(context, tape, y, [other, numbers]) == [None, None]
-    found = jacobian(context, tape, y, [other, numbers], Options(zeros=True))
+    assert jacobian(context, GradientQuery(tape, [y], [other, numbers])) == [None, None]
+    found = jacobian(context, GradientQuery(tape, [y], [other, numbers], zeros=True))
     assert [(one.spec.shape, one.spec.dtype) for one in found] == [((3, 3, 2), "float64"), ((3, 3, 2), "int64")]
     assert not any(one.array.any() for one in found)
 
@@ -170,10 +172,10 @@ def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
     x, seen = context.value(X), context.value(np.ones(2))
     context.open(tape)
     context.watch(tape, [seen])
-    assert jacobian(context, tape, x, [x]) == [None]
-    np.testing.assert_array_equal(jacobian(context, tape, seen, [seen])[0].array, np.eye(2))
+    assert jacobian(context, GradientQuery(tape, [x], [x])) == [None]
+    np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [seen], [seen]))[0].array, np.eye(2))
     integers = context("cast", x, dtype="int32")
-    assert jacobian(context, tape, integers, [x]) == [None]
+    assert jacobian(context, GradientQuery(tape, [integers], [x])) == [None]
 
 
 def test_a_variable_is_a_target_and_a_source():
@@ -181,8 +183,8 @@ def test_a_variable_is_a_target_and_a_source():
     slot = Variable(context.value(np.array([1.0, 2.0])), trainable=True)
     context.open(tape)
     y = context("square", context.read(slot))
-    np.testing.assert_array_equal(jacobian(context, tape, y, [slot])[0].array, [[2, 0], [0, 4]])
-    np.testing.assert_array_equal(jacobian(context, tape, slot, [slot])[0].array, np.eye(2))
+    np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [y], [slot]))[0].array, [[2, 0], [0, 4]])
+    np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [slot], [slot]))[0].array, np.eye(2))
 
 
 @pytest.mark.parametrize(("target", "source"), [((0, 3), (3,)), ((3,), (0,)), ((0,), (0, 2))])
@@ -192,17 +194,17 @@ def test_empty_targets_and_sources_have_empty_jacobians(target, source):
     context.open(tape)
     context.watch(tape, [x])
     y = context("broadcast_to", context("reduce_sum", x), shape=target)
-    [found] = jacobian(context, tape, y, [x])
+    [found] = jacobian(context, GradientQuery(tape, [y], [x]))
     assert found.array.shape == (*target, *source)
     stack = context.value(np.ones((0, *target)))
-    assert vjps(context, tape, [y], [x], [stack])[0].array.shape == (0, *source)
+    assert vjps(context, GradientQuery(tape, [y], [x], output_gradients=[stack]))[0].array.shape == (0, *source)
 
 
 def test_examples_of_none_at_all():
     context, tape = Program(), Tape(persistent=True)
     x = context.value(np.ones((0, 2)))
     y = recorded(context, ["square"], x, [tape])
-    assert batch_jacobian(context, tape, y, x).array.shape == (0, 2, 2)
+    assert batch_jacobian(context, GradientQuery(tape, [y], [x])).array.shape == (0, 2, 2)
 
 
 def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
@@ -210,7 +212,7 @@ def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
     a, b = context.value(X), context.value(X)
     context.open(tape)
     context.watch(tape, [a, b])
-    found = jacobian(context, tape, context("add", a, b), [a, b, a])
+    found = jacobian(context, GradientQuery(tape, [context("add", a, b)], [a, b, a]))
     assert len({one.uid for one in found}) == 3
 
 
@@ -218,11 +220,11 @@ def test_a_tape_that_is_not_persistent_answers_once_and_several_questions_with_m
     context, tape = Program(), Tape()
     x = context.value(X)
     y = recorded(context, ["sin"], x, [tape])
-    [first] = jacobian(context, tape, y, [x], Options(retain_tape=True))
-    [again] = jacobian(context, tape, y, [x], Options(chunk_size=2))
+    [first] = jacobian(context, GradientQuery(tape, [y], [x], retain_tape=True))
+    [again] = jacobian(context, GradientQuery(tape, [y], [x], chunk_size=2))
     np.testing.assert_array_equal(first.array, again.array)
     with pytest.raises(TapeConsumedError):
-        jacobian(context, tape, y, [x])
+        jacobian(context, GradientQuery(tape, [y], [x]))
     assert not tape.nodes
 
 
@@ -230,7 +232,7 @@ WRONG = {
     "another shape": ([np.ones((2, 3))], r"float64\[2, 3\].*must be float64\[k, 3, 3\]"),
     "another dtype": ([np.ones((2, 3, 3), np.float32)], "must be float64"),
     "two lengths": ([np.ones((2, 3, 3)), np.ones((4, 3, 3))], r"must be float64\[2, 3, 3\]"),
-    "none at all": ([None], "nothing tells how many"),
+    "none at all": ([None], "number of cotangents is not known"),
     "a scalar": ([np.float64(1.0)], "a stack of output gradients"),
 }
 
@@ -243,10 +245,10 @@ def test_wrong_stacks_are_refused_and_the_tape_can_still_be_asked(why):
     y = recorded(context, ["sin"], x, [tape])
     seeds = [None if one is None else context.constant(np.asarray(one)) for one in given_]
     with pytest.raises(InvalidArgumentError, match=text):
-        vjps(context, tape, [y] * len(seeds), [x], seeds)
+        vjps(context, GradientQuery(tape, [y] * len(seeds), [x], output_gradients=seeds))
     assert not tape.consumed
     with pytest.raises(InvalidArgumentError, match="1 targets, but 2 stacks"):
-        vjps(context, tape, [y], [x], [None, None])
+        vjps(context, GradientQuery(tape, [y], [x], output_gradients=[None, None]))
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_examples_have_to_match(shape, text):
     context, tape = Program(), Tape()
     x, y = context.value(X), context.value(np.ones(shape))
     with pytest.raises(InvalidArgumentError, match=text):
-        batch_jacobian(context, tape, y, x)
+        batch_jacobian(context, GradientQuery(tape, [y], [x]))
     assert not tape.consumed
 
 
@@ -365,13 +367,13 @@ def test_a_rows_price_counts_what_lives_together():
     context, tape = Program(), Tape(persistent=True)
     x = context.value(np.ones(100))
     y = recorded(context, ["sin"] * 50, x, [tape])
-    assert 2 * 800 <= row_bytes(tape, [y.uid], {x.uid}) <= 4 * 800  # not fifty times
+    assert 2 * 800 <= peak_bytes(tape, [y.uid], {x.uid}) <= 4 * 800  # not fifty times
     wide = Tape(persistent=True)
     context.open(wide)
     context.watch(wide, [x])
     parts = [context("sin", x) for _ in range(10)]
     total = context("add_n", *parts)
-    assert 10 * 800 <= row_bytes(wide, [total.uid], {x.uid}) <= 14 * 800
+    assert 10 * 800 <= peak_bytes(wide, [total.uid], {x.uid}) <= 14 * 800
 
 
 # ------------------------------------------------------------------------------------------------------------- commands

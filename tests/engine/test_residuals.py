@@ -16,6 +16,7 @@ from teletape_engine.checking.harness import Case, Context
 from teletape_engine.commands import Batch, Call, Constant, Gradient, TapeDescribe, TapeOpen, TapeWatch
 from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.memory import footprint
@@ -103,7 +104,7 @@ def test_arrays_die_as_the_pass_goes_over_them():
 def test_a_persistent_tape_lets_nothing_go():
     context, tape, x, y = chain(5, persistent=True)
     arrays = [weakref.ref(node[3][0].array) for node in tape.nodes]
-    gradient(context, tape, [y], [x])
+    gradient(context, GradientQuery(tape, [y], [x]))
     assert all(one() is not None for one in arrays)
     del tape
     gc.collect()
@@ -116,7 +117,7 @@ def test_the_pass_needs_no_room_beside_what_it_frees():
         context, tape, x, y = chain(30)
         forward, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        (found,) = gradient(context, tape, [y], [x])
+        (found,) = gradient(context, GradientQuery(tape, [y], [x]))
         left, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -129,7 +130,7 @@ def test_the_pass_needs_no_room_beside_what_it_frees():
 def test_the_structure_of_a_consumed_tape_stays_and_keeps_no_array():
     context, tape, x, y = chain(5)
     before = [(plan, inputs, output, where) for plan, inputs, output, _, where in tape.nodes]
-    gradient(context, tape, [y], [x])
+    gradient(context, GradientQuery(tape, [y], [x]))
     assert tape.nodes == []
     assert [(plan, inputs, output, where) for plan, inputs, output, _, where in tape.structure()] == before
     assert all(kept == () for _, _, _, kept, _ in tape.structure())
@@ -233,7 +234,7 @@ def long_tape(persistent=False, sparse=False):
 def test_a_tape_of_a_hundred_thousand_ops_answers(sparse):
     context, tape, x, y = long_tape(sparse=sparse)
     assert tape.length > LONG
-    (found,) = gradient(context, tape, [y], [x])  # and not the other watched one
+    (found,) = gradient(context, GradientQuery(tape, [y], [x]))  # and not the other watched one
     dense = found.values.array if sparse else found.array
     assert np.array_equal(dense, np.full(8 if sparse else 4, (-1.0) ** (LONG // 2)))
 

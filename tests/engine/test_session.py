@@ -318,7 +318,11 @@ WRONG = {
     "resume while active": (TapeResume("t"), "tape_state", "Tape is still recording"),
     "unconnected": (Gradient("t", ("x",), ("x",), ("n",), unconnected="x"), "invalid_argument", "'x'"),
     "outputs of a gradient": (Gradient("t", ("x",), ("x",), ()), "invalid_argument", "1 sources, but 0 output ids"),
-    "output_gradients": (Gradient("t", ("x", "x"), ("x",), ("n",), (X,)), "invalid_argument", "2 targets, but 1 seeds"),
+    "output_gradients": (
+        Gradient("t", ("x", "x"), ("x",), ("n",), (X,)),
+        "invalid_argument",
+        "2 targets, but 1 output gradients",
+    ),
     "seed's shape": (
         Gradient("t", ("x",), ("x",), ("n",), (np.ones(2, np.float32),)),
         "invalid_argument",

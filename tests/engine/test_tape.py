@@ -11,6 +11,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Variable, kind_of
@@ -82,7 +83,7 @@ def test_arrays_die_with_their_last_use(context):
         True,
         True,
     ]  # tanh keeps its result; add and mul keep neither
-    gradient(context, tape, [target], [x])
+    gradient(context, GradientQuery(tape, [target], [x]))
     del target
     gc.collect()
     assert [one() is not None for one in alive] == [False, False, False]
@@ -99,7 +100,7 @@ def test_a_pass_over_a_non_persistent_tape_frees_each_node_as_it_goes(context, m
     (_, rule), *_ = plan.rules
     watching = plan._replace(rules=((0, lambda ct, kept: (left.append(len(tape.nodes)), rule(ct, kept))[1]),))
     tape.nodes[:] = [(watching, *node[1:]) for node in tape.nodes]
-    gradient(context, tape, [y], [x])
+    gradient(context, GradientQuery(tape, [y], [x]))
     assert left == [4, 3, 2, 1, 0]
 
 
@@ -109,7 +110,9 @@ def test_a_persistent_tape_keeps_its_nodes(context):
     y = apply(context, "mul", x, x)
     context.pause(tape)
     assert (
-        numbers(gradient(context, tape, [y], [x])) == numbers(gradient(context, tape, [y], [x])) == [[1.0, -2.0, 4.0]]
+        numbers(gradient(context, GradientQuery(tape, [y], [x])))
+        == numbers(gradient(context, GradientQuery(tape, [y], [x])))
+        == [[1.0, -2.0, 4.0]]
     )
     assert len(tape.nodes) == 1
 
@@ -122,7 +125,7 @@ def test_the_contracts_example_of_a_variable_between_assignments(context):
     v.assign(context.constant(np.float32(5)))
     z = apply(context, "mul", context.read(v), 3.0)
     w = apply(context, "mul", context.read(v), context.read(v))
-    assert numbers(gradient(context, tape, [y, z, w], [v])) == [15.0]
+    assert numbers(gradient(context, GradientQuery(tape, [y, z, w], [v]))) == [15.0]
 
 
 @pytest.mark.parametrize(("source", "expected"), [("x", [6.0]), ("unwatched", [None]), ("y", [1.0]), ("int", [None])])
@@ -131,13 +134,13 @@ def test_which_sources_count(context, source, expected):
     tape = recording(context, x)
     y = apply(context, "mul", x, x)
     given = {"x": x, "unwatched": other, "y": y, "int": count}
-    assert numbers(gradient(context, tape, [y], [given[source]])) == expected
+    assert numbers(gradient(context, GradientQuery(tape, [y], [given[source]]))) == expected
 
 
 def test_an_unconnected_source_gets_zeros_of_its_own_shape_and_dtype(context):
     x, other, count = context.constant(X), context.constant(np.ones((2, 2))), context.constant(np.ones(3, np.int32))
     tape = recording(context, x, other)
-    (a, b, c) = gradient(context, tape, [apply(context, "neg", x)], [x, other, count], zeros=True)
+    (a, b, c) = gradient(context, GradientQuery(tape, [apply(context, "neg", x)], [x, other, count], zeros=True))
     assert a.array.tolist() == [-1, -1, -1]
     assert (b.array.tolist(), b.array.dtype) == ([[0, 0], [0, 0]], np.float64)
     assert (c.array.tolist(), c.array.dtype) == ([0, 0, 0], np.int32)
@@ -147,23 +150,27 @@ def test_targets_add_up_and_one_that_is_a_source_adds_its_own_one(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
     y = apply(context, "mul", x, 2.0)
-    assert numbers(gradient(context, tape, [y, x, y], [x, y])) == [[5.0] * 3, [2.0] * 3]
-    assert numbers(gradient(context, Tape(), [x], [x])) == [[1.0] * 3]  # not even watched
+    assert numbers(gradient(context, GradientQuery(tape, [y, x, y], [x, y]))) == [[5.0] * 3, [2.0] * 3]
+    assert numbers(gradient(context, GradientQuery(Tape(), [x], [x]))) == [[1.0] * 3]  # not even watched
 
 
 def test_integer_targets_count_for_nothing(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
     index = apply(context, "argmax", x)
-    assert gradient(context, tape, [index], [x]) == [None]
+    assert gradient(context, GradientQuery(tape, [index], [x])) == [None]
 
 
 def test_seeds_broadcast_to_their_target(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
     y = apply(context, "mul", x, 2.0)
-    assert numbers(gradient(context, tape, [y], [x], seeds=[context.constant(np.float32(3))])) == [[6.0] * 3]
-    assert numbers(gradient(context, tape, [y, y], [x], seeds=[None, context.constant(X)])) == [[3.0, 0.0, 6.0]]
+    assert numbers(
+        gradient(context, GradientQuery(tape, [y], [x], output_gradients=[context.constant(np.float32(3))]))
+    ) == [[6.0] * 3]
+    assert numbers(
+        gradient(context, GradientQuery(tape, [y, y], [x], output_gradients=[None, context.constant(X)]))
+    ) == [[3.0, 0.0, 6.0]]
 
 
 @pytest.mark.parametrize(
@@ -179,27 +186,27 @@ def test_seeds_that_do_not_fit_leave_the_tape_as_it_was(context, seed, words):
     tape = recording(context, x)
     y = apply(context, "neg", x)
     with pytest.raises(InvalidArgumentError, match=words):
-        gradient(context, tape, [y], [x], seeds=[context.constant(seed)])
+        gradient(context, GradientQuery(tape, [y], [x], output_gradients=[context.constant(seed)]))
     with pytest.raises(InvalidArgumentError, match="1 targets, but 2 output gradients"):
-        gradient(context, tape, [y], [x], seeds=[None, None])
-    assert numbers(gradient(context, tape, [y], [x])) == [[-1.0] * 3]
+        gradient(context, GradientQuery(tape, [y], [x], output_gradients=[None, None]))
+    assert numbers(gradient(context, GradientQuery(tape, [y], [x]))) == [[-1.0] * 3]
 
 
 def test_a_non_persistent_tape_stops_recording_and_answers_once(context):
     x = context.constant(X)
     tape = recording(context, x)
     y = apply(context, "neg", x)
-    gradient(context, tape, [y], [x])
+    gradient(context, GradientQuery(tape, [y], [x]))
     assert context.tapes == []
     with pytest.raises(TapeConsumedError):
-        gradient(context, tape, [y], [x])
+        gradient(context, GradientQuery(tape, [y], [x]))
 
 
 def test_a_consumed_tape_still_lists_its_variables(context):
     v = Variable(context.constant(X), trainable=True)
     tape = recording(context)
     y = apply(context, "neg", context.read(v))
-    gradient(context, tape, [y], [v])
+    gradient(context, GradientQuery(tape, [y], [v]))
     assert list(tape.variables.values()) == [v]
     assert tape.nodes == []
 
@@ -212,14 +219,14 @@ def test_paused_ops_cut_the_path(context):
     b = apply(context, "neg", a)
     context.open(tape)
     c = apply(context, "neg", b)
-    assert gradient(context, tape, [c], [x]) == [None]
+    assert gradient(context, GradientQuery(tape, [c], [x])) == [None]
 
 
 def test_kinds(context):
     table = context.constant(np.ones((3, 2), np.float32))
     tape = recording(context, table, persistent=True)
     rows = apply(context, "gather", table, context.constant(np.array([0, 2])))
-    found = [*gradient(context, tape, [rows], [table, rows]), None]
+    found = [*gradient(context, GradientQuery(tape, [rows], [table, rows])), None]
     assert [kind_of(one) for one in found] == [GradientKind.SLICES, GradientKind.DENSE, GradientKind.NONE]
 
 
@@ -230,7 +237,7 @@ def test_nested_tapes_to_the_third_order(context):
     found = apply(context, "pow", x, 4.0)
     orders = []
     for tape in reversed(tapes):
-        (found,) = gradient(context, tape, [found], [x])
+        (found,) = gradient(context, GradientQuery(tape, [found], [x]))
         orders.append(float(found.array))
     assert orders == pytest.approx([32, 48, 48])
 
@@ -241,7 +248,7 @@ def test_one_persistent_tape_asks_inside_itself_to_the_third_order(context):
     found = apply(context, "pow", x, 4.0)
     orders = []
     for _ in range(3):
-        (found,) = gradient(context, tape, [found], [x])
+        (found,) = gradient(context, GradientQuery(tape, [found], [x]))
         orders.append(float(found.array))
     assert orders == pytest.approx([32, 48, 48])
 
@@ -251,12 +258,12 @@ def test_tapes_that_leave_out_of_order_still_nest(context):
     outer, inner = recording(context, x), recording(context, x, persistent=True)
     y = apply(context, "pow", x, 3.0)
     context.pause(outer)
-    (unseen,) = gradient(context, inner, [y], [x])  # the inner records its own, the outer nothing
+    (unseen,) = gradient(context, GradientQuery(inner, [y], [x]))  # the inner records its own, the outer nothing
     context.open(outer)
-    (seen,) = gradient(context, inner, [y], [x])
+    (seen,) = gradient(context, GradientQuery(inner, [y], [x]))
     total = apply(context, "add", seen, unseen)
     context.pause(inner)
-    (second,) = gradient(context, outer, [total], [x])
+    (second,) = gradient(context, GradientQuery(outer, [total], [x]))
     assert (float(seen.array), float(unseen.array), float(second.array)) == pytest.approx((27, 27, 18))
 
 
@@ -265,6 +272,6 @@ def test_the_answers_of_two_sources_are_two_values_under_an_outer_tape(context):
     outer = recording(context, a, b)
     inner = recording(context, a, b)
     y = apply(context, "add", a, b)
-    da, db = gradient(context, inner, [y], [a, b])
+    da, db = gradient(context, GradientQuery(inner, [y], [a, b]))
     assert da.uid != db.uid
     assert outer.tracked.keys() >= {y.uid}

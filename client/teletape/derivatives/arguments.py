@@ -14,7 +14,6 @@ from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.variables.variable import Variable
-from teletape_engine.derivatives.jacobian import Options
 from teletape_engine.errors import InvalidArgumentError
 
 
@@ -167,11 +166,10 @@ class Vectorization:
     experimental_use_pfor: bool
     max_bytes: int | None
 
-    def options(self, owner: session.Session, rows: int, *, persistent: bool) -> Options:
-        """The engine's options.
+    def fields(self, rows: int, *, persistent: bool) -> dict[str, Any]:
+        """The fields of a `GradientQuery`.
 
         Args:
-            owner: The tape's session.
             rows: How many rows there are.
             persistent: Whether the tape is.
 
@@ -181,8 +179,7 @@ class Vectorization:
             RuntimeError: A tape that is not persistent, and more than one backward pass.
         """
         zeros, chunk = self._vectorized(rows, persistent) if self.experimental_use_pfor else self._looped(persistent)
-        no_gradient = frozenset(owner.no_gradient)
-        return Options(zeros=zeros, no_gradient=no_gradient, max_bytes=self.max_bytes, chunk_size=chunk)
+        return {"zeros": zeros, "max_bytes": self.max_bytes, "chunk_size": chunk}
 
     def _looped(self, persistent: bool) -> tuple[bool, int]:
         if not persistent:

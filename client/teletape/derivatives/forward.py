@@ -44,7 +44,7 @@ class ForwardAccumulator:
                 )
             seen.add(id(primal))
         self._session = session.current()
-        self._accumulator = Accumulator(self._session.no_gradient, surfaces=True)
+        self._accumulator = Accumulator(self._session.declarations.no_gradient, surfaces=True)
         self._pairs: dict[int, tuple[Any, Any]] = {}  # (primal, tangent) that it is opened with, by uid
         self._opened = False
         self._recording = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from teletape.derivatives.arguments import (
@@ -22,13 +23,12 @@ from teletape.derivatives.arguments import (
     targets_of,
     wants_zeros,
 )
-from teletape.derivatives.per_row import Query
 from teletape.derivatives.questions import BATCH_JACOBIAN, HESSIAN, HVP, JACOBIAN, VJPS, Question, ask
 from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import wrap
 from teletape_engine.derivatives import jacobian
-from teletape_engine.derivatives.jacobian import Options
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.tape import Tape
 
@@ -122,15 +122,14 @@ class Jacobians:
         owner, tape = self._begin(jacobian=True)
         rows = target.shape.num_elements() if hasattr(target.shape, "num_elements") else 1
         flat, checked = sources_of(sources), as_target(target)
-        options = Vectorization(
+        fields = Vectorization(
             "jacobian", unconnected_gradients, parallel_iterations, experimental_use_pfor, max_bytes
-        ).options(owner, rows, persistent=self._persistent)
-        numeric = [recorded_of(source, owner) for source in flat if not is_text(source)]
-        query = Query(tape, [recorded_of(checked, owner)], numeric, options)
+        ).fields(rows, persistent=self._persistent)
+        query = _query(owner, tape, [checked], [source for source in flat if not is_text(source)], **fields)
         with self._computing():
             if is_text(checked):
-                owner.gradient(tape, [], [], None, False)  # it counts as an answer all the same
-                derivatives = iter([None] * len(numeric))
+                owner.gradient(replace(query, targets=[], sources=[]))  # it counts as an answer all the same
+                derivatives = iter([None] * len(query.sources))
             else:
                 derivatives = iter(ask(owner, JACOBIAN, query, vectorize=experimental_use_pfor))
         return nest.pack_sequence_as(
@@ -175,14 +174,12 @@ class Jacobians:
             jacobian.check_examples(shape, tuple(source.shape))
         except InvalidArgumentError as error:
             raise ValueError(error.message) from None
-        targets, sources = [recorded_of(as_target(target), owner)], [recorded_of(as_source(source), owner)]
-        options = Vectorization(
+        fields = Vectorization(
             "batch_jacobian", unconnected_gradients, parallel_iterations, experimental_use_pfor, max_bytes
-        ).options(owner, math.prod(shape[1:]), persistent=self._persistent)
+        ).fields(math.prod(shape[1:]), persistent=self._persistent)
+        query = _query(owner, tape, [as_target(target)], [as_source(source)], **fields)
         with self._computing():
-            [derivative] = ask(
-                owner, BATCH_JACOBIAN, Query(tape, targets, sources, options), vectorize=experimental_use_pfor
-            )
+            [derivative] = ask(owner, BATCH_JACOBIAN, query, vectorize=experimental_use_pfor)
         return wrap(derivative, owner)
 
     def vjps(
@@ -216,9 +213,10 @@ class Jacobians:
         """
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
-        options = _options(owner, unconnected_gradients, max_bytes)
+        zeros = wants_zeros(unconnected_gradients)
         stacks = operands_like(output_gradients, targets, target, "output_gradients")
-        return nest.pack_sequence_as(sources, self._ask(VJPS, owner, tape, targets, flat, options, stacks))
+        query = _query(owner, tape, targets, flat, output_gradients=stacks, zeros=zeros, max_bytes=max_bytes)
+        return nest.pack_sequence_as(sources, self._ask(VJPS, owner, query))
 
     def hessian(
         self, target: Any, sources: Any, unconnected_gradients: Any = NONE, *, max_bytes: int | None = None
@@ -244,8 +242,8 @@ class Jacobians:
         """
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
-        options = _options(owner, unconnected_gradients, max_bytes)
-        blocks, n = self._ask(HESSIAN, owner, tape, targets, flat, options), len(flat)
+        query = _query(owner, tape, targets, flat, zeros=wants_zeros(unconnected_gradients), max_bytes=max_bytes)
+        blocks, n = self._ask(HESSIAN, owner, query), len(flat)
         rows = [nest.pack_sequence_as(sources, blocks[i * n : (i + 1) * n]) for i in range(n)]
         return nest.pack_sequence_as(sources, rows)
 
@@ -271,31 +269,25 @@ class Jacobians:
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
         operands = operands_like(vectors, flat, sources, "vectors")
-        options = _options(owner, unconnected_gradients)
-        return nest.pack_sequence_as(sources, self._ask(HVP, owner, tape, targets, flat, options, operands))
+        query = _query(owner, tape, targets, flat, vectors=operands, zeros=wants_zeros(unconnected_gradients))
+        return nest.pack_sequence_as(sources, self._ask(HVP, owner, query))
 
-    def _ask(
-        self,
-        question: Question,
-        owner: Session,
-        tape: Tape,
-        targets: Sequence[Any],
-        sources: Sequence[Any],
-        options: Options,
-        vectors: Sequence[Any] = (),
-    ) -> list[Any]:
+    def _ask(self, question: Question, owner: Session, query: GradientQuery) -> list[Any]:
         """The derivatives, flat, as the program sees them."""
-        recorded_targets = [recorded_of(target, owner) for target in targets]
-        recorded_sources = [recorded_of(source, owner) for source in sources]
-        query = Query(tape, recorded_targets, recorded_sources, options, vectors)
         with self._computing():
             derivatives = ask(owner, question, query)
         return [wrap(derivative, owner) for derivative in derivatives]
 
 
-def _options(owner: Session, unconnected_gradients: Any, max_bytes: int | None = None) -> Options:
-    zeros = wants_zeros(unconnected_gradients)
-    return Options(zeros=zeros, no_gradient=frozenset(owner.no_gradient), max_bytes=max_bytes)
+def _query(owner: Session, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], **fields: Any) -> GradientQuery:
+    """The question about these tensors and variables."""
+    return GradientQuery(
+        tape,
+        [recorded_of(target, owner) for target in targets],
+        [recorded_of(source, owner) for source in sources],
+        declarations=owner.declarations,
+        **fields,
+    )
 
 
 def _numeric_targets(target: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,52 +16,32 @@ from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.derivatives.jacobian import Options
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import UnimplementedError
-from teletape_engine.recording.tape import Tape
 from teletape_engine.spec import Spec
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a tape is asked.
-
-    Attributes:
-        tape: The tape.
-        targets: Recorded values or engine variables.
-        sources: The same.
-        options: The engine's.
-        vectors: Of `vjps` a stack of cotangents for each target, None for ones; of `hvp` a vector for each source.
-    """
-
-    tape: Tape
-    targets: Sequence[Any]
-    sources: Sequence[Any]
-    options: Options
-    vectors: Sequence[Any] = ()
 
 
 class NotBatchable(Exception):
     """There is no form over rows; the message says why. Without a message: none is wanted."""
 
 
-def refuse(name: str, owner: Session, query: Query, reason: NotBatchable) -> Any:
+def refuse(name: str, owner: Session, query: GradientQuery, reason: NotBatchable) -> Any:
     """Raises that the question `name` needs what cannot be traced."""
     raise UnimplementedError(f"{name}: {reason}; or differentiate a gradient with an outer tape") from None
 
 
-def by_element(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
+def by_element(owner: Session, query: GradientQuery, reason: NotBatchable) -> list[Any]:
     """The Jacobians [*target.shape, *source.shape], one pass for each element of the target."""
     [target] = query.targets
     rows, unit = _units(target.spec)
     stacks = _stacks(owner, query, unit, rows, reason)
     return [
-        _shaped(owner, stack, (*target.spec.shape, *source.spec.shape), source.spec if query.options.zeros else None)
+        _shaped(owner, stack, (*target.spec.shape, *source.spec.shape), source.spec if query.zeros else None)
         for stack, source in zip(stacks, query.sources, strict=True)
     ]
 
 
-def by_example(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
+def by_example(owner: Session, query: GradientQuery, reason: NotBatchable) -> list[Any]:
     """The Jacobian of each example [b, *y, *x], one pass for each element of an example's target."""
     [target], [source] = query.targets, query.sources
     rows, unit = _units(target.spec, 1)
@@ -70,19 +50,20 @@ def by_example(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
         rest = range(2, stack.spec.ndim)
         stack = dispatch.call(CATALOGUE["transpose"], (EagerTensor(stack, owner),), perm=(1, 0, *rest)).operand()
     shape = (*target.spec.shape, *source.spec.shape[1:])
-    return [_shaped(owner, stack, shape, source.spec if query.options.zeros else target.spec)]
+    return [_shaped(owner, stack, shape, source.spec if query.zeros else target.spec)]
 
 
-def by_cotangent(owner: Session, query: Query, reason: NotBatchable) -> list[Any]:
+def by_cotangent(owner: Session, query: GradientQuery, reason: NotBatchable) -> list[Any]:
     """The gradients [k, *source.shape] for k cotangents, one pass for each."""
-    rows = next(vector.spec.shape[0] for vector in query.vectors if vector is not None)
+    cotangents = query.output_gradients or ()
+    rows = next(stack.spec.shape[0] for stack in cotangents if stack is not None)
 
     def row(i: int) -> list[Any]:
-        return [None if vector is None else EagerTensor(vector, owner)[i] for vector in query.vectors]
+        return [None if stack is None else EagerTensor(stack, owner)[i] for stack in cotangents]
 
     stacks = _stacks(owner, query, row, rows, reason)
     return [
-        _shaped(owner, stack, (rows, *source.spec.shape), source.spec if query.options.zeros else None)
+        _shaped(owner, stack, (rows, *source.spec.shape), source.spec if query.zeros else None)
         for stack, source in zip(stacks, query.sources, strict=True)
     ]
 
@@ -96,27 +77,27 @@ def _shaped(owner: Session, stack: Any, shape: tuple[int, ...], zeros: Spec | No
 
 def _stacks(
     owner: Session,
-    query: Query,
+    query: GradientQuery,
     cotangents: Callable[[int], Sequence[EagerTensor | None]],
     rows: int,
     reason: NotBatchable,
 ) -> list[Any]:
     """For each source the stack [rows, *source.shape] of its gradients, or None: one backward pass for each row."""
-    tape, targets, sources = query.tape, query.targets, query.sources
+    query = replace(query, output_gradients=None, zeros=False)
     if not rows:  # one pass says which sources are connected
-        gradients = owner.gradient(tape, targets, sources, None, zeros=False)
+        gradients = owner.gradient(query)
         return [
             None
             if gradient is None
             else dispatch.constant(np.zeros((0, *source.spec.shape), source.spec.dtype)).operand()
-            for gradient, source in zip(gradients, sources, strict=True)
+            for gradient, source in zip(gradients, query.sources, strict=True)
         ]
     if reason.args:
         logs.log_first_n(logging.WARNING, f"One backward pass for each of {rows} rows: {reason}", 1, f"rows: {reason}")
     passes: list[list[Any]] = []
     for i in range(rows):
         operands = [None if ct is None else ct.operand() for ct in cotangents(i)]
-        gradients = owner.gradient(tape, targets, sources, operands, zeros=False, retain_tape=i < rows - 1)
+        gradients = owner.gradient(replace(query, output_gradients=operands, retain_tape=i < rows - 1))
         passes.append(
             [None if gradient is None else dispatch.as_tensor(wrap(gradient, owner)) for gradient in gradients]
         )

@@ -11,7 +11,7 @@ from teletape.ops import dispatch
 from teletape.sessions import session
 from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import wrap
-from teletape_engine.derivatives.backward import Stop
+from teletape_engine.derivatives.query import Stop
 from teletape_engine.errors import InternalError, InvalidArgumentError, TeletapeError
 from teletape_engine.recording.values import Literal
 
@@ -57,7 +57,7 @@ class _Op:
 
     def __init__(self, owner: session.Session, stop: Stop) -> None:
         self.type = stop.bound.op_type
-        *inputs, result = stop.kept
+        *inputs, result = stop.residuals
         self.inputs = tuple(
             dispatch.constant(value.array, dtypes.as_dtype(spec.dtype))
             if isinstance(value, Literal)

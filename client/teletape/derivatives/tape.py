@@ -27,6 +27,7 @@ from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape.variables.variable import Variable
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.tape import Tape
 
@@ -268,8 +269,17 @@ class GradientTape(Jacobians, TapeInspection):
         cotangents = None if output_gradients is None else cotangents_for(targets, output_gradients)
         numeric = [recorded_of(source, owner) for source in flat if not is_text(source)]
         recorded = [recorded_of(value, owner) for value in targets]
+        query = GradientQuery(
+            tape,
+            recorded,
+            numeric,
+            output_gradients=cotangents,
+            zeros=zeros,
+            retain_tape=retain_tape,
+            declarations=owner.declarations,
+        )
         with self._computing(retain_tape=retain_tape):
-            gradients = iter(owner.gradient(tape, recorded, numeric, cotangents, zeros, retain_tape))
+            gradients = iter(owner.gradient(query))
         return nest.pack_sequence_as(
             sources, [None if is_text(source) else wrap(next(gradients), owner) for source in flat]
         )

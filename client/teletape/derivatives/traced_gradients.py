@@ -5,7 +5,6 @@ If one cannot be traced (it reads a value), there is one backward pass for each 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 from teletape.derivatives.per_row import NotBatchable
@@ -13,13 +12,13 @@ from teletape.functions.trace import NotTraceable, gradient_program
 from teletape.ops import dispatch
 from teletape.sessions.session import Session
 from teletape_engine.catalogue.slices import GradientKind
-from teletape_engine.derivatives.backward import Shares, Stop, backward
-from teletape_engine.derivatives.gradient import Answers, label
+from teletape_engine.derivatives.backward import backward
+from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
+from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.programs.batched import check_vectorizes, over_rows, over_values
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import Custom, ProgramGradient
-from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal
 
 
@@ -28,9 +27,7 @@ class TracedGradients:
 
     Args:
         owner: The tape's session.
-        tape: The tape.
-        targets: Recorded values or engine variables.
-        sources: The same.
+        query: The question.
 
     Attributes:
         any: Whether there are such calls.
@@ -39,22 +36,20 @@ class TracedGradients:
         NotBatchable: A gradient function cannot be traced, or does what has no form over rows.
     """
 
-    def __init__(self, owner: Session, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> None:
+    def __init__(self, owner: Session, query: GradientQuery) -> None:
         self._owner = owner
         self._traced: dict[int, tuple[ProgramGradient, list[Any]]] = {}
         self._names: list[Any] = []
-        self._registered = frozenset(owner.gradients)
-        self.any = has_stops(tape, self._registered)
+        self.any = has_stops(query.tape, owner.declarations)
         if not self.any:
             return
         backward(
-            tape,
-            [(target.uid, GradientKind.DENSE) for target in targets if target.spec.differentiable],
-            {source.uid for source in sources},
+            query.tape,
+            [(target.uid, GradientKind.DENSE) for target in query.targets if target.spec.differentiable],
+            query.source_uids,
             Presence(),
-            no_gradient=owner.no_gradient,
-            registered=self._registered,
-            custom=self._trace,
+            declarations=owner.declarations,
+            at_stop=self._trace,
         )
 
     @property
@@ -62,18 +57,18 @@ class TracedGradients:
         """The ids of the traced functions on a server."""
         return tuple([name.id for name in self._names if name is not None])
 
-    def over_rows(self, stop: Stop) -> Shares:
+    def over_rows(self, stop: Stop) -> InputCotangents:
         """The cotangents of the inputs of a call at which a pass over rows stops."""
         return over_rows(self._owner.recorder(), self._of, stop)
 
-    def over_values(self, stop: Stop) -> Answers:
+    def over_values(self, stop: Stop) -> InputCotangents:
         """The cotangents of the inputs of a call at which a pass without rows stops."""
         return over_values(self._owner.recorder(), self._of, stop)
 
     def _of(self, stop: Stop) -> tuple[ProgramGradient, list[Any]] | None:
         return self._traced.get(id(stop.bound))
 
-    def _trace(self, stop: Stop) -> Shares:
+    def _trace(self, stop: Stop) -> InputCotangents:
         if not isinstance(stop.bound, Custom):
             raise NotBatchable(f"the gradient registered for op type {stop.bound.op_type!r} runs op by op")
         traced = self._traced.get(id(stop.bound))
@@ -82,9 +77,9 @@ class TracedGradients:
         return [GradientKind.DENSE if present else None for present in traced[0].has_gradient]
 
     def _program(self, stop: Stop, bound: Custom) -> tuple[ProgramGradient, list[Any]]:
-        name = label(bound)
+        name = stop.label
         try:
-            traced, has_gradient = gradient_program(stop.kept[0].array, bound.outputs, bound.specs)
+            traced, has_gradient = gradient_program(stop.residuals[0].array, bound.outputs, bound.specs)
             check_vectorizes(traced.program)
         except NotTraceable as stopped:
             raise NotBatchable(
@@ -102,11 +97,3 @@ class TracedGradients:
 def _value(bound: Any) -> Any:
     """A capture of a traced function as a recorded value; a variable stays one, and is read when the function runs."""
     return dispatch.constant(bound.array).operand() if isinstance(bound, Literal) else bound
-
-
-def has_stops(tape: Tape, registered: Collection[str]) -> bool:
-    """Whether a tape recorded calls whose gradient is the program's own function."""
-    return any(
-        plan.bound.__class__ is Custom or (plan.unregistered and plan.bound.op_type in registered)
-        for plan, *_ in tape.nodes
-    )

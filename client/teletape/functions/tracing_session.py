@@ -323,7 +323,7 @@ class TracingSession(Session):
         super().__init__()
         self.outer = outer
         self._gradient_program = gradient_program
-        self.no_gradient, self.gradients = outer.no_gradient, outer.gradients
+        self.declarations = outer.declarations
         self.captures: list[Capture] = []
         self.variables_made = 0
         self.kept: dict[Any, Any] = {}

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from teletape.sessions.recorder import Follower, id_of
+from teletape.sessions.recorder import Follower, id_of, query_fields
 from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
-from teletape_engine.derivatives.backward import Stop
-from teletape_engine.derivatives.gradient import Answers
+from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
 from teletape_engine.recording.custom import Custom
 from teletape_engine.recording.values import Literal, Recorded, kind_of
 
@@ -25,41 +24,29 @@ if TYPE_CHECKING:
 def run(
     session: RemoteSession,
     recorder: Follower,
-    walk: Generator[Stop, Answers, list[Recorded | None]],
+    walk: Generator[Stop, InputCotangents, list[Recorded | None]],
     stop: Stop,
-    tape: Id,
-    targets: tuple[Id, ...],
-    sources: tuple[Id, ...],
-    output_gradients: tuple[Id | None, ...] | None,
-    unconnected: str,
-    retain_tape: bool,
+    query: GradientQuery,
 ) -> list[Recorded | None]:
-    """What the pass finds.
+    """What the pass computes.
 
     Args:
         session: Where it runs.
         recorder: The context.
         walk: This side's pass, at its first stop.
         stop: That stop.
-        tape: The tape asked, as the server knows it; like it what follows.
-        targets: See `gradient`.
-        sources: See `gradient`.
-        output_gradients: See `gradient`.
-        unconnected: See `gradient`.
-        retain_tape: See `gradient`.
+        query: The question.
     """
     held = session.new_name()
-    session.emit(
-        recorder, commands.BackwardBegin(held.id, tape, targets, sources, output_gradients, unconnected, retain_tape)
-    )
+    session.emit(recorder, commands.BackwardBegin(held.id, *query_fields(query)))
     at: Stop | None = stop
     found: list[Recorded | None] = []
     try:
         while at is not None:
             tag = at.bound.tag if isinstance(at.bound, Custom) else None
-            kept = () if tag is not None else _named(session, at.kept)
+            kept = () if tag is not None else _named(session, at.residuals)
             session.emit(recorder, commands.BackwardCotangents(held.id, _named(session, at.cts), tag, kept))
-            answers = session.answers(at)
+            answers = query.declarations.gradient_at(at)
             with recorder.inside():
                 try:
                     at = walk.send(answers)

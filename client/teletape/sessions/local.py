@@ -82,7 +82,7 @@ class LocalSession(Session):
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]
     ) -> list[Explanation]:
-        return explain_numbers(self.recorder(), tape, targets, sources, explanations, registered=self.gradients)
+        return explain_numbers(self.recorder(), tape, targets, sources, explanations, declarations=self.declarations)
 
     def _size(self) -> Size:
         base = self._engine.backend.base
@@ -93,5 +93,4 @@ class LocalSession(Session):
 
     def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
         aside = Executor(self._engine.backend, self._engine.memory)
-        declared = {"no_gradient": self.no_gradient, "registered": self.gradients}
-        return check_tape(aside, tape, targets, sources, settings, **declared)
+        return check_tape(aside, tape, targets, sources, settings, self.declarations)

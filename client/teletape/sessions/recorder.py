@@ -17,6 +17,7 @@ from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.commands.results import Made
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import translated
 from teletape_engine.recording.recorder import Recorder, Share
@@ -212,3 +213,16 @@ def _judge(bound: Bound, inputs: Sequence[Any]) -> None:
 def id_of(one: Any) -> int:
     """The id that the server knows a handle, slices or a variable by."""
     return (one.value if isinstance(one, Variable) else one).name.id  # type: ignore[no-any-return]  # a Name's
+
+
+def query_fields(query: GradientQuery) -> tuple[Any, ...]:
+    """The fields that every gradient command has after its own id, in their order."""
+    weights = query.output_gradients
+    return (
+        query.tape.name.id,
+        tuple([id_of(target) for target in query.targets]),
+        tuple([id_of(source) for source in query.sources]),
+        None if weights is None else tuple([None if weight is None else id_of(weight) for weight in weights]),
+        "zero" if query.zeros else "none",
+        query.retain_tape,
+    )

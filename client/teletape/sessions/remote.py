@@ -16,7 +16,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +28,7 @@ from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, 
 from teletape.sessions import custom_backward, progress
 from teletape.sessions.http import Connection
 from teletape.sessions.programs import Programs
-from teletape.sessions.recorder import Follower, Handle, Name, id_of
+from teletape.sessions.recorder import Follower, Handle, Name, id_of, query_fields
 from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -37,9 +37,9 @@ from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.commands.results import Answer, Fetched, Result, SlicesArrays, Told
-from teletape_engine.derivatives.backward import Stop
 from teletape_engine.derivatives.finite_differences import Report, Settings
-from teletape_engine.derivatives.gradient import Answers, asking
+from teletape_engine.derivatives.gradient import gradient_pass
+from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
 from teletape_engine.errors import TapeStateError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
@@ -300,69 +300,30 @@ class RemoteSession(Session):
                 self._land()
                 self._seal()
 
-    def gradient(
-        self,
-        tape: Tape,
-        targets: Sequence[Any],
-        sources: Sequence[Any],
-        output_gradients: Sequence[Any] | None,
-        zeros: bool,
-        retain_tape: bool = False,
-    ) -> list[Any]:
-        numeric = [i for i, one in enumerate(targets) if one.spec.dtype != object]  # strings are not on the server
-        targets = [targets[i] for i in numeric]
-        output_gradients = None if output_gradients is None else [output_gradients[i] for i in numeric]
+    def gradient(self, query: GradientQuery) -> list[Any]:
+        query = _numeric(query)
         recorder = self.recorder()
-        walk = asking(
-            recorder,
-            tape,
-            targets,
-            sources,
-            seeds=output_gradients,
-            zeros=zeros,
-            no_gradient=frozenset(self.no_gradient),
-            registered=frozenset(self.gradients),
-            retain_tape=retain_tape,
-        )
-        named = (
-            tape.name.id,
-            tuple([id_of(one) for one in targets]),
-            tuple([id_of(one) for one in sources]),
-            None
-            if output_gradients is None
-            else tuple([None if one is None else id_of(one) for one in output_gradients]),
-            "zero" if zeros else "none",
-            retain_tape,
-        )
+        walk = gradient_pass(recorder, query)
         try:
             with recorder.inside():
                 stop = next(walk)
         except StopIteration as done:
-            return self._gradient(recorder, *named, found=done.value)
-        return custom_backward.run(self, recorder, walk, stop, *named)
+            return self._gradient(recorder, query, done.value)
+        return custom_backward.run(self, recorder, walk, stop, query)
 
-    def _gradient(
-        self,
-        recorder: Follower,
-        tape: Id,
-        targets: Any,
-        sources: Any,
-        output_gradients: Any,
-        unconnected: str,
-        retain_tape: bool,
-        *,
-        found: list[Any],
-    ) -> list[Any]:
-        for one in found:
-            if one is not None:
-                one.name = self.new_name()
-        outputs = tuple([None if one is None else id_of(one) for one in found])
-        kinds = tuple([kind_of(one).value for one in found])
-        self.emit(
-            recorder,
-            commands.Gradient(tape, targets, sources, outputs, output_gradients, unconnected, kinds, retain_tape),
-        )
-        return found
+    def _gradient(self, recorder: Follower, query: GradientQuery, derivatives: list[Any]) -> list[Any]:
+        tape, targets, sources, seeds, unconnected, more = query_fields(query)
+        outputs = self._named(derivatives)
+        kinds = tuple([kind_of(derivative).value for derivative in derivatives])
+        self.emit(recorder, commands.Gradient(tape, targets, sources, outputs, seeds, unconnected, kinds, more))
+        return derivatives
+
+    def _named(self, derivatives: Sequence[Any]) -> tuple[Id | None, ...]:
+        """Gives a new id to each derivative that there is."""
+        for derivative in derivatives:
+            if derivative is not None:
+                derivative.name = self.new_name()
+        return tuple([None if derivative is None else id_of(derivative) for derivative in derivatives])
 
     def question(
         self,
@@ -372,10 +333,7 @@ class RemoteSession(Session):
         recorder = self.recorder()
         with recorder.inside():
             found = compute(recorder)
-        for one in found:
-            if one is not None:
-                one.name = self.new_name()
-        outputs = [None if one is None else id_of(one) for one in found]
+        outputs = self._named(found)
         self.emit(recorder, command(outputs, [kind_of(one).value for one in found]))
         return found
 
@@ -465,12 +423,12 @@ class RemoteSession(Session):
         super().declare_no_gradient(op_type)
         self.emit(self.recorder(), commands.Declare(op_type))
 
-    def register_gradient(self, op_type: str, function: Callable[[Stop], Answers]) -> None:
+    def register_gradient(self, op_type: str, function: GradientFunction) -> None:
         super().register_gradient(op_type, function)
         self.emit(self.recorder(), commands.Declare(registered=op_type))
 
     def custom(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., Answers]
+        self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., InputCotangents]
     ) -> Sequence[Any]:
         recorder, tag = self.recorder(), self.next_id()
         where = recorder.here()
@@ -723,3 +681,16 @@ def _ids(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[int, ...], tuple[int, 
     """The server's ids of primals and of their tangents."""
     known = [(id_of(primal), id_of(tangent)) for primal, tangent in pairs if primal.spec.dtype != object]
     return tuple([primal for primal, _ in known]), tuple([tangent for _, tangent in known])
+
+
+def _numeric(query: GradientQuery) -> GradientQuery:
+    """Without the targets that are strings: these are not on the server."""
+    numeric = [i for i, target in enumerate(query.targets) if target.spec.dtype != object]
+    if len(numeric) == len(query.targets):
+        return query
+    weights = query.output_gradients
+    return replace(
+        query,
+        targets=[query.targets[i] for i in numeric],
+        output_gradients=None if weights is None else [weights[i] for i in numeric],
+    )

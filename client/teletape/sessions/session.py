@@ -18,19 +18,18 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.call_site import placed
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
-from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Command
-from teletape_engine.derivatives.backward import Stop, declare
 from teletape_engine.derivatives.finite_differences import Report, Settings
-from teletape_engine.derivatives.gradient import Answers, gradient
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
 from teletape_engine.diagram.facts import Size, diagram
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.explain.explain import explain
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import Custom, ProgramGradient, Watcher, record_custom
+from teletape_engine.recording.custom import ProgramGradient, Watcher, record_custom
 from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.provenance import Departures, Trail
 from teletape_engine.recording.recorder import Recorder
@@ -71,8 +70,7 @@ class Session(ABC):
         local: Whether it computes in this process, each op at once.
         tracing: Whether ops only become steps of a function.
         closed: Why it can no longer be used, or None.
-        no_gradient: Op types declared to have no gradient.
-        gradients: The user's gradient function of each op type that has one.
+        declarations: What the user has declared about op types that have no gradient of their own.
         departures: Reads of values, for explanations.
         trails: The provenance logs of the latest threads.
     """
@@ -82,8 +80,7 @@ class Session(ABC):
     closed: str | None = None
 
     def __init__(self) -> None:
-        self.no_gradient: set[str] = set()
-        self.gradients: dict[str, Callable[[Stop], Answers]] = {}
+        self.declarations = Declarations()
         self._thread = PerThread(self._new_recorder)
         self.departures = Departures()
         self.numbers = self.departures.numbers
@@ -172,28 +169,9 @@ class Session(ABC):
         """Removes everything that the tape has recorded and tracks."""
         self.recorder().reset(tape)
 
-    def gradient(
-        self,
-        tape: Tape,
-        targets: Sequence[Any],
-        sources: Sequence[Any],
-        output_gradients: Sequence[Any] | None,
-        zeros: bool,
-        retain_tape: bool = False,
-    ) -> list[Any]:
+    def gradient(self, query: GradientQuery) -> list[Any]:
         """See `teletape_engine.derivatives.gradient`."""
-        return gradient(
-            self.recorder(),
-            tape,
-            targets,
-            sources,
-            seeds=output_gradients,
-            zeros=zeros,
-            no_gradient=frozenset(self.no_gradient),
-            registered=frozenset(self.gradients),
-            custom=self.answers,
-            retain_tape=retain_tape,
-        )
+        return gradient(self.recorder(), query)
 
     def question(
         self,
@@ -239,8 +217,7 @@ class Session(ABC):
             sources,
             logs=list(self.trails),
             departures=self.departures,
-            no_gradient=self.no_gradient,
-            registered=self.gradients,
+            declarations=self.declarations,
             format_where=placed,
         )
 
@@ -282,15 +259,18 @@ class Session(ABC):
     # ----------------------------------------------------------------------------------------------- custom gradients
     def declare_no_gradient(self, op_type: str) -> None:
         """Declares that ops of that type have no gradient, for every later question to a tape."""
-        declare(self.no_gradient, op_type, self.gradients, CATALOGUE)
+        self.declarations.declare_no_gradient(op_type)
 
-    def register_gradient(self, op_type: str, function: Callable[[Stop], Answers]) -> None:
+    def register_gradient(self, op_type: str, function: GradientFunction) -> None:
         """Registers the gradient of an op type that has none of its own, for every later question to a tape."""
-        declare(registered := set(self.gradients), op_type, self.no_gradient, CATALOGUE)
-        self.gradients |= dict.fromkeys(registered - self.gradients.keys(), function)
+        self.declarations.register(op_type, function)
 
     def custom(
-        self, inputs: Sequence[Recorded], outputs: Sequence[Recorded], label: str, function: Callable[..., Answers]
+        self,
+        inputs: Sequence[Recorded],
+        outputs: Sequence[Recorded],
+        label: str,
+        function: Callable[..., InputCotangents],
     ) -> Sequence[Recorded]:
         """Records a call whose gradient is `function`, from `inputs` to `outputs`, which an identity has just made.
 
@@ -316,14 +296,6 @@ class Session(ABC):
             others: Its inputs after the cotangents.
         """
         return None
-
-    def answers(self, stop: Stop) -> Answers:
-        """Returns what the user's gradient function computes from the cotangents at which a backward pass stops."""
-        if isinstance(stop.bound, Custom):
-            (function,) = stop.kept
-            answers: Answers = function.array(stop.cts)
-            return answers
-        return self.gradients[stop.bound.op_type](stop)
 
     @contextmanager
     def outside(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
 from teletape_engine.derivatives.finite_differences import Report, Settings, check, weights, widened
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import Declarations, GradientQuery
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.custom import Custom, Output
@@ -46,8 +47,8 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 class _Subject:
     """What programs and tapes share: results on the host, and their weighted sums at other points."""
 
-    def __init__(self, recorder: Executor, no_gradient: Collection[str], registered: Collection[str]) -> None:
-        self.recorder, self.no_gradient, self.registered = recorder, no_gradient, registered
+    def __init__(self, recorder: Executor, declarations: Declarations) -> None:
+        self.recorder, self.declarations = recorder, declarations
         self.values: list[Host] = []
         self.outputs: list[Host] = []
         self._cts: list[Host] = []
@@ -84,17 +85,15 @@ class _Subject:
         """For each target the gradient of each source, dense."""
         out = []
         for target, ct in zip(targets, cts, strict=True):
-            found = gradient(
-                self.recorder,
+            query = GradientQuery(
                 tape,
                 [target],
                 sources,
-                seeds=[self.recorder.constant(ct)],
-                no_gradient=self.no_gradient,
-                registered=self.registered,
+                output_gradients=[self.recorder.constant(ct)],
                 retain_tape=True,
+                declarations=self.declarations,
             )
-            out.append([self._dense(one) for one in found])
+            out.append([self._dense(derivative) for derivative in gradient(self.recorder, query)])
         return out
 
     def _dense(self, found: Any) -> Host | None:
@@ -113,9 +112,9 @@ class _Called(_Subject):
     """A program called with arguments."""
 
     def __init__(
-        self, recorder: Executor, program: Program, arguments: Sequence[Host], no_gradient: Collection[str]
+        self, recorder: Executor, program: Program, arguments: Sequence[Host], declarations: Declarations
     ) -> None:
-        super().__init__(recorder, no_gradient, ())
+        super().__init__(recorder, declarations)
         self.program, self.values = program, list(arguments)
         self.tape = Tape(persistent=True)
         given = self._given(self.values)
@@ -148,8 +147,7 @@ def check_program(
     program: Program,
     arguments: Sequence[Host],
     settings: Settings,
-    *,
-    no_gradient: Collection[str] = (),
+    declarations: Declarations,
 ) -> Report:
     """A program's derivatives against differences: in float64 where it takes that, else in the arguments' dtypes.
 
@@ -158,7 +156,7 @@ def check_program(
         program: Which.
         arguments: Where.
         settings: How.
-        no_gradient: Op types declared to have no gradient.
+        declarations: Those of the session.
 
     Raises:
         InvalidArgumentError: The program does not take such arguments; no argument or no result has a gradient.
@@ -169,9 +167,9 @@ def check_program(
         )
     wide = [_wide(one) for one in arguments]
     try:
-        subject = _Called(recorder, program, wide, no_gradient)
+        subject = _Called(recorder, program, wide, declarations)
     except TeletapeError:  # what it is mixed with inside is not of float64
-        subject = _Called(recorder, program, arguments, no_gradient)
+        subject = _Called(recorder, program, arguments, declarations)
     if not subject.targets:
         raise InvalidArgumentError("check_gradients: no result of the program is of a dtype that has gradients")
     return subject.checked(settings)
@@ -187,10 +185,9 @@ class _Replayed(_Subject):
         tape: Tape,
         targets: Sequence[Value],
         sources: Sequence[Any],
-        no_gradient: Collection[str],
-        registered: Collection[str],
+        declarations: Declarations,
     ) -> None:
-        super().__init__(recorder, no_gradient, registered)
+        super().__init__(recorder, declarations)
         self.tape, self.targets, self.sources = tape, targets, sources
         self.values = [self.host(one.value if isinstance(one, Variable) else one) for one in sources]
         self.outputs = [self.host(one) for one in targets]
@@ -244,9 +241,7 @@ def check_tape(
     targets: Sequence[Any],
     sources: Sequence[Any],
     settings: Settings,
-    *,
-    no_gradient: Collection[str] = (),
-    registered: Collection[str] = (),
+    declarations: Declarations,
 ) -> Report:
     """What a replayable tape answers against differences of its calls, run again.
 
@@ -256,8 +251,7 @@ def check_tape(
         targets: Recorded values.
         sources: Recorded values or variables.
         settings: How.
-        no_gradient: Op types declared to have no gradient.
-        registered: Op types whose gradient the caller has registered.
+        declarations: Those of the session.
 
     Raises:
         TapeStateError: It was not opened as replayable, or has answered already.
@@ -281,4 +275,4 @@ def check_tape(
     sources = [one for one in sources if one.spec.differentiable]
     if not targets or not sources:
         raise InvalidArgumentError("check_gradients: no target, or no source, is of a dtype that has gradients")
-    return _Replayed(recorder, tape, targets, sources, no_gradient, registered).checked(settings)
+    return _Replayed(recorder, tape, targets, sources, declarations).checked(settings)

@@ -14,6 +14,7 @@ from teletape_engine.catalogue.op import Op, Sample
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient, densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
@@ -59,7 +60,10 @@ class Case:
             given = [context.value(one) for one in (self.inputs if inputs is None else inputs)]
             context.watch(tape, [one for one in given if one.uid is not None])
             result = context.apply(self.op, given, self.attrs)
-            found = gradient(context, tape, [result], [given[i] for i in self.free()], seeds=[context.value(ct)])
+            found = gradient(
+                context,
+                GradientQuery(tape, [result], [given[i] for i in self.free()], output_gradients=[context.value(ct)]),
+            )
         out: list[Any] = [None] * len(given)
         for i, one in zip(self.free(), found, strict=True):
             out[i] = dense(one)
@@ -75,7 +79,10 @@ class Case:
                 within.open(one)
                 within.watch(one, arrays)
             result = within.apply(self.op, given, self.attrs)
-            found = vjps(within, tape, [result], [given[i] for i in self.free()], [within.value(cts)])
+            found = vjps(
+                within,
+                GradientQuery(tape, [result], [given[i] for i in self.free()], output_gradients=[within.value(cts)]),
+            )
         out: list[Any] = [None] * len(given)
         for i, stack in zip(self.free(), found, strict=True):
             out[i] = stack

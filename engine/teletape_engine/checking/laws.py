@@ -30,6 +30,7 @@ from teletape_engine.catalogue.slices import GradientKind, SlicesValue
 from teletape_engine.checking.harness import Case, Context, LawError, Shapes, dense, drawn, replaced, spec_of
 from teletape_engine.derivatives.finite_differences import slope
 from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Number, Spec
@@ -350,11 +351,11 @@ def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) ->
         context.open(inner)
         context.watch(inner, arrays)
         result = context.apply(case.op, given[:-1], case.attrs)
-        (first,) = gradient(context, inner, [result], [given[i]], seeds=[given[-1]])
+        (first,) = gradient(context, GradientQuery(inner, [result], [given[i]], output_gradients=[given[-1]]))
         seed = context.value(u)
         if isinstance(first, SlicesValue):  # ⟨u, dense⟩ = ⟨u at the indices, values⟩
             first, seed = first.values, context.value(u[first.indices.array])
-        found = iter(gradient(context, outer, [first], arrays, seeds=[seed]))
+        found = iter(gradient(context, GradientQuery(outer, [first], arrays, output_gradients=[seed])))
     return [dense(next(found)) if one.uid is not None else None for one in given]
 
 
@@ -371,7 +372,7 @@ def _structure(context: Any, case: Case, order: int) -> list[list[str]]:
         found: list[list[str]] = []
         for tape in reversed(tapes):
             try:
-                cts = gradient(context, tape, targets, arrays)
+                cts = gradient(context, GradientQuery(tape, targets, arrays))
             except NoGradientRegisteredError:
                 return [*found, ["unregistered"]]
             found.append([_described(ct) for ct in cts])

@@ -8,7 +8,7 @@ derivative is itself differentiable, and an SDK without arrays follows the same 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from teletape_engine.arrays import namespace
 from teletape_engine.catalogue.op import CATALOGUE, Op
@@ -22,7 +22,7 @@ from teletape_engine.spec import Spec
 
 
 class Row:
-    """What stands for one row inside a rule.
+    """One row inside a rule.
 
     Attributes:
         below: An array, or an operand of a recorder: [rows, *spec.shape], or [*spec.shape] if it is the same for all.
@@ -44,7 +44,7 @@ class Rows(Runtime):
         recorder: Whose values lie below; None: bare arrays.
     """
 
-    shadowed: Final = False  #: As an `Algebra` of cotangents: it has arrays.
+    shadowed = False  #: As an `Algebra` of cotangents: it has arrays.
 
     def __init__(self, recorder: Recorder | None) -> None:
         self.recorder = recorder
@@ -58,7 +58,7 @@ class Rows(Runtime):
         return Operand(self, Row(below, False))
 
     def unstack(self, operand: Operand, rows: int) -> Any:
-        """The array, or the operand of the recorder, [rows, …] that the operand stands for."""
+        """The array, or the operand of the recorder, [rows, …] below the operand."""
         row: Row = operand.value
         if row.stacked:
             return row.below

@@ -97,7 +97,9 @@ class Entry:
         )
         if self.sides is not None:
             a, b = self.sides
-            text += f"; the slopes to its two sides are {a:.6g} and {b:.6g}: a kink or a jump, check beside it"
+            text += (
+                f"; the slopes to its two sides are {a:.6g} and {b:.6g}: a kink or a jump, check at a point next to it"
+            )
         return text
 
     def facts(self) -> dict[str, Any]:

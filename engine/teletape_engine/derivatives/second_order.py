@@ -1,55 +1,48 @@
 """Second derivatives of one tape: Hessians and Hessian-vector products, without an outer tape.
 
-The gradient is recorded on the tape that it is asked of, as a persistent tape records it inside its own context; then
-the tape is asked for the gradient's own derivatives; then what it recorded meanwhile is forgotten.
+The gradient is recorded on the tape that it is computed from, as a persistent tape records it inside its own context;
+then the tape gives the gradient's own derivatives; then what it recorded meanwhile is forgotten.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 
-from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.gradient import answering, gradient
-from teletape_engine.derivatives.jacobian import DEFAULT, Options, jacobian
+from teletape_engine.derivatives.jacobian import jacobian
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Recorded
 
 
-def hessian(
-    recorder: Recorder, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], options: Options = DEFAULT
-) -> list[list[Recorded | None]]:
+def hessian(recorder: Recorder, query: GradientQuery) -> list[list[Recorded | None]]:
     """The second derivatives of the targets' sum: for each source a row with a block for each source.
 
     Args:
-        recorder: The context where it is asked; outer tapes active there record how the answer came about.
-        tape: Asked; one that is not persistent answers once.
-        targets: Recorded values or variables.
-        sources: Recorded values or variables.
-        options: See there; the bound is that of each row of blocks.
+        recorder: The context of the question; outer tapes active there record how the answers are computed.
+        query: The question; its bounds are those of each row of blocks.
 
     Returns:
         Block (i, j): [*source i, *source j], the gradient of source i differentiated by source j. None: not connected.
 
     Raises:
-        TapeConsumedError: A non-persistent tape asked again.
-        NoGradientRegisteredError: See `backward`.
+        TapeConsumedError: A non-persistent tape has answered before.
+        NoGradientRegisteredError: As `backward_pass`.
         ResourceExhaustedError: One row does not fit under the bound, or the answer into the session.
     """
-    with _recording_itself(recorder, tape, retain_tape=options.retain_tape) as record:
-        with record:
-            first = _gradients(recorder, tape, targets, sources, options)
-        asked = dataclasses.replace(options, retain_tape=True)
+    sources = query.sources
+    with _recording_itself(recorder, query) as recording:
+        first = _first_derivatives(recorder, query, recording)
         rows: list[list[Recorded | None]] = []
-        for one, source in zip(first, sources, strict=True):
-            if one is not None:
-                rows.append(jacobian(recorder, tape, one, sources, asked))
-            elif options.zeros:
+        for derivative, source in zip(first, sources, strict=True):
+            if derivative is not None:
+                rows.append(jacobian(recorder, replace(query, targets=[derivative], retain_tape=True)))
+            elif query.zeros:
                 shapes = [(*source.spec.shape, *other.spec.shape) for other in sources]
                 rows.append([recorder.full(source.spec.with_shape(shape), 0) for shape in shapes])
             else:
@@ -57,31 +50,21 @@ def hessian(
     return rows
 
 
-def hvp(
-    recorder: Recorder,
-    tape: Tape,
-    targets: Sequence[Any],
-    sources: Sequence[Any],
-    vectors: Sequence[Recorded],
-    options: Options = DEFAULT,
-) -> list[Recorded | None]:
+def hvp(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
     """The Hessian of the targets' sum times a vector: for each source [*source.shape], dense.
 
-    It costs about two gradients, and never makes the Hessian.
+    It costs about two gradients, and never computes the Hessian.
 
     Args:
         recorder: As for `hessian`.
-        tape: As for `hessian`.
-        targets: Recorded values or variables.
-        sources: Recorded values or variables.
-        vectors: For each source its part of the vector, of its shape and dtype.
-        options: See there; its bounds have no say.
+        query: The question, with its vectors; its bounds have no effect.
 
     Errors as `hessian`, and:
 
     Raises:
         InvalidArgumentError: Another count, shape or dtype.
     """
+    sources, vectors = query.sources, query.vectors
     if len(vectors) != len(sources):
         raise InvalidArgumentError(f"{len(sources)} sources, but {len(vectors)} vectors: give one for each")
     for source, vector in zip(sources, vectors, strict=True):
@@ -89,54 +72,36 @@ def hvp(
             raise InvalidArgumentError(
                 f"a vector {vector.spec!r} for a source {source.spec!r}: it must have the source's shape and dtype"
             )
-    with _recording_itself(recorder, tape, retain_tape=options.retain_tape) as record:
-        with record:
-            first = _gradients(recorder, tape, targets, sources, options)
-        recorder.admit(sum([one.spec.nbytes for one in sources]), "the products")
-        pairs = [(one, vector) for one, vector in zip(first, vectors, strict=True) if one is not None]
-        found = gradient(
-            recorder,
-            tape,
-            [one for one, _ in pairs],
-            sources,
-            seeds=[vector for _, vector in pairs],
-            zeros=options.zeros,
-            no_gradient=options.no_gradient,
-            registered=options.registered,
-            custom=options.answer,
+    with _recording_itself(recorder, query) as recording:
+        first = _first_derivatives(recorder, query, recording)
+        recorder.admit(sum([source.spec.nbytes for source in sources]), "the products")
+        pairs = [pair for pair in zip(first, vectors, strict=True) if pair[0] is not None]
+        second = replace(
+            query,
+            targets=[derivative for derivative, _ in pairs],
+            output_gradients=[vector for _, vector in pairs],
+            retain_tape=False,
         )
-        return [_dense(recorder, one) for one in found]
+        return [densify(product, recorder) for product in gradient(recorder, second)]
 
 
-def _gradients(
-    recorder: Recorder, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], options: Options
+def _first_derivatives(
+    recorder: Recorder, query: GradientQuery, recording: AbstractContextManager[None]
 ) -> list[Recorded | None]:
-    found = gradient(
-        recorder,
-        tape,
-        targets,
-        sources,
-        no_gradient=options.no_gradient,
-        registered=options.registered,
-        custom=options.answer,
-    )
-    return [_dense(recorder, one) for one in found]
-
-
-def _dense(recorder: Recorder, found: Recorded | None) -> Recorded | None:
-    if not isinstance(found, SlicesValue):
-        return found
-    op = CATALOGUE["unsorted_segment_sum"]
-    return recorder.apply(op, (found.values, found.indices), op.attrs({"num_segments": found.dense.shape[0]}))
+    """The gradient, dense, recorded on the tape itself."""
+    first = replace(query, output_gradients=None, zeros=False, retain_tape=False)
+    with recording:
+        return [densify(derivative, recorder) for derivative in gradient(recorder, first)]
 
 
 @contextmanager
-def _recording_itself(recorder: Recorder, tape: Tape, *, retain_tape: bool) -> Iterator[Any]:
-    """A block in which the tape can be asked twice; gives the block in which it records.
+def _recording_itself(recorder: Recorder, query: GradientQuery) -> Iterator[AbstractContextManager[None]]:
+    """A block in which the tape can answer twice; yields the block in which it records.
 
     A tape that is active already goes on recording all of it, and keeps it: for still higher derivatives.
     """
-    with answering(recorder, tape, retain_tape=True):
+    tape = query.tape
+    with answering(recorder, replace(query, retain_tape=True)):
         active = tape in recorder.tapes
         persistent, tape.persistent = tape.persistent, True
         try:
@@ -144,7 +109,7 @@ def _recording_itself(recorder: Recorder, tape: Tape, *, retain_tape: bool) -> I
                 yield nullcontext() if active else _open(recorder, tape)
         finally:
             tape.persistent = persistent
-            if not persistent and not retain_tape:
+            if not persistent and not query.retain_tape:
                 tape.consume()
                 tape.free()
 

@@ -7,11 +7,16 @@ from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.binding import Bound, Call, Plan
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient
+from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.catalogue.trait import Trait
+from teletape_engine.derivatives.backward import backward_pass
+from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
 from teletape_engine.explain.reasons import Reason
+from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import Custom, Output
 from teletape_engine.recording.provenance import Event
+from teletape_engine.recording.tape import Node, Tape
 from teletape_engine.recording.values import Uid
 
 #: Why no gradient passes an event. A read of a variable lets it pass.
@@ -45,13 +50,12 @@ class Cuts:
 
     Args:
         graph: The graph.
-        no_gradient: Op types declared to have no gradient.
-        registered: Op types whose gradient the caller has registered.
+        declarations: Those of the session.
     """
 
-    def __init__(self, graph: ProvenanceGraph, no_gradient: Collection[str], registered: Collection[str]) -> None:
+    def __init__(self, graph: ProvenanceGraph, declarations: Declarations) -> None:
         self.graph, self.tape = graph, graph.tape
-        self.no_gradient, self.registered = no_gradient, registered
+        self.declarations = declarations
         self._passing: dict[int, frozenset[int]] = {}  # by the id of a plan: a tape has few of them
 
     def passing(self, node: int) -> frozenset[int]:
@@ -64,31 +68,24 @@ class Cuts:
 
     def _passing_inputs(self, plan: Plan, count: int) -> frozenset[int]:
         bound = plan.bound
-        if isinstance(bound, Custom | Output) or bound.op_type in self.registered:
+        if isinstance(bound, Custom | Output) or bound.op_type in self.declarations.gradients:
             return frozenset([index for index in range(count) if (bound, index) not in self.tape.declined])
         return frozenset([index for index, _ in plan.rules])
 
     def connectivity(self, targets: Collection[Uid]) -> Connectivity:
-        """Which values a cotangent of the targets comes to."""
-        pending: set[Any] = set(targets)
-        reached: set[Any] = set(targets)
-        nonzero: set[Any] = set(targets)
-        unregistered: int | None = None
-        nodes = self.graph.nodes
-        for position in range(len(nodes) - 1, -1, -1):
-            plan, inputs, output, _, _ = nodes[position]
-            if output not in pending:
-                continue
-            pending.discard(output)
-            op_type = plan.bound.op_type
-            if plan.unregistered and op_type not in self.no_gradient and op_type not in self.registered:
-                unregistered = position if unregistered is None else unregistered
-            for index in self.passing(position):
-                pending.add(inputs[index])
-                reached.add(inputs[index])
-                if output in nonzero and not zero_everywhere(plan.bound, index):
-                    nonzero.add(inputs[index])
-        return Connectivity(reached, nonzero, unregistered)
+        """Which values a cotangent of the targets comes to: a backward pass that computes nothing."""
+        tape = _structural_copy(self.tape, self.graph.nodes)
+        observer = _Reach(self, targets)
+        starts = [(uid, GradientKind.DENSE) for uid in targets]
+        walk = backward_pass(tape, starts, tape.leaves, Presence(), declarations=self.declarations, observer=observer)
+        try:
+            stop = next(walk)
+            while True:
+                declined = self.tape.declined
+                count = len(stop.bound.specs)
+                stop = walk.send([None if (stop.bound, i) in declined else GradientKind.DENSE for i in range(count)])
+        except StopIteration:
+            return Connectivity(observer.reached, observer.nonzero, observer.unregistered)
 
     # -------------------------------------------------------------------------------------------------------- reasons
     def reason(self, edge: Edge) -> Reason | None:
@@ -111,9 +108,13 @@ class Cuts:
         if not bound.spec.differentiable:
             return Reason.INTEGER_OR_BOOL
         rule = op.rule(op.vjp, index)
-        if rule is NOT_REGISTERED and op.op_type not in self.registered:
-            return Reason.NO_GRADIENT_DECLARED if op.op_type in self.no_gradient else Reason.NO_GRADIENT_REGISTERED
-        if isinstance(rule, NoGradient) and op.op_type not in self.registered:
+        if rule is NOT_REGISTERED and op.op_type not in self.declarations.gradients:
+            return (
+                Reason.NO_GRADIENT_DECLARED
+                if op.op_type in self.declarations.no_gradient
+                else Reason.NO_GRADIENT_REGISTERED
+            )
+        if isinstance(rule, NoGradient) and op.op_type not in self.declarations.gradients:
             return Reason.NON_DIFFERENTIABLE_OP
         return self._not_recorded(origin)
 
@@ -147,6 +148,39 @@ class Cuts:
             return True
         selector = bound.spec.differentiable and not bound.specs[edge.input_index].differentiable
         return selector and Trait.CONVERTS not in bound.traits
+
+
+class _Reach:
+    """Notes where the cotangents of a pass come to: an `Observer` of the driver."""
+
+    def __init__(self, cuts: Cuts, targets: Collection[Uid]) -> None:
+        self._nodes, self._declarations = cuts.graph.nodes, cuts.declarations
+        self.reached: set[Any] = set(targets)
+        self.nonzero: set[Any] = set(targets)
+        self.unregistered: int | None = None
+
+    def node(self, position: int, ct: Any) -> None:
+        """Notes the first op without a gradient."""
+        plan = self._nodes[position][0]
+        op_type = plan.bound.op_type
+        declared = op_type in self._declarations.no_gradient or op_type in self._declarations.gradients
+        if plan.unregistered and not declared and self.unregistered is None:
+            self.unregistered = position
+
+    def share(self, position: int, i: int, ct: Any, share: Any) -> None:
+        """Notes an input that the pass comes to."""
+        plan, inputs, output, _, _ = self._nodes[position]
+        self.reached.add(inputs[i])
+        if output in self.nonzero and not zero_everywhere(plan.bound, i):
+            self.nonzero.add(inputs[i])
+
+
+def _structural_copy(tape: Tape, nodes: list[Node]) -> Tape:
+    """A tape of these nodes for a pass that only predicts: of one that has answered, the nodes alone are left."""
+    copy = Tape(persistent=True)
+    copy.nodes, copy.leaves = nodes, tape.leaves
+    copy.tracked = dict.fromkeys([*tape.leaves, *(uid for node in nodes for uid in (*node[1], node[2]))])
+    return copy
 
 
 def zero_everywhere(bound: Call, index: int) -> bool:

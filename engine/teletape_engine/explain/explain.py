@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import TeletapeError
 from teletape_engine.explain.cuts import Cuts
 from teletape_engine.explain.explanation import Explanation
@@ -29,8 +30,7 @@ def explain(
     *,
     logs: Iterable[Trail] = (),
     departures: Departures | None = None,
-    no_gradient: Collection[str] = (),
-    registered: Collection[str] = (),
+    declarations: Declarations,
     format_where: Callable[[Any], str | None] = str,
 ) -> list[Explanation]:
     """Explains from structure alone why the gradient of the targets' sum is what it is for each source.
@@ -41,15 +41,14 @@ def explain(
         sources: Recorded values or variables.
         logs: The provenance logs of the session's contexts.
         departures: The values that the program has read.
-        no_gradient: Op types declared to have no gradient.
-        registered: Op types whose gradient the caller has registered.
+        declarations: Those of the session.
         format_where: Turns a call site into text, for messages.
 
     Returns:
         An explanation for each source. If the outcome is `gradient`, `explain_numbers` may find more.
     """
     distinct = list({id(log): log for log in (*tape.trails, *logs)}.values())
-    cuts = Cuts(ProvenanceGraph(tape, distinct), no_gradient, registered)
+    cuts = Cuts(ProvenanceGraph(tape, distinct), declarations)
     explainer = StructuralExplainer(cuts, targets, departures, format_where)
     return [explainer.explain(source) for source in sources]
 
@@ -61,7 +60,7 @@ def explain_numbers(
     sources: Sequence[Any],
     explanations: Sequence[Explanation],
     *,
-    registered: Collection[str] = (),
+    declarations: Declarations,
 ) -> list[Explanation]:
     """Completes explanations by the tape's numbers: why a gradient that exists is zero or not finite.
 
@@ -71,7 +70,7 @@ def explain_numbers(
         targets: As in `explain`.
         sources: As in `explain`.
         explanations: What `explain` returned.
-        registered: Op types whose gradient the caller has registered.
+        declarations: Those of the session.
     """
     existing = {
         source.uid
@@ -86,7 +85,7 @@ def explain_numbers(
         if target.spec.differentiable and not (isinstance(target, Variable) and target.uid not in tape.variables)
     ]
     try:
-        diagnosis = NumericDiagnosis(tape, starts, existing, registered=registered)
+        diagnosis = NumericDiagnosis(tape, starts, existing, declarations)
     except (TeletapeError, ArithmeticError, ValueError) as error:  # from the arrays, for example a singular matrix
         note = f"its numbers cannot be examined: the backward pass fails: {error}"
         return [

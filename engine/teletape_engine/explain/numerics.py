@@ -13,6 +13,7 @@ import numpy as np
 from teletape_engine.catalogue.binding import Plan
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.catalogue.trait import Trait
+from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.cuts import zero_derivative_text, zero_everywhere
 from teletape_engine.explain.observed_pass import (
     ALGEBRA,
@@ -59,7 +60,7 @@ class NumericDiagnosis:
         tape: One that still has what it kept; it stays as it is.
         starts: (uid, array) of each target.
         sources: Uids of values and variables that the targets' cotangents reach.
-        registered: Op types whose gradient the caller has registered.
+        declarations: Those of the session.
     """
 
     def __init__(
@@ -67,12 +68,11 @@ class NumericDiagnosis:
         tape: Tape,
         starts: Sequence[tuple[Uid, Any]],
         sources: Collection[Uid],
-        *,
-        registered: Collection[str] = (),
+        declarations: Declarations,
     ) -> None:
         self.nodes: list[Node] = tape.nodes
         with np.errstate(all="ignore"):
-            self._pass = ObservedPass(tape, starts, sources, registered=registered)
+            self._pass = ObservedPass(tape, starts, sources, declarations)
 
     def fault(self, source: Uid) -> Fault | None:
         """Why the gradient for `source` is all zero or not finite; None: it is neither.

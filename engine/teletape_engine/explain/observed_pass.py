@@ -1,6 +1,6 @@
 """A backward pass over arrays that changes nothing and keeps notes: what every node contributed to every input.
 
-It runs the tape's own rules on what the tape keeps. `numerics` reads the notes.
+It is an observer of the one driver (`derivatives/backward.py`). `numerics` reads the notes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.derivatives.backward import reaching
+from teletape_engine.derivatives.backward import Observer, backward_pass
+from teletape_engine.derivatives.query import Declarations
+from teletape_engine.derivatives.walks import leading_to
 from teletape_engine.recording.cotangents import Arrays
-from teletape_engine.recording.custom import Custom, Output
+from teletape_engine.recording.custom import Output
 from teletape_engine.recording.tape import Node, Tape
 from teletape_engine.recording.values import Uid
 
@@ -42,16 +44,16 @@ class Contribution(NamedTuple):
 
 
 class ObservedPass:
-    """The notes of one backward pass.
+    """The notes of one backward pass: an `Observer` of the driver.
 
     Args:
-        tape: One that still has what it kept.
+        tape: One that still has its residuals.
         starts: (uid, array) of each target.
         sources: Uids of the sources.
-        registered: Op types whose gradient the caller has registered: the pass does not call the caller's functions.
+        declarations: Those of the session; the pass does not call the caller's gradient functions.
 
     Attributes:
-        cotangents: Of each source, by uid; None if nothing came there.
+        cotangents: Of each source, by uid; None if none reached it.
         contributions: To each uid, the nearest to the target first.
         callers: The inputs and the cotangent of each result whose gradient is the caller's function, by its uid.
     """
@@ -61,25 +63,58 @@ class ObservedPass:
         tape: Tape,
         starts: Sequence[tuple[Uid, Any]],
         sources: Collection[Uid],
-        *,
-        registered: Collection[str] = (),
+        declarations: Declarations,
     ) -> None:
-        self.tape, self.starts, self.registered = tape, starts, registered
+        self.tape, self.starts, self.declarations = tape, starts, declarations
         self.nodes: list[Node] = tape.nodes
         self.contributions: dict[Uid, list[Contribution]] = {}
         self.callers: dict[Uid, tuple[tuple[Uid | None, ...], Any]] = {}
-        self.cotangents: dict[Uid, Any] = dict.fromkeys(sources)
-        self._needed = reaching(tape, set(sources), registered)
-        self._run(None)
+        self._needed = leading_to(tape, set(sources), declarations)
+        self._ct_facts: tuple[int, bool, bool] | None = None
+        self.cotangents: dict[Uid, Any] = dict.fromkeys(sources) | self._run(sources, self)
+
+    def node(self, position: int, ct: Any) -> None:
+        """Notes the cotangents that come to the caller's functions."""
+        plan, inputs, output, _, _ = self.nodes[position]
+        own = isinstance(plan.bound, Output) or self.declarations.stops_at(plan)
+        if own and ct.__class__ is not list and (self._needed is None or not self._needed.isdisjoint(inputs)):
+            self.callers[output] = inputs, ct
+
+    def share(self, position: int, i: int, ct: Any, share: Any) -> None:
+        """Notes a contribution."""
+        plan, inputs, _, _, _ = self.nodes[position]
+        uid = inputs[i]
+        if uid is None or isinstance(plan.bound, Output):
+            return
+        if self._ct_facts is None or self._ct_facts[0] != position:
+            self._ct_facts = position, is_zero(ct), is_finite(ct)
+        note = Contribution(position, i, *self._ct_facts[1:], is_zero(share), is_finite(share))
+        self.contributions.setdefault(uid, []).append(note)
 
     def cotangent_at(self, node: int) -> Any:
         """The cotangent of a node's result, as its rules take it; the pass runs again up to there."""
-        ct = self._run(node)
-        return ALGEBRA.dense(ct) if ct.__class__ is SparseGradient and not self.nodes[node][0].passes else ct
+        try:
+            self._run(self.cotangents, _Until(node))
+        except _Arrived as arrived:
+            ct = arrived.ct
+            passes = self.nodes[node][0].passes
+            return ALGEBRA.dense(ct) if ct.__class__ is SparseGradient and not passes else ct
+        raise AssertionError(f"the pass does not come to node {node}")  # pragma: no cover - it did before
+
+    def _run(self, sources: Collection[Uid], observer: Observer) -> dict[Uid, Any]:
+        walk = backward_pass(
+            self.tape, self.starts, sources, ALGEBRA, declarations=self.declarations, observer=observer
+        )
+        try:
+            stop = next(walk)
+            while True:
+                stop = walk.send([None] * len(stop.bound.specs))
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]  # StopIteration is untyped
 
     def calls_below(self, source: Uid) -> dict[Uid, Any]:
         """The cotangents that come to the caller's functions on the paths to a source, by uid."""
-        needed = reaching(self.tape, {source}, self.registered)
+        needed = leading_to(self.tape, {source}, self.declarations)
         return {
             uid: ct for uid, (inputs, ct) in self.callers.items() if needed is None or not needed.isdisjoint(inputs)
         }
@@ -97,45 +132,28 @@ class ObservedPass:
                     pending.append(output)
         return sorted(chain.values(), key=lambda contribution: (-contribution.node, contribution.input_index))
 
-    def _run(self, stop: int | None) -> Any:
-        """Runs the pass and takes notes; or returns the cotangent of node `stop`, and takes none."""
-        cts: dict[Any, Any] = {}
-        for uid, ct in self.starts:
-            cts[uid] = ALGEBRA.add(cts[uid], ct) if uid in cts else ct
-        cotangents = self.cotangents if stop is None else {}
-        for uid in cotangents:
-            cotangents[uid] = cts.get(uid)
-        for node in range(len(self.nodes) - 1, -1, -1):
-            plan, inputs, output, kept, _ = self.nodes[node]
-            ct = cts.pop(output, None)
-            if ct is None:
-                continue
-            if node == stop:
-                return ct
-            if output in cotangents:
-                cotangents[output] = ct
-            bound = plan.bound
-            if isinstance(bound, Custom | Output) or (plan.unregistered and bound.op_type in self.registered):
-                if self._needed is None or not self._needed.isdisjoint(inputs):
-                    self.callers[output] = inputs, ct
-                continue
-            if ct.__class__ is SparseGradient and not plan.passes:
-                ct = ALGEBRA.dense(ct)
-            residuals = ALGEBRA.open(kept) if kept else kept
-            ct_facts: tuple[bool, bool] | None = None
-            for index, rule in plan.rules:
-                input_uid = inputs[index]
-                if self._needed is not None and input_uid not in self._needed:
-                    continue
-                addend = rule(ct, residuals)
-                if stop is None and input_uid is not None:
-                    ct_facts = ct_facts or (is_zero(ct), is_finite(ct))
-                    note = Contribution(node, index, *ct_facts, is_zero(addend), is_finite(addend))
-                    self.contributions.setdefault(input_uid, []).append(note)
-                cts[input_uid] = ALGEBRA.add(cts[input_uid], addend) if input_uid in cts else addend
-                if input_uid in cotangents:
-                    cotangents[input_uid] = cts[input_uid]
-        return None
+
+class _Arrived(Exception):
+    """Ends a pass at a node, whose cotangent it holds."""
+
+    def __init__(self, ct: Any) -> None:
+        super().__init__()
+        self.ct = ct
+
+
+class _Until:
+    """An observer that ends the pass at a node."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def node(self, position: int, ct: Any) -> None:
+        """Raises _Arrived at the node."""
+        if position == self.position:
+            raise _Arrived(ct)
+
+    def share(self, position: int, i: int, ct: Any, share: Any) -> None:
+        """Does nothing."""
 
 
 # --------------------------------------------------------------------------------------------------------------- arrays

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 from teletape_engine import commands
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import GradientKind, densify
-from teletape_engine.derivatives.backward import Shares, Stop
 from teletape_engine.derivatives.batching import Rows
-from teletape_engine.derivatives.gradient import Answers, densely, label
+from teletape_engine.derivatives.query import InputCotangents, Stop
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.custom import Custom, ProgramGradient
@@ -36,7 +35,7 @@ def check_vectorizes(program: Program) -> None:
             raise UnimplementedError(f"a {step.command.verb!r} step has no form over rows")
 
 
-def over_rows(recorder: Any, stand_in: StandIn, stop: Stop) -> Shares:
+def over_rows(recorder: Any, stand_in: StandIn, stop: Stop) -> InputCotangents:
     """Cotangents over rows where a pass stops: of the program that made the call's gradient, or stands in for it.
 
     Args:
@@ -62,10 +61,10 @@ def over_rows(recorder: Any, stand_in: StandIn, stop: Stop) -> Shares:
     return [next(made) if has_gradient else None for has_gradient in gradient.has_gradient]
 
 
-def over_values(recorder: Any, stand_in: StandIn, stop: Stop) -> Answers:
+def over_values(recorder: Any, stand_in: StandIn, stop: Stop) -> InputCotangents:
     """The same where the pass has one cotangent of each result; its cts are recorded values."""
     gradient, others = _program(stand_in, stop)
-    cts = [densely(recorder, one) for one in stop.cts]
+    cts = [densify(ct, recorder) for ct in stop.cts]
     return gradient.run(recorder, cts, others)
 
 
@@ -93,13 +92,13 @@ def mapped(
 
 
 def _program(stand_in: StandIn, stop: Stop) -> tuple[ProgramGradient, Sequence[Any]]:
-    first = stop.kept[0] if stop.kept else None
+    first = stop.residuals[0] if stop.residuals else None
     if isinstance(first, ProgramGradient):
-        return first, stop.kept[1:]
+        return first, stop.residuals[1:]
     found = stand_in(stop) if isinstance(stop.bound, Custom) else None
     if found is None:
         raise UnimplementedError(
-            f"the target comes from a call ({label(stop.bound)}) whose gradient is a function of its caller's: this "
+            f"the target comes from a call ({stop.label}) whose gradient is a function of its caller's: this "
             "question needs a custom.function for it; or ask for gradients, with backward.begin, .to, .give and .end"
         )
     return found

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from teletape_engine import commands
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.batched import mapped
 from teletape_engine.programs.program import Program, flow
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.values import Literal, Variable
-from teletape_engine.spec import BOOL, DTYPES, INTEGER, Spec, Weak, weak_dtype
+from teletape_engine.spec import BOOL, DTYPES, INTEGER, Spec, Weak
 
 Found: TypeAlias = Any  # a recorded value
 
@@ -69,7 +69,7 @@ def run_cond(recorder: Any, command: commands.Cond, programs: Sequence[Program],
     selector = recorder.read(first) if isinstance(first, Variable) else first
     _check_selector([selector], "what chooses a branch")
     if not recorder.decides:
-        found = [[_strong(recorder, one) for one in branch.run(recorder, rest, tie=False)] for branch in programs]
+        found = [[recorder.as_value(one) for one in branch.run(recorder, rest, tie=False)] for branch in programs]
         for number, one in enumerate(found[1:], 1):
             _check_alike(found[0], one, f"branch {number}", "branch 0")
         return [_tied(recorder, column) for column in zip(*found, strict=True)]
@@ -78,7 +78,7 @@ def run_cond(recorder: Any, command: commands.Cond, programs: Sequence[Program],
         chosen = 0 if chosen else 1
     if not 0 <= chosen < len(programs):
         chosen = len(programs) - 1
-    found = [_strong(recorder, one) for one in programs[chosen].run(recorder, rest, tie=False)]
+    found = [recorder.as_value(one) for one in programs[chosen].run(recorder, rest, tie=False)]
     return _unused(recorder, Event.UNTAKEN, rest, found)
 
 
@@ -119,7 +119,7 @@ def run_scan(recorder: Any, command: commands.Scan, programs: Sequence[Program],
         at = length - 1 - iteration if command.reverse else iteration
         recorder.iteration(iteration, length)
         found = [
-            _strong(recorder, one)
+            recorder.as_value(one)
             for one in body.run(recorder, [*carry, *[c[at] for c in columns], *captured], tie=False)
         ]
         _check_count(found, len(carry))
@@ -154,7 +154,7 @@ def _outline(
     seen: list[list[Found]] = [list(values)]
     others: list[Found] = []
     for _ in range(min(len(values), _OUTLINED) + 1):
-        found = [_strong(recorder, one) for one in body.run(recorder, [*seen[-1], *rows, *captured], tie=False)]
+        found = [recorder.as_value(one) for one in body.run(recorder, [*seen[-1], *rows, *captured], tie=False)]
         if counted is None:
             _check_values(found, len(values))
         else:
@@ -170,20 +170,20 @@ def _outlined_row(recorder: Any, elements: Found) -> Found:
     """A value of the spec of one element, connected to all of them."""
     shape = elements.spec.shape
     if shape[0]:
-        return _apply(recorder, "strided_slice", (elements,), index=(0,))
+        return recorder.op(ops.strided_slice, elements, index=(0,))
     return recorder.full(Spec.of(shape[1:], elements.spec.dtype), 0)
 
 
 def _spread(recorder: Any, one: Found, length: int) -> Found:
     if not length:
         return recorder.full(Spec.of((0, *one.spec.shape), one.spec.dtype), 0)
-    return _apply(recorder, "broadcast_to", (one,), shape=(length, *one.spec.shape))
+    return recorder.op(ops.broadcast_to, one, shape=(length, *one.spec.shape))
 
 
 def _tied(recorder: Any, column: Sequence[Found]) -> Found:
     """The first, connected to the others."""
     others = [one for one in dict.fromkeys(column) if one is not column[0]]
-    return _apply(recorder, "tie", (column[0], *others)) if others else column[0]
+    return recorder.op(ops.tie, column[0], *others) if others else column[0]
 
 
 # ------------------------------------------------------------------------------------------------------------- values
@@ -199,24 +199,17 @@ class _Rows:
         self._cut = self._halves(value, length) if recorder.recorded and length > _DIRECT else None
 
     def __getitem__(self, at: int) -> Found:
-        return (
-            _apply(self._recorder, "strided_slice", (self._value,), index=(at,)) if self._cut is None else self._cut[at]
-        )
+        return self._recorder.op(ops.strided_slice, self._value, index=(at,)) if self._cut is None else self._cut[at]
 
     def _halves(self, value: Found, length: int) -> list[Found]:
         if length <= _DIRECT:
-            return [_apply(self._recorder, "strided_slice", (value,), index=(at,)) for at in range(length)]
+            return [self._recorder.op(ops.strided_slice, value, index=(at,)) for at in range(length)]
         half = length // 2
         first, second = (
-            _apply(self._recorder, "strided_slice", (value,), index=((start, stop, None),))
+            self._recorder.op(ops.strided_slice, value, index=((start, stop, None),))
             for start, stop in ((None, half), (half, None))
         )
         return self._halves(first, half) + self._halves(second, length - half)
-
-
-def _apply(recorder: Any, name: str, inputs: Sequence[Any], **attrs: Any) -> Found:
-    op = CATALOGUE[name]
-    return recorder.apply(op, inputs, op.attrs(attrs))
 
 
 def _stacked(recorder: Any, column: Sequence[Found]) -> Found:
@@ -225,17 +218,10 @@ def _stacked(recorder: Any, column: Sequence[Found]) -> Found:
             raise InvalidArgumentError(
                 f"the body gives {column[0].spec!r} in one iteration and {one.spec!r} in another"
             )
-    return _apply(recorder, "stack", column)
+    return recorder.op(ops.stack, *column)
 
 
 _TRIPS: Final = Spec.of((), DTYPES["int64"])
-
-
-def _strong(recorder: Any, one: Any) -> Found:
-    """A number or a variable as a value."""
-    if isinstance(one, Variable):
-        return recorder.read(one)
-    return recorder.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one
 
 
 def _split(recorder: Any, captured: int, inputs: Sequence[Any]) -> tuple[list[Found], list[Any]]:
@@ -243,11 +229,11 @@ def _split(recorder: Any, captured: int, inputs: Sequence[Any]) -> tuple[list[Fo
     if captured > len(inputs):
         raise InvalidArgumentError(f"{captured} inputs are captured, found {len(inputs)} in all")
     at = len(inputs) - captured
-    return [_strong(recorder, one) for one in inputs[:at]], list(inputs[at:])
+    return [recorder.as_value(one) for one in inputs[:at]], list(inputs[at:])
 
 
 def _next(recorder: Any, body: Program, values: Sequence[Found], arguments: Sequence[Any]) -> list[Found]:
-    found = [_strong(recorder, one) for one in body.run(recorder, arguments, tie=False)]
+    found = [recorder.as_value(one) for one in body.run(recorder, arguments, tie=False)]
     _check_values(found, len(values))
     _check_alike(values, found, "the body's result", "loop value")
     return found

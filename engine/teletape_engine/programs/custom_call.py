@@ -7,7 +7,9 @@ from typing import Any
 
 from teletape_engine import commands
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.derivatives.gradient import densely, gradient
+from teletape_engine.catalogue.slices import densify
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program, flow
 from teletape_engine.recording.accumulators import Accumulator
@@ -71,10 +73,10 @@ def _push(
         recorder.watch(tape, ones)
         grads = back.run(recorder, ones, others)
         recorder.tapes = tapes
-        given = [(densely(recorder, one), at) for one, at in zip(grads, inputs, strict=True) if one is not None]
+        given = [(densify(one, recorder), at) for one, at in zip(grads, inputs, strict=True) if one is not None]
         seeds = [_seed(recorder, accumulator, at) for _, at in given]
-        found = gradient(recorder, tape, [one for one, _ in given], ones, seeds=seeds)
-        tangents = [None if one is None else densely(recorder, one) for one in found]
+        found = gradient(recorder, GradientQuery(tape, [one for one, _ in given], ones, output_gradients=seeds))
+        tangents = [None if one is None else densify(one, recorder) for one in found]
     finally:
         recorder.tapes, recorder.accumulators = inside
     for value, tangent in zip(outputs, tangents, strict=True):

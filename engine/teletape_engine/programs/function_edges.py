@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.derivatives.walks import dependences
 from teletape_engine.recording.spec_recorder import Outline, Sketch
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
@@ -86,7 +86,7 @@ def connections(
     sketch.watch(tape, [one for one in arguments if one.__class__ is not Literal])
     found = run(sketch, arguments)
     numbered = {one.uid: 1 << i for i, one in enumerate(arguments) if one.__class__ is not Literal}
-    reached, keeps, sparse = _reach(tape, numbered)
+    reached, keeps, sparse = dependences(tape, numbered)
     masks = [reached.get(one.uid, 0) if one.uid in tape.tracked else 0 for one in found]
     every = 0
     for mask in masks:
@@ -123,22 +123,3 @@ def outlines(specs: Sequence[Any], variables: Collection[int] = ()) -> list[Any]
 
 def _numbers(mask: int) -> tuple[int, ...]:
     return tuple([i for i in range(mask.bit_length()) if mask >> i & 1])
-
-
-def _reach(tape: Tape, masks: dict[Any, int]) -> tuple[dict[Any, int], bool, int]:
-    """Three things: from each value to the arguments that its gradient reaches; whether going back needs anything.
-
-    And the arguments whose gradients are slices, which zeros would make dense.
-    """
-    reached, keeps, sparse = dict(masks), False, 0
-    for plan, inputs, output, kept, _ in tape.nodes:
-        mask = 0
-        for i, _ in plan.rules:
-            into = reached.get(inputs[i], 0)
-            mask |= into
-            if isinstance(plan.bound, Bound) and i in plan.bound.op.sparse:
-                sparse |= into
-        if mask:
-            reached[output] = reached.get(output, 0) | mask
-            keeps = keeps or bool(kept)
-    return reached, keeps, sparse

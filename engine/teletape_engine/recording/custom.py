@@ -12,7 +12,7 @@ from typing import Any
 from teletape_engine.catalogue.binding import Call, Plan
 from teletape_engine.recording.tape import Node, Tape
 from teletape_engine.recording.values import Literal, Uid, Variable, new_uid
-from teletape_engine.spec import Spec, weak_dtype
+from teletape_engine.spec import Spec
 
 
 class Custom(Call):
@@ -45,7 +45,7 @@ class ProgramGradient(Literal):
 
     Attributes:
         program: From a cotangent of each result, and what else it takes, to those that it gives.
-        gives: For which of the call's inputs.
+        has_gradient: For which of the call's inputs.
     """
 
     __slots__ = ("has_gradient", "program")
@@ -58,7 +58,7 @@ class ProgramGradient(Literal):
         """A cotangent, or None, for each input of the call: recorded values."""
         found = iter(self.program.run(recorder, [*cts, *others], tie=False))
         given = [next(found) if has_gradient else None for has_gradient in self.has_gradient]
-        return [recorder.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one for one in given]
+        return [recorder.as_value(one) for one in given]
 
 
 class Output(Call):

@@ -134,7 +134,7 @@ class Recorder(Context, Runtime):
             InvalidArgumentError: Another shape or dtype than the variable's; another mode; an index outside of it.
         """
         if isinstance(value, Literal):
-            value = self.number(value, weak_dtype(value.spec, variable.spec.dtype))
+            value = self.as_value(value, variable.spec.dtype)
         if indices is not None or mode not in WHOLE:
             check_scatter(variable.spec, value.spec, indices.spec if indices is not None else None, mode)
             variable.assign(self.changed(variable, value, indices, mode))
@@ -176,6 +176,12 @@ class Recorder(Context, Runtime):
             with self.standing(where):
                 push(self, bound, inputs, result)
         return result
+
+    def as_value(self, operand: Any, dtype: DType | None = None) -> Recorded:
+        """A number as a scalar of `dtype` or its default one; a variable's value; anything else as it is."""
+        if isinstance(operand, Literal):
+            return self.number(operand, weak_dtype(operand.spec, dtype))
+        return self.read(operand) if isinstance(operand, Variable) else operand
 
     def _bind(self, op: Op, inputs: Sequence[Any], attrs: Attrs) -> tuple[Sequence[Any], Bound]:
         specs = tuple([value.spec for value in inputs])

@@ -12,10 +12,10 @@ import numpy as np
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine import arrays, commands
 from teletape_engine.arrays.cpu import CPU
-from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Result
+from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import (
     IdInUseError,
     InvalidArgumentError,
@@ -30,7 +30,7 @@ from teletape_engine.recording.progress import Watch
 from teletape_engine.recording.provenance import Departures, Trail
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, Variable
-from teletape_engine.spec import Spec, weak_dtype
+from teletape_engine.spec import Spec
 
 CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
 _OWN: Final = 1 << CLIENT_BITS  #: From here on ids are the clients' own. Below they are people's, in any order.
@@ -107,8 +107,7 @@ class State:
         backend: The device's arrays.
         memory: What they may take, and take.
         watch: Asks whether a batch goes on.
-        no_gradient: Op types declared to have no gradient.
-        registered: Op types declared to have one of the caller's.
+        declarations: What was declared about op types that have no gradient.
         departures: Reads of values, for explanations.
         numbers: Those of one element each: empty until there is one.
         current: The context that the commands belong to.
@@ -125,8 +124,7 @@ class State:
         self.backend = arrays.backend(device)
         self.memory = Memory(memory_limit, self.bytes_in_use)
         self.watch = Watch(most_iterations)
-        self.no_gradient: set[str] = set()
-        self.registered: set[str] = set()
+        self.declarations = Declarations()
         self.departures = Departures()
         self.numbers = self.departures.numbers
         self.results: list[Result] = []
@@ -206,7 +204,7 @@ class State:
             thing = self.find(given, (Value, Variable, SlicesValue))
             if isinstance(thing, Variable):
                 return self.current.read(thing)
-            return self.dense(thing) if isinstance(thing, SlicesValue) else thing
+            return densify(thing, self.current)
         return given if isinstance(given, Literal) else self.current.constant(given)  # type: ignore[arg-type]  # no id
 
     def argument(self, given: commands.Input) -> Any:
@@ -214,18 +212,9 @@ class State:
         thing = self.names.get(given) if isinstance(given, int | str) else None
         return thing if thing.__class__ is Variable else self.input(given)
 
-    def dense(self, slices: SlicesValue) -> Value:
-        """Slices as one array."""
-        op = CATALOGUE["unsorted_segment_sum"]
-        attrs = op.attrs({"num_segments": slices.dense.shape[0]})
-        return self.current.apply(op, (slices.values, slices.indices), attrs)
-
     def value(self, given: Any, like: Spec | None = None) -> Value:
         """An input as a value: a literal becomes an array, of the dtype of `like` if that is given."""
-        found = self.input(given)
-        if isinstance(found, Literal):
-            return self.current.number(found, weak_dtype(found.spec, None if like is None else like.dtype))
-        return found  # type: ignore[no-any-return]  # narrowed: a Value
+        return self.current.as_value(self.input(given), None if like is None else like.dtype)  # type: ignore[no-any-return]
 
     def release(self, name: Id) -> None:
         """Forgets a name. A tape stops recording; arrays that tapes or other values share stay."""

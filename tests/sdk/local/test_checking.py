@@ -65,7 +65,7 @@ def test_several_results_of_any_structure_are_checked_one_by_one(connected):
 
 def test_a_kink_is_told_as_one(connected):
     with pytest.raises(
-        GradientMismatch, match=r"the slopes to its two sides are .*: a kink or a jump, check beside it"
+        GradientMismatch, match=r"the slopes to its two sides are .*: a kink or a jump, check at a point next to it"
     ):
         check_gradients(tf.nn.relu, tf.constant([0.0, 1.0]))
     check_gradients(tf.nn.relu, tf.constant([-0.1, 0.1]))

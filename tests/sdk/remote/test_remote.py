@@ -180,7 +180,7 @@ def test_declarations_travel(remote, loopback):
     tf.no_gradient("AdjustContrastv2")
     assert asked() is None
     tf.sync()
-    assert loopback.session.no_gradient == {"AdjustContrastv2"}
+    assert loopback.session.declarations.no_gradient == {"AdjustContrastv2"}
 
 
 # ----------------------------------------------------------------------------------------------------------- catalogues

@@ -8,6 +8,7 @@ from typing import Any
 
 from teletape_engine import commands
 from teletape_engine.commands.results import Kinds
+from teletape_engine.derivatives.query import wants_zeros
 from teletape_engine.errors import InvalidArgumentError, PoisonedError, StructureMismatchError, TapeStateError
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.executor import Executor
@@ -44,7 +45,7 @@ class HeldAccumulator(Held):
 @does(commands.AccumulatorOpen)
 def accumulator_open(state: State, command: commands.AccumulatorOpen) -> None:
     """An accumulator, active in the current context; primals and tangents that failed are passed over."""
-    held = HeldAccumulator(Accumulator(state.no_gradient), state.current)
+    held = HeldAccumulator(Accumulator(state.declarations.no_gradient), state.current)
     _watch(state, held, command)
     state.name(command.id, held)
     state.current.accumulate(held.accumulator)
@@ -96,13 +97,12 @@ def accumulator_resume(state: State, command: commands.AccumulatorResume) -> Non
 def ask(state: State, command: commands.Jvp) -> None:
     """The targets' tangents under their ids, and which there are as the answer."""
     held = state.find(command.accumulator, HeldAccumulator)
-    if command.unconnected not in ("none", "zero"):
-        raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {command.unconnected!r}")
+    zeros = wants_zeros(command.unconnected)
     if len(command.outputs) != len(command.targets):
         raise InvalidArgumentError(f"{len(command.targets)} targets, but {len(command.outputs)} output ids")
     targets = [state.find(one, (Value, Variable)) for one in command.targets]
     found = [held.accumulator.tangent(one) for one in targets]
-    if command.unconnected == "zero":
+    if zeros:
         for k, target in enumerate(targets):
             found[k] = state.current.full(target.spec, 0) if found[k] is None else found[k]
     kinds = tuple([kind_of(one).value for one in found])

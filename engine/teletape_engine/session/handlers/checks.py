@@ -30,7 +30,7 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
         held = state.names.get(one) if isinstance(one, int | str) else None
         value = held.value if isinstance(held, Variable) else state.value(one)  # a variable is read on no tape
         arguments.append(np.asarray(state.host(value)))
-    report = check_program(aside, program, arguments, settings, no_gradient=state.no_gradient)
+    report = check_program(aside, program, arguments, settings, state.declarations)
     state.results.append(Told(state.index, report.facts()))
 
 
@@ -47,7 +47,6 @@ def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> 
         targets,
         sources,
         settings_of(command.settings),
-        no_gradient=state.no_gradient,
-        registered=state.registered,
+        state.declarations,
     )
     state.results.append(Told(state.index, report.facts()))

@@ -10,15 +10,15 @@ from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Told
-from teletape_engine.derivatives.backward import Stop
-from teletape_engine.derivatives.gradient import Answers, asking, label
+from teletape_engine.derivatives.gradient import gradient_pass
+from teletape_engine.derivatives.query import InputCotangents, Stop
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.programs.batched import check_vectorizes
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.custom import Custom, ProgramGradient, record_custom
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Recorded, Value, kind_of
-from teletape_engine.session.handlers.questions import HeldGradient, answer, question
+from teletape_engine.session.handlers.questions import HeldGradient, answer_under, gradient_query
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import Held, State
 from teletape_engine.spec import INTEGER, Spec
@@ -37,14 +37,14 @@ class HeldPass(Held):
     kind = "backward"
 
     def __init__(
-        self, walk: Generator[Stop, Answers, list[Recorded | None]], tape: Tape, targets: tuple[Id, ...]
+        self, walk: Generator[Stop, InputCotangents, list[Recorded | None]], tape: Tape, targets: tuple[Id, ...]
     ) -> None:
         self._walk, self._tape, self.targets = walk, tape, targets
         self.stop: Stop | None = None
         self.found: list[Recorded | None] | None = None
         self._go(None)
 
-    def give(self, answers: Answers) -> None:
+    def give(self, answers: InputCotangents) -> None:
         """Goes on with the cotangents of the call's inputs.
 
         Raises:
@@ -52,7 +52,7 @@ class HeldPass(Held):
         """
         self._go(answers)
 
-    def _go(self, answers: Answers | None) -> None:
+    def _go(self, answers: InputCotangents | None) -> None:
         try:
             self.stop = self._walk.send(answers)  # type: ignore[arg-type]  # None begins a generator
         except StopIteration as done:
@@ -74,7 +74,7 @@ class HeldPass(Held):
         for node in self._tape.nodes:
             yield from node[3]
         stop = self.stop
-        for ct in (*stop.held.values(), *stop.cts) if stop is not None else self.found or ():
+        for ct in (*stop.pending.values(), *stop.cts) if stop is not None else self.found or ():
             for one in ct[:2] if isinstance(ct, SparseGradient) else ct if isinstance(ct, list) else (ct,):
                 if isinstance(one, Value | Operand):
                     yield one if isinstance(one, Value) else one.value
@@ -113,8 +113,8 @@ def custom_program(state: State, command: commands.CustomFunction) -> None:
 @does(commands.BackwardBegin)
 def begin(state: State, command: commands.BackwardBegin) -> None:
     """A pass, up to its first stop."""
-    asked = question(state, command)
-    held = HeldPass(asking(state.current, **asked, retain_tape=command.retain_tape), asked["tape"], command.targets)
+    query = gradient_query(state, command)
+    held = HeldPass(gradient_pass(state.current, query), query.tape, command.targets)
     state.name(command.id, held)
     state.results.append(Told(state.index, held.facts()))
 
@@ -126,13 +126,13 @@ def to(state: State, command: commands.BackwardCotangents) -> None:
     tag = stop.bound.tag if isinstance(stop.bound, Custom) else None
     if command.tag is not None and command.tag != tag:
         raise StructureMismatchError(
-            f"the pass stands at {label(stop.bound)} (tag {tag!r}), the caller takes it to be at {command.tag!r}: its "
+            f"the pass stands at {stop.label} (tag {tag!r}), the caller takes it to be at {command.tag!r}: its "
             "tape differs from the server's"
         )
-    kept = stop.kept if command.op_values else ()
+    kept = stop.residuals if command.op_values else ()
     for given, there, what in ((command.outputs, stop.cts, "results"), (command.op_values, kept, "inputs and results")):
         if len(given) != len(there):
-            raise InvalidArgumentError(f"{label(stop.bound)} has {len(there)} {what}, found {len(given)} ids")
+            raise InvalidArgumentError(f"{stop.label} has {len(there)} {what}, found {len(given)} ids")
     for name, value in zip((*command.outputs, *command.op_values), (*stop.cts, *kept), strict=True):
         if name is not None:
             state.name(name, state.value(value) if isinstance(value, Literal) else value)
@@ -144,8 +144,8 @@ def give(state: State, command: commands.BackwardResume) -> None:
     held, stop = _standing(state, command.id)
     if len(command.cotangents) != len(stop.bound.specs):
         raise InvalidArgumentError(
-            f"{label(stop.bound)} has {len(stop.bound.specs)} inputs, found {len(command.cotangents)} cotangents: "
-            "give one for each, null for none"
+            f"{stop.label} has {len(stop.bound.specs)} inputs, found {len(command.cotangents)} cotangents: one for "
+            "each, null for none"
         )
     held.give(
         [
@@ -167,11 +167,11 @@ def end(state: State, command: commands.BackwardEnd) -> None:
     """What it found, under the ids."""
     held = state.find(command.id, HeldPass)
     if held.found is None:
-        at = f"stands at {label(held.stop.bound)}: give it cotangents first" if held.stop is not None else "has failed"
+        at = f"stands at {held.stop.label}: give it cotangents first" if held.stop is not None else "has failed"
         raise InvalidArgumentError(f"the pass {command.id!r} is not through: it {at}")
     if len(command.outputs) != len(held.found):
         raise InvalidArgumentError(f"{len(held.found)} sources, but {len(command.outputs)} output ids")
-    answer(state, command.outputs, held.found, held.targets, command.predicted)
+    answer_under(state, command.outputs, held.found, held.targets, command.predicted)
 
 
 def _standing(state: State, name: Id) -> tuple[HeldPass, Stop]:

@@ -27,12 +27,11 @@ def why(state: State, command: commands.Explain) -> None:
         sources,
         logs=state.trails(),
         departures=state.departures,
-        no_gradient=state.no_gradient,
-        registered=state.registered,
+        declarations=state.declarations,
         format_where=sent_call_site,
     )
     state.memory.spend(sum([one.spec.nbytes for one in sources]), "the explanation")
-    found = explain_numbers(state.current, tape, targets, sources, found, registered=state.registered)
+    found = explain_numbers(state.current, tape, targets, sources, found, declarations=state.declarations)
     state.results.append(
         Told(state.index, {"explanations": [one.with_call_sites(sent_call_site).facts() for one in found]})
     )

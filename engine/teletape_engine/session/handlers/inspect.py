@@ -46,8 +46,7 @@ def graph(state: State, command: commands.TapeGraph) -> None:
         sources if targets else (),
         logs=state.trails(),
         departures=state.departures,
-        no_gradient=state.no_gradient,
-        registered=state.registered,
+        declarations=state.declarations,
         format_where=sent_call_site,
     )
     facts = diagram(

@@ -1,9 +1,12 @@
-"""Questions to tapes: what they ask is found under the ids of the command, and its structure is the answer."""
+"""Questions to tapes: gradients, Jacobians, second derivatives.
+
+Each handler looks up the ids of its command, computes, and names what it computed by the command's output ids.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,12 +14,11 @@ from teletape_engine import commands
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Kinds
 from teletape_engine.derivatives import jacobian, second_order
-from teletape_engine.derivatives.gradient import gradient as ask
-from teletape_engine.derivatives.jacobian import Options
+from teletape_engine.derivatives.gradient import gradient as compute_gradient
+from teletape_engine.derivatives.query import GradientQuery, wants_zeros
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.programs.batched import StandIn, over_rows, over_values
 from teletape_engine.recording.custom import Custom, ProgramGradient
-from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.handlers.registry import does
 from teletape_engine.session.state import Held, HeldTape, State
@@ -24,79 +26,116 @@ from teletape_engine.session.state import Held, HeldTape, State
 
 @does(commands.Gradient)
 def gradient(state: State, command: commands.Gradient) -> None:
-    """The sources' cotangents."""
+    """Computes the sources' cotangents."""
     _check_outputs(command.outputs, len(command.sources))
-    found = ask(state.current, **question(state, command), retain_tape=command.retain_tape)
-    answer(state, command.outputs, found, command.targets, command.predicted)
+    answer(state, command, compute_gradient(state.current, gradient_query(state, command)))
 
 
 @does(commands.Jacobian)
-def whole(state: State, command: commands.Jacobian) -> None:
-    """The Jacobian of one target, for each source."""
-    tape = _tape(state, command)
+def jacobian_of_target(state: State, command: commands.Jacobian) -> None:
+    """Computes the Jacobian of one target, for each source."""
     _check_outputs(command.outputs, len(command.sources))
-    [target] = _asked(state, [_only(command.targets, "target")])
-    found = jacobian.jacobian(state.current, tape, target, _asked(state, command.sources), _options(state, command))
-    answer(state, command.outputs, found, command.targets, command.predicted)
+    _check_single(command.targets, "target")
+    query = _stacked_query(state, command)
+    answer(state, command, jacobian.jacobian(state.current, query))
 
 
 @does(commands.BatchJacobian)
-def by_example(state: State, command: commands.BatchJacobian) -> None:
-    """The Jacobian of each example."""
-    tape = _tape(state, command)
-    target, source = _asked(state, [_only(command.targets, "target"), _only(command.sources, "source")])
-    found = jacobian.batch_jacobian(state.current, tape, target, source, _options(state, command))
-    answer(state, command.outputs, [found], command.targets, None)
+def batch_jacobian(state: State, command: commands.BatchJacobian) -> None:
+    """Computes the Jacobian of each example."""
+    _check_single(command.targets, "target")
+    _check_single(command.sources, "source")
+    query = _stacked_query(state, command)
+    answer(state, command, [jacobian.batch_jacobian(state.current, query)])
 
 
 @does(commands.Vjps)
-def stacked(state: State, command: commands.Vjps) -> None:
-    """The gradients for many cotangents."""
-    tape = _tape(state, command)
+def vjps(state: State, command: commands.Vjps) -> None:
+    """Computes the gradients for many cotangents."""
     _check_outputs(command.outputs, len(command.sources))
-    targets = _asked(state, command.targets)
-    seeds = _seeds(state, command.output_gradients, targets)
-    found = jacobian.vjps(state.current, tape, targets, _asked(state, command.sources), seeds, _options(state, command))
-    answer(state, command.outputs, found, command.targets, command.predicted)
+    query = _stacked_query(state, command)
+    query = replace(query, output_gradients=_output_gradients(state, command.output_gradients, query.targets))
+    answer(state, command, jacobian.vjps(state.current, query))
 
 
 @does(commands.Hessian)
 def hessian(state: State, command: commands.Hessian) -> None:
-    """Second derivatives by pairs of sources."""
-    tape = _tape(state, command)
+    """Computes the second derivatives by pairs of sources."""
     _check_outputs(command.outputs, len(command.sources) ** 2, "pairs of sources")
-    targets, sources = _asked(state, command.targets), _asked(state, command.sources)
-    rows = second_order.hessian(state.current, tape, targets, sources, _options(state, command))
-    found = [one for row in rows for one in row]
-    answer(state, command.outputs, found, command.targets, command.predicted)
+    query = _stacked_query(state, command)
+    answer(state, command, [block for row in second_order.hessian(state.current, query) for block in row])
 
 
 @does(commands.Hvp)
 def hvp(state: State, command: commands.Hvp) -> None:
-    """The Hessian times a vector."""
-    tape = _tape(state, command)
+    """Computes the Hessian times a vector."""
     _check_outputs(command.outputs, len(command.sources))
-    targets, sources = _asked(state, command.targets), _asked(state, command.sources)
-    vectors = [
-        state.value(one, like=source.spec) for one, source in zip(command.vectors, sources, strict=False)
-    ]  # curvature.hvp refuses another count
-    options = Options(
-        zeros=command.unconnected == "zero",
-        no_gradient=state.no_gradient,
-        retain_tape=command.retain_tape,
-        registered=state.registered,
-        answer=partial(over_values, state.current, _stand_in(state, command)),
+    query = replace(
+        _query(state, command),
+        at_stop=partial(over_values, state.current, _stand_in(state, command)),
     )
-    found = second_order.hvp(state.current, tape, targets, sources, vectors, options)
-    answer(state, command.outputs, found, command.targets, command.predicted)
+    vectors = [
+        state.value(vector, like=source.spec) for vector, source in zip(command.vectors, query.sources, strict=False)
+    ]  # second_order.hvp refuses another count
+    answer(state, command, second_order.hvp(state.current, replace(query, vectors=vectors)))
 
 
-# ------------------------------------------------------------------------------------------------------------- shared
-def _tape(state: State, command: Any) -> Tape:
-    held = state.find(command.tape, HeldTape)
-    if command.unconnected not in ("none", "zero"):
-        raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {command.unconnected!r}")
-    return held.tape
+# ------------------------------------------------------------------------------------------------------------- queries
+def gradient_query(state: State, command: commands.Gradient | commands.BackwardBegin) -> GradientQuery:
+    """The question of a command, its ids looked up and its answer's memory admitted."""
+    query = _query(state, command)
+    if command.output_gradients is not None:
+        query = replace(query, output_gradients=_output_gradients(state, command.output_gradients, query.targets))
+    state.memory.spend(sum([source.spec.nbytes for source in query.sources]), "the gradient")
+    return query
+
+
+def _query(state: State, command: Any) -> GradientQuery:
+    """What every question has; a variable among targets and sources stays itself."""
+    tape = state.find(command.tape, HeldTape).tape
+    zeros = wants_zeros(command.unconnected)
+    return GradientQuery(
+        tape,
+        [state.find(name, (Value, Variable)) for name in command.targets],
+        [state.find(name, (Value, Variable)) for name in command.sources],
+        zeros=zeros,
+        retain_tape=command.retain_tape,
+        declarations=state.declarations,
+    )
+
+
+def _stacked_query(state: State, command: Any) -> GradientQuery:
+    """A question over stacks of cotangents."""
+    for name in ("max_bytes", "chunk_size"):
+        if getattr(command, name) == 0:
+            raise InvalidArgumentError(f"{name} must be 1 or more, or null")
+    state.watch.loops(state.index)  # its chunks are reported as iterations
+    stand_in = _stand_in(state, command)
+    return replace(
+        _query(state, command),
+        max_bytes=command.max_bytes,
+        chunk_size=command.chunk_size,
+        at_stop=partial(over_values, state.current, stand_in),
+        at_stacked_stop=partial(over_rows, state.current, stand_in),
+    )
+
+
+def _output_gradients(
+    state: State, weights: Sequence[commands.Input | None], targets: Sequence[Any]
+) -> list[Value | None]:
+    if len(weights) != len(targets):
+        raise InvalidArgumentError(
+            f"{len(targets)} targets, but {len(weights)} output gradients: one for each, null for ones"
+        )
+    return [
+        None if weight is None else state.value(weight, like=target.spec)
+        for weight, target in zip(weights, targets, strict=True)
+    ]
+
+
+def _check_single(ids: Sequence[Id], what: str) -> None:
+    if len(ids) != 1:
+        raise InvalidArgumentError(f"{what}s: this question takes one {what}, found {len(ids)}")
 
 
 def _check_outputs(outputs: Sequence[Id | None], count: int, what: str = "sources") -> None:
@@ -104,56 +143,14 @@ def _check_outputs(outputs: Sequence[Id | None], count: int, what: str = "source
         raise InvalidArgumentError(f"{count} {what}, but {len(outputs)} output ids")
 
 
-def _asked(state: State, names: Sequence[Id]) -> list[Any]:
-    """Targets or sources: a variable stays itself."""
-    return [state.find(name, (Value, Variable)) for name in names]
-
-
-def _only(ids: Sequence[commands.Id], what: str) -> commands.Id:
-    """The single id of the list.
-
-    Raises:
-        InvalidArgumentError: There are none or several.
-    """
-    if len(ids) != 1:
-        raise InvalidArgumentError(f"{what}s: this question takes one {what}, found {len(ids)}")
-    return ids[0]
-
-
-def _seeds(state: State, given: Sequence[commands.Input | None], targets: Sequence[Any]) -> list[Value | None]:
-    if len(given) != len(targets):
-        raise InvalidArgumentError(f"{len(targets)} targets, but {len(given)} seeds: one for each, null for ones")
-    return [
-        None if seed is None else state.value(seed, like=target.spec)
-        for seed, target in zip(given, targets, strict=True)
-    ]
-
-
-def _options(state: State, command: Any) -> Options:
-    for name in ("max_bytes", "chunk_size"):
-        if getattr(command, name) == 0:
-            raise InvalidArgumentError(f"{name} must be 1 or more, or null")
-    state.watch.loops(state.index)  # its chunks are told as iterations
-    return Options(
-        zeros=command.unconnected == "zero",
-        no_gradient=state.no_gradient,
-        max_bytes=command.max_bytes,
-        chunk_size=command.chunk_size,
-        retain_tape=command.retain_tape,
-        registered=state.registered,
-        custom=partial(over_rows, state.current, _stand_in(state, command)),
-        answer=partial(over_values, state.current, _stand_in(state, command)),
-    )
-
-
 @dataclass
 class HeldGradient(Held):
-    """What stands in for a custom call's gradient function in questions that do not stop.
+    """A program in place of a custom call's gradient function, for questions that do not stop.
 
     Attributes:
         tag: The call's.
         gradient: The program.
-        others: What it takes behind the cotangents.
+        others: What it takes after the cotangents.
     """
 
     word = "a gradient program"
@@ -168,55 +165,47 @@ class HeldGradient(Held):
 
     def alive(self) -> Iterator[Any]:
         """What else the program takes."""
-        for one in self.others:
-            yield one.value if isinstance(one, Variable) else one
+        for value in self.others:
+            yield value.value if isinstance(value, Variable) else value
 
 
 def _stand_in(state: State, command: Any) -> StandIn:
-    held = {
-        one.tag: (one.gradient, one.others)
-        for one in (state.find(name, HeldGradient) for name in command.custom_gradients)
-    }
-    return lambda stop: held.get(stop.bound.tag) if isinstance(stop.bound, Custom) else None
+    gradients = [state.find(name, HeldGradient) for name in command.custom_gradients]
+    by_tag = {gradient.tag: (gradient.gradient, gradient.others) for gradient in gradients}
+    return lambda stop: by_tag.get(stop.bound.tag) if isinstance(stop.bound, Custom) else None
 
 
-def question(state: State, command: commands.Gradient | commands.BackwardBegin) -> dict[str, Any]:
-    """What a gradient is asked, looked up, as `teletape_engine.derivatives.gradient` takes it behind the recorder."""
-    tape = _tape(state, command)
-    targets, sources = _asked(state, command.targets), _asked(state, command.sources)
-    seeds = None if command.output_gradients is None else _seeds(state, command.output_gradients, targets)
-    state.memory.spend(sum([one.spec.nbytes for one in sources]), "the gradient")
-    return {
-        "tape": tape,
-        "targets": targets,
-        "sources": sources,
-        "seeds": seeds,
-        "zeros": command.unconnected == "zero",
-        "no_gradient": state.no_gradient,
-        "registered": state.registered,
-    }
+# ------------------------------------------------------------------------------------------------------------- answers
+def answer(state: State, command: Any, derivatives: Sequence[Any]) -> None:
+    """Names the derivatives by the command's outputs, and answers their structure.
+
+    Raises:
+        StructureMismatchError: The structure is not what the caller predicted.
+    """
+    predicted = getattr(command, "predicted", None)  # not of a batch Jacobian, which is always there
+    answer_under(state, command.outputs, derivatives, command.targets, predicted)
 
 
-def answer(
+def answer_under(
     state: State,
     outputs: Sequence[Id | None],
-    found: Sequence[Any],
+    derivatives: Sequence[Any],
     targets: Sequence[Id],
     predicted: Sequence[str] | None,
 ) -> None:
-    """Names what was found, and answers its structure.
+    """Names derivatives, and answers their structure.
 
     Raises:
-        StructureMismatchError: It is not what the caller predicted.
+        StructureMismatchError: The structure is not what the caller predicted.
     """
-    kinds = tuple([kind_of(one).value for one in found])
+    kinds = tuple([kind_of(derivative).value for derivative in derivatives])
     if predicted is not None and kinds != predicted:
         raise StructureMismatchError(
             f"the gradient of {list(targets)} has the structure {list(kinds)}, predicted was {list(predicted)}: the "
             "caller's catalogue or tape differs from the server's",
             kinds=list(kinds),
         )
-    for name, value in zip(outputs, found, strict=True):
+    for name, value in zip(outputs, derivatives, strict=True):
         if name is not None and value is not None:
             state.name(name, value)
     state.results.append(Kinds(state.index, kinds))

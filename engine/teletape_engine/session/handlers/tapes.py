@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from teletape_engine import commands
-from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.derivatives.backward import declare as declaration
 from teletape_engine.errors import InvalidArgumentError, TapeStateError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable
@@ -65,6 +63,6 @@ def declare(state: State, command: commands.Declare) -> None:
     if (command.no_gradient is None) == (command.registered is None):
         raise InvalidArgumentError("declare: one op type, as no_gradient or as registered")
     if command.no_gradient is not None:
-        declaration(state.no_gradient, command.no_gradient, state.registered, CATALOGUE)
+        state.declarations.declare_no_gradient(command.no_gradient)
     elif command.registered is not None:
-        declaration(state.registered, command.registered, state.no_gradient, CATALOGUE)
+        state.declarations.register(command.registered)
