@@ -2,7 +2,7 @@
 
 `make pages` writes; `scripts/pages.py --check` compares instead and lists what differs. A program is a ```python block.
 It runs alone, in an empty namespace, under the file name train.py. A block that begins with `# from PATH: NAME` is not
-run: it is the source of the function NAME in that file.
+run: it is the definition of NAME in that file.
 """
 
 import ast
@@ -19,6 +19,7 @@ import teletape as tf
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "http://127.0.0.1:8470"  #: The server of the pages; a test puts its own in this place.
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_EXCERPT = re.compile(r"# from (\S+): (\w+)\n")
 _COMMENT = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{6,}(e-?\d+)?")
 
@@ -42,10 +43,16 @@ class Block:
     output: str | None
 
     @property
-    def excerpt(self) -> str | None:
-        """What an excerpt must be; None for a program."""
-        match = re.match(r"(# from (\S+): (\w+)\n)", self.source)
-        return match[1] + function(ROOT / match[2], match[3]) if match else None
+    def is_excerpt(self) -> bool:
+        """Whether the block shows a definition of the code, and is no program."""
+        return _EXCERPT.match(self.source) is not None
+
+    @property
+    def excerpt(self) -> str:
+        """What an excerpt must be."""
+        match = _EXCERPT.match(self.source)
+        assert match, self.source
+        return match[0] + definition(ROOT / match[1], match[2])
 
     @property
     def shown(self) -> list[str]:
@@ -66,14 +73,18 @@ def blocks(page: str, language: str) -> Iterator[Block]:
             yield Block(page, text.count("\n", 0, match.start()) + 1, language, match[2], match[3])
 
 
-def function(path: Path, name: str) -> str:
-    """The source of a function with its decorators."""
+def definition(path: Path, name: str) -> str:
+    """The source of a function with its decorators, or of an assignment."""
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            return "".join(line + "\n" for line in text.splitlines()[first - 1 : node.end_lineno])
-    raise LookupError(f"{path} has no function {name}")
+        elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            first = node.lineno
+        else:
+            continue
+        return "".join(line + "\n" for line in text.splitlines()[first - 1 : node.end_lineno])
+    raise LookupError(f"{path} defines no {name}")
 
 
 def run(block: Block, address: str = ADDRESS) -> str:
@@ -95,11 +106,11 @@ def main() -> int:
     for page in pages():
         text = (ROOT / page).read_text(encoding="utf-8")
         for block in blocks(page, "python"):
-            if block.excerpt is not None and block.excerpt != block.source:
+            if block.is_excerpt and block.excerpt != block.source:
                 failures += sys.argv[1:] == ["--check"]
                 print(f"{page}:{block.line}: the excerpt has changed")
                 text = text.replace(block.source, block.excerpt)
-            if block.output is None or block.excerpt is not None:
+            if block.output is None or block.is_excerpt:
                 continue
             with tf.connect(local=True):
                 try:

@@ -27,7 +27,7 @@ def parameters(*languages: str) -> list:
         for page in pages.pages()
         for language in languages
         for block in pages.blocks(page, language)
-        if block.excerpt is None
+        if not block.is_excerpt
     ]
 
 
@@ -82,7 +82,7 @@ def check(block, printed: str) -> None:
         pytest.param(block, id=f"{block.page}:{block.line}")
         for page in pages.pages()
         for block in pages.blocks(page, "python")
-        if block.excerpt is not None
+        if block.is_excerpt
     ],
 )
 def test_an_excerpt_is_what_its_file_says(block) -> None:
