@@ -1,4 +1,7 @@
-"""Writes docs/reference.md and the stub of `ops` from the catalogue; with --check it tells whether they are current."""
+"""Writes what is made of the catalogue: docs/reference.md, the stub of `ops` and the SDK's derived functions.
+
+With --check nothing is written, and the exit status says whether all of it is current.
+"""
 
 import sys
 from pathlib import Path
@@ -9,6 +12,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.ops import FAMILIES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
+import functions
 from ops_stub import STUB, stub
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
@@ -23,7 +27,7 @@ names for it in the SDK, what it takes, and for each input whether it has a grad
 
 def page() -> str:
     """The whole page."""
-    described = {one["name"]: one for one in catalogue()}
+    described = {description["name"]: description for description in catalogue()}
     parts = [HEAD]
     for family in FAMILIES:
         module = family.__name__
@@ -42,30 +46,41 @@ def entry(op: dict[str, Any]) -> str:
         name if name in attributes["required"] else f"{name}={schema.get('default')!r}"
         for name, schema in attributes["properties"].items()
     ]
-    signature = ", ".join([one for one in (inputs, ("*, " if shown else "") + ", ".join(shown)) if one])
+    signature = ", ".join([part for part in (inputs, ("*, " if shown else "") + ", ".join(shown)) if part])
     names = ", ".join(f"`{name}`" for name in op["tensorflow"])
     lines = [f"### {op['name']}({signature})\n", f"{op['documentation']}\n"]
     facts = [f"type {op['op_type']}"] + ([names] if names else []) + (["made of other ops"] if op["composite"] else [])
     if not op["composite"]:
-        facts += [f"gradient of {name}: {_told(one)}" for name, one in op["gradients"].items()]
+        facts += [f"gradient of {name}: {_structure(gradient)}" for name, gradient in op["gradients"].items()]
     lines.append(f"*{' · '.join(facts)}*\n")
     return "\n".join(lines) + "\n"
 
 
-def _told(gradient: dict[str, Any]) -> str:
+def _structure(gradient: dict[str, Any]) -> str:
     words = {"none": "None", "not_registered": "LookupError", "dense": "dense", "slices": "IndexedSlices on axis 0"}
-    kept = ", ".join(gradient["keeps"])
-    return words[gradient["kind"]] + (f", keeps {kept}" if kept else "")
+    arrays = ", ".join(gradient["keeps"])
+    return words[gradient["kind"]] + (f", keeps {arrays}" if arrays else "")
 
 
 def written() -> dict[Path, str]:
     """What each generated file has to hold."""
-    return {PAGE: page(), STUB: stub()}
+    return {PAGE: page(), STUB: stub(), **functions.files()}
+
+
+def stale() -> list[str]:
+    """The files that are not what the catalogue says, and those that it no longer says anything about."""
+    texts = written()
+    differ = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    return [path.name for path in (*differ, *functions.others(texts))]
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        old = [path.name for path, text in written().items() if not path.exists() or path.read_text() != text]
-        sys.exit(f"{', '.join(old)}: not current: make reference" if old else 0)
-    for path, text in written().items():
-        path.write_text(text)
+        names = stale()
+        sys.exit(f"{', '.join(names)}: not current: make reference" if names else 0)
+    texts = written()
+    for path in functions.others(texts):
+        path.unlink()
+    for path, text in texts.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -15,13 +15,14 @@ from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.functions import function as polymorphic
 from teletape.functions.tensor_spec import TensorSpec
-from teletape.ops import arrays, cast, clip, conv, create, linalg, math, nn, segments
-from teletape.ops.derived import derived
-from teletape.ops.dispatch import call
+from teletape.ops import arrays, clip, create, linalg, nn, segments
+from teletape.ops.derived import DERIVED
+from teletape.ops.operators import give_operators
 from teletape.print_op import tf_print
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape.tensors.tensor import TensorLike
+
+give_operators(TensorLike)
 
 
 def is_tensor(x: Any) -> bool:
@@ -29,38 +30,20 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, TensorLike | IndexedSlices)
 
 
-def no_gradient(input: Any, T: Any = None, name: str | None = None) -> EagerTensor:
-    """`input`, declared non-differentiable: the gradient of everything behind it is None. `T` has no effect."""
-    return call(CATALOGUE["no_gradient"], (input,))
-
-
 def by_hand() -> dict[str, Callable[..., Any]]:
     """The functions that are written out, by TensorFlow's names for them."""
-    made: dict[str, Callable[..., Any]] = {}
-    for module in (create, arrays, cast, clip, eager, maps):
-        made |= {name: getattr(module, name) for name in module.__all__}
-    for module, inside in (
-        (cast, "dtypes."),
-        (conv, "nn."),
-        (linalg, "linalg."),
-        (nn, "nn."),
-        (segments, "math."),
-    ):
-        made |= {inside + name: getattr(module, name) for name in module.__all__}
-    for name in math.__all__:
-        for inside in _INSIDE.get(name, ("math.",)):
-            made[inside + name] = getattr(math, name)
+    functions: dict[str, Callable[..., Any]] = {}
+    for module in (create, arrays, clip, eager, maps):
+        functions |= {name: getattr(module, name) for name in module.__all__}
+    for module, path in ((linalg, "linalg."), (nn, "nn."), (segments, "math.")):
+        functions |= {path + name: getattr(module, name) for name in module.__all__}
     for name in ("assert_equal", "assert_greater", "assert_less", "assert_rank", "Assert"):
-        made[name] = getattr(debugging, name)
-    made |= {f"compat.v1.{name}": getattr(compat_v1, name) for name in compat_v1.__all__}
-    return made | {
+        functions[name] = getattr(debugging, name)
+    functions |= {f"compat.v1.{name}": getattr(compat_v1, name) for name in compat_v1.__all__}
+    return functions | {
         "TensorSpec": TensorSpec,
-        "einsum": linalg.einsum,
         "is_tensor": is_tensor,
-        "linalg.eye": create.eye,
         "linalg.global_norm": clip.global_norm,
-        "math.log_softmax": nn.log_softmax,
-        "math.softmax": nn.softmax,
         "config.list_logical_devices": devices.list_logical_devices,
         "config.list_physical_devices": devices.list_physical_devices,
         "device": devices.device,
@@ -72,22 +55,11 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "config.functions_run_eagerly": polymorphic.functions_run_eagerly,
         "config.run_functions_eagerly": polymorphic.run_functions_eagerly,
         "norm": linalg.norm,
-        "raw_ops.no_gradient": no_gradient,
         "tensordot": linalg.tensordot,
     }
-
-
-_INSIDE = {
-    "add_n": ("", "math."),
-    "complex": ("", "dtypes."),
-    "divide": ("", "math."),
-    "matmul": ("", "linalg."),
-    "truediv": ("", "math."),
-}
 
 
 @functools.cache
 def surface() -> dict[str, Callable[..., Any]]:
     """Every function of TensorFlow's that there is, by its name without the leading `tf.`."""
-    written = by_hand()
-    return derived(leave_out=written) | written
+    return DERIVED | by_hand()

@@ -288,7 +288,7 @@ def test_an_id_of_another_kind(session, use, name, words):
 
 WRONG = {
     "unknown op": (Call("matmull", ("x", "x"), ("n",)), "unknown_op", "did you mean 'matmul'"),
-    "TensorFlow's name": (Call("tf.math.tanh", ("x",), ("n",)), "unknown_op", "'tanh'"),
+    "TensorFlow's name": (Call("tf.math.tanhh", ("x",), ("n",)), "unknown_op", "'tanh'"),
     "no op like it": (Call("qqqqqq", ("x",), ("n",)), "unknown_op", "GET /v1/ops lists"),
     "unknown attribute": (Call("reduce_sum", ("x",), ("n",), {"axes": 0}), "bad_attribute", "axes"),
     "attribute of a wrong kind": (Call("reduce_sum", ("x",), ("n",), {"axis": "first"}), "bad_attribute", "axis"),

@@ -1,4 +1,4 @@
-"""docs/reference.md is what the catalogue says, and the digest changes when an op's structure does."""
+"""What is written from the catalogue is current, and the digest changes when an op's structure does."""
 
 import ast
 import dataclasses
@@ -14,8 +14,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 
 def test_the_generated_files_are_current() -> None:
     module = load_script("reference")
-    for path, text in module.written().items():
-        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make reference"
+    assert not module.stale(), "run make reference"
 
 
 def test_the_stub_of_ops_names_each_op_with_its_arguments() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from teletape.ops import arrays, dispatch
+from teletape.ops import dispatch
+from teletape.ops.derived.shape import reshape
 from teletape.sessions import session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
@@ -119,7 +120,7 @@ def _cotangent(gradient: Any, target: TensorLike) -> Any:
     tensor = dispatch.convert_to_tensor(gradient, dtype_hint=target.dtype)
     extra = tensor.ndim - len(target.shape)
     if extra > 0 and tensor.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away
-        tensor = arrays.reshape(tensor, tensor.shape[extra:])
+        tensor = reshape(tensor, tensor.shape[extra:])
     return tensor.operand()
 
 

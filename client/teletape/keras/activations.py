@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from teletape.ops import arrays, nn
+from teletape.ops import arrays
+from teletape.ops.derived import activations
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape_engine.catalogue.op import CATALOGUE
 
@@ -113,12 +114,12 @@ def hard_silu(x: Any) -> Any:
 
 def softmax(x: Any, axis: int = -1) -> Any:
     """exp(x) / sum(exp(x)) along `axis`."""
-    return nn.softmax(x, axis)
+    return activations.softmax(x, axis)
 
 
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """The logarithm of `softmax`, computed in a stable form."""
-    return nn.log_softmax(x, axis)
+    return activations.log_softmax(x, axis)
 
 
 def softplus(x: Any) -> Any:

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.ops import arrays, cast, create
+from teletape.ops import create
+from teletape.ops.derived.cast import cast
+from teletape.ops.derived.shape import broadcast_to
 from teletape.ops.dispatch import call
 from teletape.tensors.dtypes import DType, as_dtype
 from teletape.tensors.tensor import TensorLike
@@ -80,7 +82,7 @@ class Constant(Initializer):
         self.value = value
 
     def _values(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return arrays.broadcast_to(cast.cast(self.value, dtype), shape)
+        return broadcast_to(cast(self.value, dtype), shape)
 
 
 class _Random(Initializer):

@@ -11,7 +11,7 @@ import numpy as np
 
 from teletape.keras import activations, initializers, names
 from teletape.keras.variable import Variable
-from teletape.ops.cast import cast
+from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import constant
 from teletape.tensors import nest
 from teletape.tensors.dtypes import as_dtype

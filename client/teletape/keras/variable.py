@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from teletape.keras import initializers, names
-from teletape.ops.cast import cast
+from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors.dtypes import DType, as_dtype
 from teletape.tensors.tensor import TensorLike

@@ -1,60 +1,262 @@
-"""Whole numbers out of arguments: shapes, axes and counts, given as numbers, lists, arrays or tensors."""
+"""Types of the public functions' arguments, and their conversions: one function for each Conversion of the catalogue.
+
+The functions in teletape.ops.derived call these as `to.axes(axis)`; functions written by hand use them too.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.tensors import dtypes
 from teletape.tensors.convert import host_array
-from teletape.tensors.tensor import TensorLike
+from teletape.tensors.dtypes import DType
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
+
+TensorInput: TypeAlias = TensorLike | IndexedSlices | npt.ArrayLike
+IntInput: TypeAlias = int | np.integer[Any] | TensorLike
+IntsInput: TypeAlias = Sequence[Any] | TensorShape | TensorLike | npt.NDArray[Any] | IntInput
+NumberInput: TypeAlias = complex | np.number[Any] | TensorLike
+DTypeInput: TypeAlias = DType | str | type[Any] | np.dtype[Any]
+PaddingInput: TypeAlias = str | Sequence[Any] | TensorLike | npt.NDArray[Any]
 
 
-def ints(value: Any, what: str = "shape") -> tuple[int, ...]:
-    """Whole numbers from a list, an array, a TensorShape or an integer tensor (whose values are read).
+# ------------------------------------------------------------------------------------------------------------- inputs
+tensor = convert_to_tensor
+
+
+def value(x: Any) -> TensorLike:
+    """A tensor or variable as it is, anything else as a tensor."""
+    return x if isinstance(x, TensorLike) else convert_to_tensor(x)
+
+
+def hinted(x: Any, other: Any) -> TensorLike:
+    """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if it fits."""
+    return x if isinstance(x, TensorLike) else convert_to_tensor(x, dtype_hint=other.dtype)
+
+
+def like(x: Any, other: Any) -> TensorLike:
+    """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if that is a tensor."""
+    if isinstance(x, TensorLike):
+        return x
+    return convert_to_tensor(x, other.dtype if isinstance(other, TensorLike) else None)
+
+
+def cast(x: Any, other: Any) -> EagerTensor:
+    """A tensor with the dtype of `other`, cast to it if it has another."""
+    converted = convert_to_tensor(like(x, other))
+    if converted.dtype is other.dtype:
+        return converted
+    return call(CATALOGUE["cast"], (converted,), dtype=other.dtype.np)
+
+
+def bool_tensor(x: Any) -> EagerTensor:
+    """A bool tensor; ValueError for a tensor of another dtype, TypeError for another value."""
+    return convert_to_tensor(x, dtypes.bool)
+
+
+def float_tensor(x: Any) -> EagerTensor:
+    """A tensor; integers become float32."""
+    converted = convert_to_tensor(x)
+    if converted.dtype.is_integer:
+        return call(CATALOGUE["cast"], (converted,), dtype=dtypes.float32.np)
+    return converted
+
+
+def scalar(x: Any) -> EagerTensor:
+    """A tensor of one element as rank 0; InvalidArgumentError for more."""
+    converted = convert_to_tensor(x)
+    if converted.shape.rank == 0:
+        return converted
+    if converted.shape.num_elements() != 1:
+        raise InvalidArgumentError(f"value must be a scalar, found shape {converted.shape}")
+    return call(CATALOGUE["reshape"], (converted,), shape=())
+
+
+def tensors(values: Any) -> list[Any]:
+    """A list of tensors, variables and IndexedSlices; ValueError if it is empty."""
+    entries = [entry if isinstance(entry, TensorLike | IndexedSlices) else convert_to_tensor(entry) for entry in values]
+    if not entries:
+        raise ValueError(
+            "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
+    return entries
+
+
+def each(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values, or those in the one list among them."""
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
+
+
+def shards(x: Any) -> Any:
+    """The only tensor of a list; anything else as it is. TensorFlow has lists of shards, of which one is common."""
+    return x[0] if isinstance(x, list | tuple) and len(x) == 1 else x
+
+
+# --------------------------------------------------------------------------------------------------------- attributes
+flag = bool
+
+
+def whole(x: Any) -> int:
+    """One number, from a number or a tensor; TypeError for a fraction."""
+    if type(x) is int:
+        return x
+    if isinstance(x, float | list | tuple):
+        raise TypeError(f"Cannot convert {x!r} to EagerTensor of dtype int32")
+    return int(x)
+
+
+def ints(x: Any, what: str = "shape") -> tuple[int, ...]:
+    """Numbers from a list, an array, a TensorShape or an integer tensor (whose values are read).
 
     Raises:
-        InvalidArgumentError: No whole numbers.
+        InvalidArgumentError: The values are no integers.
         TypeError: Fractions for an axis.
     """
-    if isinstance(value, TensorShape):
-        return tuple(value.as_list())
-    if isinstance(value, int) and not isinstance(value, bool):
-        return (value,)
-    if isinstance(value, list | tuple):
-        if all(type(one) is int for one in value):
-            return tuple(value)
-        value = [int(one) if isinstance(one, TensorLike) and one.dtype.is_integer else one for one in value]
-    array = value.numpy() if isinstance(value, TensorLike) else host_array(value)
-    array = np.asarray(array)
+    if isinstance(x, TensorShape):
+        return tuple(x.as_list())
+    if isinstance(x, int) and not isinstance(x, bool):
+        return (x,)
+    if isinstance(x, list | tuple):
+        if all(type(entry) is int for entry in x):
+            return tuple(x)
+        x = [int(entry) if isinstance(entry, TensorLike) and entry.dtype.is_integer else entry for entry in x]
+    array = np.asarray(x.numpy() if isinstance(x, TensorLike) else host_array(x))
     if array.size and array.dtype.kind not in "iu":
         if what == "axis" and array.dtype.kind == "f":
-            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype int32")
-        raise InvalidArgumentError(f"{what} must be whole numbers (int32 or int64), found {value!r}")
-    return tuple(int(one) for one in array.reshape(-1))
+            raise TypeError(f"Cannot convert {x!r} to EagerTensor of dtype int32")
+        raise InvalidArgumentError(f"{what} must be whole numbers (int32 or int64), found {x!r}")
+    return tuple(int(entry) for entry in array.reshape(-1))
 
 
-def lengths(value: Any, op: str) -> tuple[int, ...]:
+def lengths(x: Any, op_type: str) -> tuple[int, ...]:
     """A shape, none of whose lengths is negative."""
-    found = ints(value)
-    for one in found:
-        if one < 0:
-            raise InvalidArgumentError(f"Dimension {one} must be >= 0 [Op:{op}]")
-    return found
+    shape = ints(x)
+    for length in shape:
+        if length < 0:
+            raise InvalidArgumentError(f"Dimension {length} must be >= 0 [Op:{op_type}]")
+    return shape
 
 
-def axis_of(value: Any) -> int:
-    """One axis or count, from a number or a tensor."""
-    return value if type(value) is int else int(value)
+def one_int(x: Any, what: str, op_type: str) -> int:
+    """One number, also from a list of one."""
+    numbers = ints(x, what)
+    if len(numbers) != 1:
+        raise InvalidArgumentError(f"'dim' must be a tensor with a single value [Op:{op_type}]")
+    return numbers[0]
 
 
-def axes(value: Any) -> Any:
+def axes(x: Any) -> Any:
     """An axis, several, or None, from numbers, lists or tensors."""
-    if value is None or type(value) is int:
-        return value
-    if isinstance(value, TensorLike | np.ndarray | np.generic):
-        array = np.asarray(value)
-        return int(array) if array.ndim == 0 else tuple(int(one) for one in array)
-    return ints(value, "axis")
+    if x is None or type(x) is int:
+        return x
+    if isinstance(x, TensorLike | np.ndarray | np.generic):
+        array = np.asarray(x)
+        return int(array) if array.ndim == 0 else tuple(int(entry) for entry in array)
+    return ints(x, "axis")
+
+
+def axis(x: Any, default: Any) -> int:
+    """One axis; None: `default`."""
+    return whole(default if x is None else x)
+
+
+def diagonal(k: Any) -> int:
+    """The number of one diagonal; UnimplementedError for a range of several."""
+    numbers = set(ints(k, "k"))
+    if len(numbers) != 1:
+        raise UnimplementedError(f"k must name one diagonal, found {k}: a range of diagonals is not offered")
+    return numbers.pop()
+
+
+def number(x: Any) -> Any:
+    """A Python number, also from a tensor of one."""
+    return x.numpy().item() if hasattr(x, "numpy") else x
+
+
+def real_number(x: Any) -> float:
+    """A float, also from a tensor of one."""
+    return float(x)
+
+
+def dtype(x: Any) -> np.dtype[Any]:
+    """The NumPy dtype for a DType, a name or a type."""
+    return x.np if isinstance(x, DType) else dtypes.as_dtype(x).np
+
+
+# ------------------------------------------------------------------------------------------------------------ windows
+def window(x: Any, what: str) -> tuple[int, int]:
+    """(rows, columns) from one, two or four lengths.
+
+    Raises:
+        UnimplementedError: Lengths other than 1 along the batch or the channels.
+        ValueError: Another count of lengths.
+    """
+    numbers = (int(x),) if isinstance(x, int | float) else ints(x, what)
+    match numbers:
+        case (length,):
+            return length, length
+        case (rows, columns):
+            return rows, columns
+        case (1, rows, columns, 1):
+            return rows, columns
+        case (_, _, _, _):
+            raise UnimplementedError(
+                f"Current implementation does not yet support {what} in the batch and depth dimensions."
+            )
+    raise ValueError(f"{what} should be of length 1, 2 or 4. Received: {what}={x} of length {len(numbers)}")
+
+
+def padding_word(x: Any) -> str:
+    """A word such as "SAME"; TypeError for anything else."""
+    if not isinstance(x, str):
+        raise TypeError(f"Expected string for argument 'padding' not {x!r}.")
+    return x
+
+
+def padding(x: Any) -> dict[str, Any]:
+    """The attributes for a padding: a word, or four pairs [before, after], of which the first and last are zero."""
+    if isinstance(x, str):
+        return {"padding": x}
+    if isinstance(x, TensorLike):
+        x = x.numpy().tolist()
+    if not isinstance(x, Sequence) or len(x) != 4:
+        raise ValueError(f"When padding is a list, it must be of size 4. Received: padding={x} of size {len(x)}")
+    pairs = tuple((int(before), int(after)) for before, after in x)
+    if pairs[0] != (0, 0) or pairs[3] != (0, 0):
+        raise InvalidArgumentError("Nonzero explicit padding in the batch or depth dimensions is not supported")
+    return {"padding": "EXPLICIT", "paddings": pairs[1:3]}
+
+
+# ----------------------------------------------------------------------------------------------- neither of the two
+def channels_last(data_format: Any) -> None:
+    """UnimplementedError unless the format is NHWC or None."""
+    if data_format not in (None, "NHWC"):
+        raise UnimplementedError(
+            f"data_format {data_format} is not offered, only NHWC: transpose the images so that channels come last"
+        )
+
+
+def same_dtype(x: Any, other: Any, function: str, argument: str) -> None:
+    """ValueError unless the dtype is that of `other`."""
+    if dtypes.as_dtype(x) is not other.dtype:
+        raise ValueError(f"{function}: {argument} {x!r} is not offered for inputs of {other.dtype!r}; cast the result")
+
+
+def not_offered(x: Any, function: str, argument: str) -> None:
+    """InvalidArgumentError unless the argument is None."""
+    if x is not None:
+        raise InvalidArgumentError(f"{function}: {argument} is not offered")
+
+
+def conjugate(result: EagerTensor) -> EagerTensor:
+    """The complex conjugate of a complex result; a real one as it is."""
+    return call(CATALOGUE["conj"], (result,)) if result.dtype.is_complex else result

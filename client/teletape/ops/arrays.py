@@ -1,4 +1,4 @@
-"""TensorFlow's functions that rearrange tensors or pick from them: their axes, shapes and lists by hand."""
+"""TensorFlow's functions that rearrange tensors or pick from them, and that are more than one call of an op."""
 
 from __future__ import annotations
 
@@ -8,166 +8,174 @@ from typing import Any
 
 import numpy as np
 
-from teletape.ops.arguments import axes, axis_of, ints, lengths
+from teletape.ops import arguments as to
+from teletape.ops.derived.index import gather
+from teletape.ops.derived.shape import reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
 from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.tensors.tensor_shape import TensorShape, as_shape
+from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import shape_text
 
 __all__ = [
     "boolean_mask",
-    "broadcast_to",
     "concat",
-    "ensure_shape",
-    "expand_dims",
-    "gather",
     "identity",
     "pad",
     "rank",
-    "reshape",
     "shape",
     "size",
     "slice",
     "split",
-    "squeeze",
     "stack",
-    "tile",
-    "transpose",
     "unstack",
     "where",
 ]
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
-    """The same elements in another shape; one length may be -1."""
-    return call(CATALOGUE["reshape"], (tensor,), shape=ints(shape))
-
-
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> EagerTensor:
-    """`input` repeated along axes of length 1 to `shape`."""
-    return call(CATALOGUE["broadcast_to"], (input,), shape=lengths(shape, "BroadcastTo"))
-
-
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> EagerTensor:
-    """The axes in the order `perm`, reversed by default."""
-    made = call(CATALOGUE["transpose"], (a,), perm=None if perm is None else ints(perm, "perm"))
-    return call(CATALOGUE["conj"], (made,)) if conjugate and made.dtype.is_complex else made
-
-
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> EagerTensor:
-    """`input` with a new axis of length 1 at `axis`."""
-    at = ints(axis, "axis")
-    if len(at) != 1:
-        raise InvalidArgumentError("'dim' must be a tensor with a single value [Op:ExpandDims]")
-    return call(CATALOGUE["expand_dims"], (input,), axis=at[0])
-
-
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTensor:
-    """`input` without its axes of length 1, all or those named."""
-    return call(CATALOGUE["squeeze"], (input,), axis=axes(axis))
-
-
-def concat(values: Any, axis: Any, name: str | None = "concat") -> EagerTensor:
-    """The tensors one behind the other along `axis`."""
+# ------------------------------------------------------------------------------------------------- joining and taking
+def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> EagerTensor:
+    """Joins tensors along `axis`. By hand: a list of one tensor is an identity."""
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
         return call(CATALOGUE["identity"], (convert_to_tensor(values[0]),))
-    return call(CATALOGUE["concat"], values, axis=ints(axis, "axis")[0])
+    return call(CATALOGUE["concat"], values, axis=to.ints(axis, "axis")[0])
 
 
-def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
-    """The tensors side by side along a new axis."""
+def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> EagerTensor:
+    """Joins tensors of one shape along a new axis. By hand: a tensor is unstacked first, and an empty list is a tensor.
+
+    Raises:
+        ValueError: There is no such axis.
+    """
     if isinstance(values, TensorLike):
         values = unstack(values)
     if not len(values):
         return constant([])
-    at = axis_of(axis)
+    at = to.whole(axis)
     if not holds_tensors(values):
         values = unstack(constant(values))  # numbers among themselves agree on one dtype
-    first = next((one.shape.rank for one in values if isinstance(one, TensorLike)), None)
+    first = next((value.shape.rank for value in values if isinstance(value, TensorLike)), None)
     rank = (np.ndim(values[0]) if first is None else first) + 1
-    if not -rank <= at < rank:
-        raise ValueError(f"Argument `axis` = {at} not in range [{-rank}, {rank})")
+    _check_axis(at, rank)
     return call(CATALOGUE["stack"], values, axis=at)
 
 
-def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack") -> list[EagerTensor]:
-    """The slices along `axis`, without it."""
-    tensor = convert_to_tensor(value)
-    rank = tensor.ndim
-    at = axis_of(axis)
-    if not -rank <= at < rank:
-        raise ValueError(f"Argument `axis` = {at} not in range [{-rank}, {rank})")
-    before: tuple[Any, ...] = ((None, None, None),) * (at % rank)
+def unstack(
+    value: to.TensorInput, num: int | None = None, axis: to.IntInput = 0, name: str = "unstack"
+) -> list[EagerTensor]:
+    """The slices along `axis`, without that axis. By hand: one call of strided_slice for each.
+
+    Raises:
+        ValueError: There is no such axis.
+        InvalidArgumentError: `num` is not the length of the axis.
+    """
+    tensor, at = convert_to_tensor(value), to.whole(axis)
+    _check_axis(at, tensor.ndim)
+    before: tuple[Any, ...] = ((None, None, None),) * (at % tensor.ndim)
     count = tensor.shape.as_list()[at]
     if num is not None and num != count:
         raise InvalidArgumentError(f"Input shape axis {at} must equal {num}, got shape {tensor.shape}")
     return [call(CATALOGUE["strided_slice"], (tensor,), index=(*before, i)) for i in builtins.range(count)]
 
 
+def _check_axis(axis: int, rank: int) -> None:
+    if not -rank <= axis < rank:
+        raise ValueError(f"Argument `axis` = {axis} not in range [{-rank}, {rank})")
+
+
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: to.TensorInput,
+    num_or_size_splits: to.IntsInput,
+    axis: to.IntInput = 0,
+    num: int | None = None,
+    name: str = "split",
 ) -> list[EagerTensor]:
-    """Pieces along `axis`: so many of equal size, or of the sizes listed (one may be -1)."""
-    tensor = convert_to_tensor(value)
-    rank, at = tensor.ndim, axis_of(axis)
+    """Pieces along `axis`: a number of equal size, or of the sizes listed. By hand: one strided_slice for each.
+
+    Args:
+        value: The tensor.
+        num_or_size_splits: How many pieces of equal size; or the size of each, one of which may be -1: the rest.
+        axis: The axis.
+        num: Accepted, without effect.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: There is no such axis, or the sizes do not add up to its length.
+    """
+    tensor, at = convert_to_tensor(value), to.whole(axis)
+    rank = tensor.ndim
     if not -rank <= at < rank:
         raise InvalidArgumentError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {at} [Op:Split]")
     at %= rank
-    size = tensor.shape.as_list()[at]
-    given = num_or_size_splits
-    if isinstance(given, int) or (isinstance(given, TensorLike) and not given.shape.rank):
-        count = int(given)
-        if count < 1 or size % count:
-            raise InvalidArgumentError(
-                "Number of ways to split should evenly divide the split dimension, but got split_dim "
-                f"{at} (size = {size}) and num_split {count} [Op:Split]"
-            )
-        sizes = [size // count] * count
-    else:
-        sizes = list(ints(given, "num_or_size_splits"))
-        rest = size - sum(one for one in sizes if one >= 0)
-        sizes = [rest if one == -1 else one for one in sizes]
-        if sum(sizes) != size or min(sizes, default=0) < 0:
-            raise InvalidArgumentError(
-                f"the sizes {sizes} do not add up to {size}, the length of axis {at} [Op:SplitV]"
-            )
+    sizes = _sizes(num_or_size_splits, tensor.shape.as_list()[at], at)
     before: tuple[Any, ...] = ((None, None, None),) * at
     starts = np.cumsum([0, *sizes]).tolist()
     return [
-        call(CATALOGUE["strided_slice"], (tensor,), index=(*before, (a, b, None)))
-        for a, b in itertools.pairwise(starts)
+        call(CATALOGUE["strided_slice"], (tensor,), index=(*before, (start, stop, None)))
+        for start, stop in itertools.pairwise(starts)
     ]
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> EagerTensor:
-    """The block from `begin` of `size` elements an axis; -1: to the end."""
+def _sizes(pieces: Any, length: int, axis: int) -> list[int]:
+    if isinstance(pieces, int) or (isinstance(pieces, TensorLike) and not pieces.shape.rank):
+        count = int(pieces)
+        if count < 1 or length % count:
+            raise InvalidArgumentError(
+                "Number of ways to split should evenly divide the split dimension, but got split_dim "
+                f"{axis} (size = {length}) and num_split {count} [Op:Split]"
+            )
+        return [length // count] * count
+    sizes = list(to.ints(pieces, "num_or_size_splits"))
+    rest = length - sum(size for size in sizes if size >= 0)
+    sizes = [rest if size == -1 else size for size in sizes]
+    if sum(sizes) != length or min(sizes, default=0) < 0:
+        raise InvalidArgumentError(
+            f"the sizes {sizes} do not add up to {length}, the length of axis {axis} [Op:SplitV]"
+        )
+    return sizes
+
+
+def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name: str | None = None) -> EagerTensor:
+    """The block that starts at `begin` and has `size` elements along each axis; -1: up to the end.
+
+    By hand: the index of strided_slice is computed from both and the shape.
+    """
     tensor = convert_to_tensor(input_)
-    shape = tensor.shape.as_list()
-    starts, counts = ints(begin, "begin"), ints(size, "size")
     index = []
-    for at, (a, n, full) in enumerate(zip(starts, counts, shape, strict=True)):
-        stop = full if n == -1 else a + n
-        if a < 0 or stop > full or stop < a:
-            raise InvalidArgumentError(f"Expected size[{at}] in [0, {full - a}], but got {n} [Op:Slice]")
-        index.append((a, stop, None))
+    starts, counts = to.ints(begin, "begin"), to.ints(size, "size")
+    for axis, (start, count, length) in enumerate(zip(starts, counts, tensor.shape.as_list(), strict=True)):
+        stop = length if count == -1 else start + count
+        if start < 0 or stop > length or stop < start:
+            raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - start}], but got {count} [Op:Slice]")
+        index.append((start, stop, None))
     return call(CATALOGUE["strided_slice"], (tensor,), index=tuple(index))
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:
-    """`input` repeated `multiples` times along each axis."""
-    return call(CATALOGUE["tile"], (input,), multiples=ints(multiples, "multiples"))
-
-
+# ------------------------------------------------------------------------------------------------------ choosing an op
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+    tensor: to.TensorInput,
+    paddings: to.PaddingInput,
+    mode: str = "CONSTANT",
+    constant_values: to.NumberInput = 0,
+    name: str | None = None,
 ) -> EagerTensor:
-    """`tensor` with so many elements before and after along each axis; `paddings` [rank, 2]."""
+    """`tensor` with elements added at both ends of each axis. By hand: the mode chooses between two ops.
+
+    Args:
+        tensor: The tensor.
+        paddings: [rank, 2]: how many elements before and after, along each axis.
+        mode: CONSTANT, REFLECT or SYMMETRIC.
+        constant_values: The added elements of CONSTANT.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: Another mode.
+        InvalidArgumentError: Paddings of another shape.
+    """
     mode = mode.upper()
     if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
         raise ValueError(
@@ -177,44 +185,19 @@ def pad(
     table = np.asarray(paddings.numpy() if isinstance(paddings, TensorLike) else paddings)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InvalidArgumentError(f"paddings must be a matrix with 2 columns: {list(table.shape)} [Op:Pad]")
-    number = constant_values.numpy().item() if isinstance(constant_values, TensorLike) else constant_values
-    rows = tuple((int(a), int(b)) for a, b in table)
+    pairs = tuple((int(before), int(after)) for before, after in table)
     if mode != "CONSTANT":
-        return call(CATALOGUE["mirror_pad"], (tensor,), paddings=rows, mode=mode)
-    return call(CATALOGUE["pad"], (tensor,), paddings=rows, constant_value=number)
+        return call(CATALOGUE["mirror_pad"], (tensor,), paddings=pairs, mode=mode)
+    return call(CATALOGUE["pad"], (tensor,), paddings=pairs, constant_value=to.number(constant_values))
 
 
-def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
-    name: str | None = None,
+def where(
+    condition: to.TensorInput, x: to.TensorInput | None = None, y: to.TensorInput | None = None, name: str | None = None
 ) -> EagerTensor:
-    """Rows of `params` at `indices` along `axis`. The gradient of params on axis 0 is IndexedSlices."""
-    batch = axis_of(batch_dims)
-    at = batch if axis is None else axis_of(axis)
-    return call(CATALOGUE["gather"], (params, convert_to_tensor(indices)), axis=at, batch_dims=batch)
+    """`x` where the condition is true, else `y`; with the condition alone its true positions: int64 [n, rank].
 
-
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> EagerTensor:
-    """The elements of `tensor` where `mask` holds; the mask covers the leading axes."""
-    values, held = convert_to_tensor(tensor), convert_to_tensor(mask)
-    rank = held.ndim
-    if rank == 0:
-        raise ValueError("mask cannot be scalar.")
-    at = 0 if axis is None else axis_of(axis)
-    shape = values.shape.as_list()
-    if shape[at : at + rank] != held.shape.as_list():
-        raise ValueError(f"Shapes {TensorShape(shape[at : at + rank])} and {held.shape} are incompatible")
-    flat = reshape(values, [*shape[:at], -1, *shape[at + rank :]])
-    places = squeeze(call(CATALOGUE["nonzero"], (reshape(held, [-1]),)), 1)
-    return gather(flat, places, axis=at)
-
-
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> EagerTensor:
-    """`x` where the condition holds, else `y`; with the condition alone, where it holds: int64 [n, rank]."""
+    By hand: these are two ops.
+    """
     if (x is None) != (y is None):
         raise ValueError("x and y must both be non-None or both be None.")
     if x is None:
@@ -222,42 +205,53 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return call(CATALOGUE["where"], (convert_to_tensor(condition), x, y))
 
 
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> EagerTensor:
-    """The shape as a tensor, int32 by default."""
+def boolean_mask(
+    tensor: to.TensorInput, mask: to.TensorInput, axis: to.IntInput | None = None, name: str = "boolean_mask"
+) -> EagerTensor:
+    """The elements of `tensor` where `mask` is true. By hand: it takes several ops.
+
+    Args:
+        tensor: The tensor.
+        mask: A bool tensor, whose shape is that of `tensor` from `axis` on, as far as it goes.
+        axis: The first axis that the mask covers; None: 0.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: The mask is a scalar, or its shape does not fit.
+    """
+    values, flags = convert_to_tensor(tensor), convert_to_tensor(mask)
+    rank = flags.ndim
+    if rank == 0:
+        raise ValueError("mask cannot be scalar.")
+    at = 0 if axis is None else to.whole(axis)
+    shape = values.shape.as_list()
+    if shape[at : at + rank] != flags.shape.as_list():
+        raise ValueError(f"Shapes {TensorShape(shape[at : at + rank])} and {flags.shape} are incompatible")
+    flat = reshape(values, [*shape[:at], -1, *shape[at + rank :]])
+    positions = squeeze(call(CATALOGUE["nonzero"], (reshape(flags, [-1]),)), 1)
+    return gather(flat, positions, axis=at)
+
+
+# ------------------------------------------------------------------------------------------------------------- others
+def shape(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> EagerTensor:
+    """The shape as a tensor, int32 by default. By hand: it is known without an op."""
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     return constant(np.array(convert_to_tensor(input).shape.as_list(), dtype.np))
 
 
-def size(input: Any, out_type: Any = None, name: str | None = None) -> EagerTensor:
-    """The number of elements as a tensor, int32 by default."""
+def size(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> EagerTensor:
+    """The number of elements as a tensor, int32 by default. By hand: it is known without an op."""
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     return constant(np.array(convert_to_tensor(input).shape.num_elements(), dtype.np))
 
 
-def rank(input: Any, name: str | None = None) -> EagerTensor:
-    """The number of axes as an int32 tensor."""
+def rank(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The number of axes as an int32 tensor. By hand: it is known without an op."""
     return constant(convert_to_tensor(input).ndim)
 
 
 def identity(input: Any, name: str | None = None) -> Any:
-    """A tensor with the same values; IndexedSlices stay such."""
+    """A tensor with the same values. By hand: IndexedSlices stay IndexedSlices."""
     if isinstance(input, IndexedSlices):
         return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
-    return call(CATALOGUE["identity"], (convert_to_tensor(input) if not isinstance(input, TensorLike) else input,))
-
-
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> EagerTensor:
-    """`x`, if its shape is compatible with `shape`, which may hold None for any length.
-
-    Raises:
-        InvalidArgumentError: It is not.
-    """
-    tensor, wanted = convert_to_tensor(x), as_shape(shape)
-    if not tensor.shape.is_compatible_with(wanted):
-        expected = (
-            "<unknown>" if wanted.dims is None else "[" + ",".join("?" if n is None else str(n) for n in wanted) + "]"
-        )
-        raise InvalidArgumentError(
-            f"Shape of tensor input {shape_text(tuple(tensor.shape))} is not compatible with expected shape {expected}."
-        )
-    return call(CATALOGUE["identity"], (tensor,))
+    return call(CATALOGUE["identity"], (to.value(input),))

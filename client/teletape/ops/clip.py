@@ -1,13 +1,15 @@
-"""`tf.clip_by_norm`, `tf.clip_by_global_norm`, `tf.linalg.global_norm`: tensors scaled down to a norm."""
+"""`tf.clip_by_norm`, `tf.clip_by_global_norm`, `tf.linalg.global_norm`: tensors scaled down to a norm.
+
+By hand: they take IndexedSlices and lists with None, and several ops.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from teletape.ops import dispatch
-from teletape.ops.cast import cast
-from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.derived.cast import cast
+from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
@@ -20,7 +22,7 @@ def _op(name: str, *args: Any, **attrs: Any) -> EagerTensor:
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """`t`, scaled so that its L2 norm is at most `clip_norm`; where it is zero, as it is.
+    """`t`, scaled so that its L2 norm is at most `clip_norm`; a tensor of zeros as it is.
 
     Args:
         t: A floating tensor, or IndexedSlices, whose rows are scaled.
@@ -36,7 +38,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         clip_norm = max(clip_norm, 0)
     else:
         clip_norm = cast(_op("maximum", convert_to_tensor(clip_norm), 0), values.dtype)
-    squares = dispatch.call(CATALOGUE["reduce_sum"], (values * values,), axis=axes, keepdims=True)
+    squares = _op("reduce_sum", values * values, axis=axes, keepdims=True)
     positive = squares > 0
     safe = _op("where", positive, squares, _op("ones_like", squares))  # a square root at 0 has no derivative
     norm = _op("where", positive, _op("sqrt", safe), squares)
@@ -47,7 +49,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def global_norm(t_list: Any, name: str | None = None) -> EagerTensor:
-    """The L2 norm of all tensors of a list together; None among them is passed over.
+    """The L2 norm of all tensors of a list together, without those that are None.
 
     Args:
         t_list: Tensors, IndexedSlices or None.
@@ -56,8 +58,9 @@ def global_norm(t_list: Any, name: str | None = None) -> EagerTensor:
     Raises:
         TypeError: `t_list` is no list or tuple.
     """
-    halves = [_op("l2_loss", one) for one in _values(t_list) if one is not None]
-    return _op("sqrt", _op("reduce_sum", _op("stack", *halves, axis=0)) * 2.0)
+    halves = [_op("l2_loss", value) for value in _values(t_list) if value is not None]
+    total = _op("reduce_sum", _op("stack", *halves, axis=0))
+    return _op("sqrt", total * 2.0)
 
 
 def clip_by_global_norm(
@@ -68,7 +71,7 @@ def clip_by_global_norm(
     Args:
         t_list: Tensors, IndexedSlices or None.
         clip_norm: A scalar above zero.
-        use_norm: The global norm, where it is known; None: it is computed.
+        use_norm: The global norm, if it is known; None: it is computed.
         name: Accepted, without effect.
 
     Returns:
@@ -79,20 +82,18 @@ def clip_by_global_norm(
     """
     values = _values(t_list)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
-    finite = clip_norm * _op(
-        "minimum", dispatch.constant(1.0, norm.dtype) / norm, dispatch.constant(1.0, norm.dtype) / clip_norm
-    )
+    finite = clip_norm * _op("minimum", constant(1.0, norm.dtype) / norm, constant(1.0, norm.dtype) / clip_norm)
     scale = finite + (norm - norm)
-    scaled = [None if one is None else _op("identity", one * cast(scale, one.dtype)) for one in values]
-    return [_like(t, one) for t, one in zip(t_list, scaled, strict=True)], norm
+    scaled = [None if value is None else _op("identity", value * cast(scale, value.dtype)) for value in values]
+    return [_like(t, result) for t, result in zip(t_list, scaled, strict=True)], norm
 
 
 def _values(t_list: Any) -> list[EagerTensor | None]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
-    flat = [one.values if isinstance(one, IndexedSlices) else one for one in t_list]
-    return [None if one is None else convert_to_tensor(one) for one in flat]
+    flat = [t.values if isinstance(t, IndexedSlices) else t for t in t_list]
+    return [None if value is None else convert_to_tensor(value) for value in flat]
 
 
-def _like(given: Any, scaled: Any) -> Any:
-    return IndexedSlices(scaled, given.indices, given.dense_shape) if isinstance(given, IndexedSlices) else scaled
+def _like(source: Any, scaled: Any) -> Any:
+    return IndexedSlices(scaled, source.indices, source.dense_shape) if isinstance(source, IndexedSlices) else scaled

@@ -1,4 +1,4 @@
-"""TensorFlow's functions that make tensors from shapes and numbers."""
+"""TensorFlow's functions that make tensors from shapes and numbers, and that are more than one call of an op."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from teletape.ops.arguments import axis_of, ints, lengths
-from teletape.ops.cast import cast
+from teletape.ops import arguments as to
+from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
@@ -16,49 +16,45 @@ from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["eye", "fill", "linspace", "meshgrid", "one_hot", "ones", "ones_like", "range", "zeros", "zeros_like"]
+__all__ = ["linspace", "meshgrid", "one_hot", "ones", "ones_like", "range", "zeros", "zeros_like"]
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> EagerTensor:
-    """A tensor of shape `dims`, every element `value` (a scalar)."""
-    return call(CATALOGUE["fill"], (as_scalar(convert_to_tensor(value)),), shape=lengths(dims, "Fill"))
-
-
-def as_scalar(tensor: EagerTensor) -> EagerTensor:
-    """A tensor of one element as rank 0; InvalidArgumentError for more."""
-    if tensor.shape.rank == 0:
-        return tensor
-    if tensor.shape.num_elements() != 1:
-        raise InvalidArgumentError(f"value must be a scalar, found shape {tensor.shape}")
-    return call(CATALOGUE["reshape"], (tensor,), shape=())
-
-
-def _full(shape: Any, number: int, dtype: Any) -> EagerTensor:
-    wanted = dtypes.as_dtype(dtype)
-    dims = lengths(shape, "Fill")
-    if wanted is dtypes.string:
-        return constant(np.full(dims, b"", object))
-    return call(CATALOGUE["fill"], (number,), shape=dims, dtype=wanted.np)
-
-
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> EagerTensor:
+# ------------------------------------------------------------------------------------------------- zeros and ones
+# By hand: strings are filled here, since no op takes them, and a fill with another dtype is another op.
+def zeros(
+    shape: to.IntsInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None, layout: Any = None
+) -> EagerTensor:
     """A tensor of zeros."""
     return _full(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> EagerTensor:
+def ones(
+    shape: to.IntsInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None, layout: Any = None
+) -> EagerTensor:
     """A tensor of ones."""
     return _full(shape, 1, dtype)
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> EagerTensor:
-    """Zeros of the shape of `input`, and of its dtype unless another is given."""
+def zeros_like(
+    input: to.TensorInput, dtype: to.DTypeInput | None = None, name: str | None = None, layout: Any = None
+) -> EagerTensor:
+    """Zeros with the shape of `input`, and with its dtype unless another is given."""
     return _like("zeros_like", 0, input, dtype)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> EagerTensor:
-    """Ones of the shape of `input`, and of its dtype unless another is given."""
+def ones_like(
+    input: to.TensorInput, dtype: to.DTypeInput | None = None, name: str | None = None, layout: Any = None
+) -> EagerTensor:
+    """Ones with the shape of `input`, and with its dtype unless another is given."""
     return _like("ones_like", 1, input, dtype)
+
+
+def _full(shape: Any, number: int, dtype: Any) -> EagerTensor:
+    wanted = dtypes.as_dtype(dtype)
+    dims = to.lengths(shape, "Fill")
+    if wanted is dtypes.string:
+        return constant(np.full(dims, b"", object))
+    return call(CATALOGUE["fill"], (number,), shape=dims, dtype=wanted.np)
 
 
 def _like(op: str, number: int, input: Any, dtype: Any) -> EagerTensor:
@@ -68,38 +64,29 @@ def _like(op: str, number: int, input: Any, dtype: Any) -> EagerTensor:
     return _full(tensor.shape, number, tensor.dtype if dtype is None else dtype)
 
 
-def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
-    name: str | None = None,
+# ------------------------------------------------------------------------------------------------------------- ranges
+def range(
+    start: to.NumberInput,
+    limit: to.NumberInput | None = None,
+    delta: to.NumberInput = 1,
+    dtype: to.DTypeInput | None = None,
+    name: str | None = "range",
 ) -> EagerTensor:
-    """An identity matrix [*batch_shape, rows, columns]."""
-    return call(
-        CATALOGUE["eye"],
-        (),
-        num_rows=axis_of(num_rows),
-        num_columns=None if num_columns is None else axis_of(num_columns),
-        batch_shape=() if batch_shape is None else lengths(batch_shape, "Fill"),
-        dtype=dtypes.as_dtype(dtype).np,
-    )
+    """start, start + delta, … below `limit`; `range(n)` counts from 0. By hand: computed here, from known numbers.
 
-
-def range(  # TensorFlow's name
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
-) -> EagerTensor:
-    """start, start + delta, … below `limit`; `range(n)` counts from 0."""
+    Raises:
+        InvalidArgumentError: A delta of 0, or one that leads away from the limit.
+    """
     if limit is None:
         start, limit = 0, start
-    parts = [convert_to_tensor(one).numpy() for one in (start, limit, delta)]
+    parts = [convert_to_tensor(part).numpy() for part in (start, limit, delta)]
     if dtype is None:
         order = (dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
-        found = [dtypes.as_dtype(np.asarray(one).dtype) for one in parts]
-        wanted: DType = max(found, key=lambda one: order.index(one) if one in order else 0)
+        own = [dtypes.as_dtype(np.asarray(part).dtype) for part in parts]
+        wanted: DType = max(own, key=lambda entry: order.index(entry) if entry in order else 0)
     else:
         wanted = dtypes.as_dtype(dtype)
-    first, last, step = (one.item() for one in parts)
+    first, last, step = (part.item() for part in parts)
     if step == 0:
         raise InvalidArgumentError("Requires delta != 0: 0 [Op:Range]")
     if (last - first) * step < 0:
@@ -109,43 +96,22 @@ def range(  # TensorFlow's name
     return constant((first + step * np.arange(count)).astype(wanted.np))
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
-    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis; integers give float64."""
+def linspace(
+    start: to.TensorInput, stop: to.TensorInput, num: to.IntInput, name: str | None = None, axis: to.IntInput = 0
+) -> EagerTensor:
+    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis; integers give float64.
+
+    By hand: `stop` takes the dtype of `start`, and integers become float64 after that.
+    """
     first = convert_to_tensor(start)
     last = convert_to_tensor(stop, None if isinstance(stop, TensorLike) else first.dtype)
     if first.dtype.is_integer:
         first, last = cast(first, dtypes.float64), cast(last, dtypes.float64)
-    return call(CATALOGUE["linspace"], (first, last), num=axis_of(num), axis=axis_of(axis))
+    return call(CATALOGUE["linspace"], (first, last), num=to.whole(num), axis=to.whole(axis))
 
 
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> EagerTensor:
-    """`on_value` where the new axis's position is the index, `off_value` elsewhere, also for indices outside."""
-    number = ints(depth, "depth")[0]
-    if number < 0:
-        raise InvalidArgumentError(f"depth must be non-negative, got: {number} [Op:OneHot]")
-    given = [convert_to_tensor(one).dtype for one in (on_value, off_value) if one is not None]
-    wanted = dtypes.as_dtype(dtype) if dtype is not None else given[0] if given else dtypes.float32
-    if any(one is not wanted for one in given) and dtype is not None:
-        raise TypeError(f"dtype {given[0].name} of on_value does not match dtype parameter {wanted.name}")
-    at = -1 if axis is None else axis_of(axis)
-    made = call(CATALOGUE["one_hot"], (convert_to_tensor(indices),), depth=number, axis=at, dtype=wanted.np)
-    if on_value is None and off_value is None:
-        return made
-    on = constant(1, wanted) if on_value is None else on_value
-    off = constant(0, wanted) if off_value is None else off_value
-    return call(CATALOGUE["where"], (made if wanted.is_bool else cast(made, dtypes.bool), on, off))
-
-
-def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
-    """The coordinates of the grid that vectors span, each with one axis a vector.
+def meshgrid(*args: to.TensorInput, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
+    """The coordinates of the grid that vectors span, each with one axis per vector. By hand: two ops for each.
 
     Args:
         *args: Vectors or scalars.
@@ -157,14 +123,47 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[E
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
-    tensors = [convert_to_tensor(one) for one in args]
-    sizes = [one.shape.num_elements() or 0 for one in tensors]
-    place = [*([1, 0] if indexing == "xy" and len(sizes) > 1 else []), *([0, 1][: len(sizes)])][:2]
-    order = [*place, *(i for i, _ in enumerate(sizes) if i > 1)]
+    tensors = [convert_to_tensor(vector) for vector in args]
+    sizes = [tensor.shape.num_elements() or 0 for tensor in tensors]
+    order = [i for i, _ in enumerate(sizes)]
+    if indexing == "xy":
+        order[:2] = order[:2][::-1]
     whole = tuple(sizes[i] for i in order)
-    made = []
+    grids = []
     for i, tensor in enumerate(tensors):
-        column = tuple(sizes[i] if one == i else 1 for one in order)
-        flat = call(CATALOGUE["reshape"], (tensor,), shape=column)
-        made.append(call(CATALOGUE["broadcast_to"], (flat,), shape=whole))
-    return made
+        column = call(CATALOGUE["reshape"], (tensor,), shape=tuple(sizes[i] if axis == i else 1 for axis in order))
+        grids.append(call(CATALOGUE["broadcast_to"], (column,), shape=whole))
+    return grids
+
+
+def one_hot(
+    indices: to.TensorInput,
+    depth: to.IntInput,
+    on_value: to.TensorInput | None = None,
+    off_value: to.TensorInput | None = None,
+    axis: to.IntInput | None = None,
+    dtype: to.DTypeInput | None = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """`on_value` where the position along the new axis is the index, `off_value` elsewhere, also for indices outside.
+
+    By hand: the dtypes of `on_value` and `off_value` decide the result's.
+
+    Raises:
+        InvalidArgumentError: A negative depth.
+        TypeError: A value of another dtype than `dtype`.
+    """
+    length = to.ints(depth, "depth")[0]
+    if length < 0:
+        raise InvalidArgumentError(f"depth must be non-negative, got: {length} [Op:OneHot]")
+    own = [convert_to_tensor(value).dtype for value in (on_value, off_value) if value is not None]
+    wanted = dtypes.as_dtype(dtype) if dtype is not None else own[0] if own else dtypes.float32
+    if any(entry is not wanted for entry in own) and dtype is not None:
+        raise TypeError(f"dtype {own[0].name} of on_value does not match dtype parameter {wanted.name}")
+    at = -1 if axis is None else to.whole(axis)
+    hot = call(CATALOGUE["one_hot"], (convert_to_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
+    if on_value is None and off_value is None:
+        return hot
+    on = constant(1, wanted) if on_value is None else on_value
+    off = constant(0, wanted) if off_value is None else off_value
+    return call(CATALOGUE["where"], (hot if wanted.is_bool else cast(hot, dtypes.bool), on, off))

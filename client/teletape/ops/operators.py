@@ -11,7 +11,8 @@ import numpy as np
 
 from teletape.call_site import Where, line_of
 from teletape.ops.arrays import boolean_mask
-from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, operand, took
+from teletape.ops.derived.arithmetic import truediv
+from teletape.ops.dispatch import as_tensor, call, constant, operand, took
 from teletape.sessions import session
 from teletape.tensors.convert import fits
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -84,25 +85,6 @@ def _line(frame: FrameType) -> Where:
 
 def _converts(other: Any) -> bool:
     return isinstance(other, int | float | complex | str | bytes | list | tuple | range) or hasattr(other, "__array__")
-
-
-def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
-    """x / y, elementwise; integers give float64 (float32 for those of 8 and 16 bits).
-
-    Raises:
-        TypeError: The dtypes differ, or are bool.
-    """
-    first = x if isinstance(x, TensorLike) else convert_to_tensor(x)
-    second = y if isinstance(y, TensorLike) else convert_to_tensor(y, dtype_hint=first.dtype)
-    if first.dtype is not second.dtype:
-        raise TypeError(f"`x` and `y` must have the same dtype, got {first.dtype!r} != {second.dtype!r}.")
-    if not first.dtype.is_numeric:
-        raise TypeError(
-            f"Invalid dtype {first.dtype!r} in __truediv__. Expected one of {{tf.uint8, tf.int8, tf.uint16, tf.int16, "
-            "tf.uint32, tf.int32, tf.uint64, tf.int64, tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, "
-            "tf.complex128}."
-        )
-    return call(CATALOGUE["div"], (first, second))
 
 
 def _compare(name: str) -> Callable[[Any, Any], Any]:
@@ -180,6 +162,3 @@ def _mask(key: Any) -> Any:
     if isinstance(key, TensorLike) and key.dtype.is_bool and key.shape.rank:
         return key
     return key if isinstance(key, np.ndarray) and key.dtype == np.bool_ and key.ndim else None
-
-
-give_operators(TensorLike)

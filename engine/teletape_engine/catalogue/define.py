@@ -16,6 +16,7 @@ from teletape_engine.catalogue.attributes import Schema
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
 from teletape_engine.catalogue.rule import NoGradient, Rule
+from teletape_engine.catalogue.signature import Functions, functions_of
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, DType, Spec
@@ -75,7 +76,7 @@ def op(
     batch: Callable[..., Any] | None,
     samples: Samples,
     op_type: str = "",
-    tf: str = "",
+    tf: Functions = "",
     sparse: Sequence[int] = (),
     weak: bool = False,
     like: Sequence[int] | None = None,
@@ -94,8 +95,9 @@ def op(
 
     The arguments are the fields of `Op`, except that `vjp` and `jvp` are one rule for each input (a function or a
     `Rule`), or one NoGradient for all; without `jvp` it is what `vjp` is, which must then be NoGradient. `op_type` is
-    by default the name in CamelCase; `tf` holds TensorFlow's public names and `args` its argument names, separated by
-    spaces; `refuses` holds names of inputs.
+    by default the name in CamelCase. `tf` holds names, separated by spaces, of the TensorFlow function that takes the
+    op's inputs and attributes in order, under the names in `args` if they are not ours; or `Function`s, which say more.
+    `refuses` holds names of inputs.
     """
 
     def decorate(forward: Forward) -> Op:
@@ -108,11 +110,11 @@ def op(
         if len(vjps) not in fits or len(jvps) != len(vjps):
             raise TypeError(f"op {forward.__name__}: {len(inputs)} inputs, {len(vjps)} vjp and {len(jvps)} jvp rules")
         called = name or forward.__name__.rstrip("_")
+        schema = Schema.of(called, forward)
         record = Op(
             name=called,
             op_type=op_type or camel_case(called),
-            tf=tuple(tf.split()),
-            arguments=tuple(args.split()),
+            functions=functions_of(tf, args.split(), inputs, variadic, schema),
             inputs=inputs,
             variadic=variadic,
             forward=forward,
@@ -131,7 +133,7 @@ def op(
             backends=backends,
             samples=listed(samples),
             doc=inspect.getdoc(forward) or "",
-            schema=Schema.of(called, forward),
+            schema=schema,
             symmetric=frozenset(symmetric),
             traits=frozenset(traits),
         )

@@ -28,6 +28,7 @@ from teletape_engine.catalogue.define import (
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, BoundRule, NoGradient, Rule, always
+from teletape_engine.catalogue.signature import Functions
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import BOOL, COMPLEX, DIFFERENTIABLE, NUMERIC, DType, Shape, Spec, broadcast
 
@@ -164,7 +165,7 @@ def elementwise(
     *formulas: Formula,
     jvp: Sequence[Formula] | None = None,
     op_type: str = "",
-    tf: str = "",
+    tf: Functions = "",
     dtypes: frozenset[DType] = NUMERIC,
     infer: Callable[..., Spec] | None = None,
     domain: tuple[float, float] = (-1.5, 1.5),
@@ -265,7 +266,7 @@ def unary(
 
 
 def comparison(
-    *, op_type: str = "", tf: str = "", dtypes: frozenset[DType] = NUMERIC, samples: Samples | None = None
+    *, op_type: str = "", tf: Functions = "", dtypes: frozenset[DType] = NUMERIC, samples: Samples | None = None
 ) -> Callable[[Forward], Op]:
     """Elementwise to bool; non-differentiable."""
 

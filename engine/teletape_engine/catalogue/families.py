@@ -27,6 +27,7 @@ from teletape_engine.catalogue.define import (
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.signature import Functions
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import BOOL, NUMERIC, DType, Shape, Spec, axes_in, axis_in
 
@@ -78,7 +79,7 @@ def reduction(
     vjp: Formula,
     jvp: Formula | None = None,
     op_type: str,
-    tf: str = "",
+    tf: Functions = "",
     traits: Iterable[Trait] = (),
     dtypes: frozenset[DType] = NUMERIC,
     result: Callable[[DType], DType] = lambda dtype: dtype,
@@ -125,7 +126,7 @@ def linear(
     batch: Callable[..., Any],
     samples: Samples,
     op_type: str = "",
-    tf: str = "",
+    tf: Functions = "",
     views: bool = False,
     traits: Iterable[Trait] = (),
     workspace: Callable[..., int] | None = None,
@@ -158,7 +159,13 @@ def linear(
 
 # ---------------------------------------------------------------------------------------------------------- composite
 def composite(
-    *, op_type: str = "", tf: str = "", samples: Samples, args: str = "", like: Sequence[int] | None = None
+    *,
+    op_type: str = "",
+    tf: Functions = "",
+    samples: Samples,
+    args: str = "",
+    like: Sequence[int] | None = None,
+    symmetric: Sequence[int] = (),
 ) -> Callable[[Forward], Op]:
     """An op written on other ops: `(x, …, *, attributes)`, without `xp`. It needs no rule of its own.
 
@@ -187,6 +194,7 @@ def composite(
             expand=expand,
             like=(0,) * len(array_parameters(forward)[0]) if like is None else like,
             args=args,
+            symmetric=symmetric,
         )(forward)
 
     return decorate

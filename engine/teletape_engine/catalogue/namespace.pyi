@@ -17,6 +17,9 @@ class _Add(Op):
 class _AddN(Op):
     def __call__(self, *xs: Array) -> Any: ...
 
+class _Adjoint(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _AdjustContrast(Op):
     def __call__(self, images: Array, contrast_factor: Array, /) -> Any: ...
 
@@ -270,6 +273,9 @@ class _LogAbsDet(Op):
 class _LogSoftmax(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
 
+class _Logdet(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _LogicalAnd(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -291,6 +297,12 @@ class _Matmul(Op):
         adjoint_a: bool = ...,
         adjoint_b: bool = ...,
     ) -> Any: ...
+
+class _MatrixTranspose(Op):
+    def __call__(self, x: Array, /, *, conjugate: bool = ...) -> Any: ...
+
+class _Matvec(Op):
+    def __call__(self, a: Array, b: Array, /, *, transpose_a: bool = ..., adjoint_a: bool = ...) -> Any: ...
 
 class _MaxPool(Op):
     def __call__(
@@ -430,6 +442,9 @@ class _Rsqrt(Op):
 class _RsqrtGrad(Op):
     def __call__(self, root: Array, grad: Array, /) -> Any: ...
 
+class _SaturateCast(Op):
+    def __call__(self, x: Array, /, *, dtype: DType | str) -> Any: ...
+
 class _ScatterNd(Op):
     def __call__(self, indices: Array, updates: Array, /, *, shape: Shape) -> Any: ...
 
@@ -526,6 +541,9 @@ class _Tie(Op):
 class _Tile(Op):
     def __call__(self, x: Array, /, *, multiples: Ints) -> Any: ...
 
+class _Trace(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Transpose(Op):
     def __call__(self, x: Array, /, *, perm: Ints | None = ...) -> Any: ...
 
@@ -563,6 +581,7 @@ class Ops:
     acos: Final[_Acos]
     add: Final[_Add]
     add_n: Final[_AddN]
+    adjoint: Final[_Adjoint]
     adjust_contrast: Final[_AdjustContrast]
     anchor: Final[_Anchor]
     angle: Final[_Angle]
@@ -634,10 +653,13 @@ class Ops:
     log1p: Final[_Log1p]
     log_abs_det: Final[_LogAbsDet]
     log_softmax: Final[_LogSoftmax]
+    logdet: Final[_Logdet]
     logical_and: Final[_LogicalAnd]
     logical_not: Final[_LogicalNot]
     logical_or: Final[_LogicalOr]
     matmul: Final[_Matmul]
+    matrix_transpose: Final[_MatrixTranspose]
+    matvec: Final[_Matvec]
     max_pool: Final[_MaxPool]
     max_pool_backprop: Final[_MaxPoolBackprop]
     max_pool_pick: Final[_MaxPoolPick]
@@ -678,6 +700,7 @@ class Ops:
     round: Final[_Round]
     rsqrt: Final[_Rsqrt]
     rsqrt_grad: Final[_RsqrtGrad]
+    saturate_cast: Final[_SaturateCast]
     scatter_nd: Final[_ScatterNd]
     selu: Final[_Selu]
     set_diag: Final[_SetDiag]
@@ -710,6 +733,7 @@ class Ops:
     tensor_scatter_nd_update: Final[_TensorScatterNdUpdate]
     tie: Final[_Tie]
     tile: Final[_Tile]
+    trace: Final[_Trace]
     transpose: Final[_Transpose]
     triangular_solve: Final[_TriangularSolve]
     truncated_normal: Final[_TruncatedNormal]

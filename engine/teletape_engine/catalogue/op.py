@@ -22,6 +22,7 @@ from teletape_engine.catalogue.attributes import Attrs, Schema
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient, Rule
+from teletape_engine.catalogue.signature import Function, synonyms
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError, UnknownOpError
 from teletape_engine.spec import DType, Spec, Weak, weak_dtype
@@ -43,8 +44,7 @@ class Op:
     Attributes:
         name: The op's name on the wire and in the catalogue.
         op_type: TensorFlow's op type, as its registry and its messages name it.
-        tf: Public TensorFlow names of it, without the leading `tf.`.
-        arguments: TensorFlow's argument names there, for the inputs and then the attributes; empty: they are the same.
+        functions: The public TensorFlow functions that are one call of it: names, arguments, defaults, conversions.
         inputs: Names of the array inputs; one name for a variadic op.
         variadic: Takes any number of arrays.
         forward: `forward(xp, *arrays, **attrs)`; `xp` is the array namespace. Pure; never writes into its inputs.
@@ -76,8 +76,7 @@ class Op:
 
     name: str
     op_type: str
-    tf: tuple[str, ...]
-    arguments: tuple[str, ...]
+    functions: tuple[Function, ...]
     inputs: tuple[str, ...]
     variadic: bool
     forward: Callable[..., Any]
@@ -111,9 +110,10 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
-    def signature(self) -> tuple[str, ...]:
-        """The argument names of the TensorFlow function: inputs, then attributes."""
-        return self.arguments or (*self.inputs, *(attr.name for attr in self.schema.attrs))
+    @property
+    def tf(self) -> tuple[str, ...]:
+        """The public TensorFlow names of the op itself, without the leading `tf.`."""
+        return tuple(name for function in self.functions if function.synonym for name in function.names)
 
     def attrs(self, values: Mapping[str, Any]) -> Attrs:
         """The canonical attributes.
@@ -191,9 +191,17 @@ class Op:
 
 
 class Catalogue(dict[str, Op]):
-    """All ops by name; frozen once `teletape_engine.ops` is imported."""
+    """All ops by name; frozen once `teletape_engine.ops` is imported.
 
-    frozen = False
+    Attributes:
+        frozen: Whether ops can no longer be added.
+        synonyms: TensorFlow's names for ops, each with ours: "math.add", "tf.add" and "AddV2" mean `add`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen = False
+        self.synonyms: dict[str, str] = {}
 
     def add(self, op: Op) -> Op:
         """Registers `op`, here and as an attribute of `ops`.
@@ -207,13 +215,18 @@ class Catalogue(dict[str, Op]):
         setattr(ops, op.name, op)
         return op
 
+    def freeze(self) -> None:
+        """Ends the registration of ops, and makes the table of synonyms."""
+        self.frozen = True
+        self.synonyms = synonyms((op.name, op.op_type, op.tf) for op in self.values())
+
     def named(self, name: str) -> Op:
-        """The op of that name.
+        """The op of that name, ours or TensorFlow's.
 
         Raises:
             UnknownOpError: There is none; the message lists the nearest names.
         """
-        op = self.get(name)
+        op = self.get(name) or self.get(self.synonyms.get(name, ""))
         if op is None:
             near = difflib.get_close_matches(str(name), self, n=3) or difflib.get_close_matches(
                 str(name).rsplit(".", 1)[-1], self, n=3, cutoff=0.5

@@ -5,11 +5,11 @@ from __future__ import annotations
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.ops import assertions, image, random, reduce, segment
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
-from teletape_engine.ops.linalg import einsum, matrix, products, solve
+from teletape_engine.ops.linalg import composites, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, conv, loss, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, shape
 
-CATALOGUE.frozen = True
+CATALOGUE.freeze()
 
 #: The modules that define ops, in the order of the reference page.
 FAMILIES = (
@@ -27,6 +27,7 @@ FAMILIES = (
     loss,
     math,
     matrix,
+    composites,
     activations,
     pad,
     nd,

@@ -16,8 +16,8 @@ def test_signatures_are_tensorflows() -> None:
 
 
 @pytest.mark.parametrize("call", [lambda: tf.exp(), lambda: tf.exp(1.0, nope=2), lambda: tf.exp(1.0, "name", 3)])
-def test_wrong_arguments_are_named_with_the_signature(call: Any) -> None:
-    with pytest.raises(TypeError, match=r"exp\(x, name=None\)"):
+def test_wrong_arguments_are_type_errors_of_the_function(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"^exp\(\) (missing|got|takes) "):
         call()
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -47,7 +51,17 @@ def _div_spec(a: Spec, b: Spec) -> Spec:
     linear_map(lambda ct, b: ct / b),
     linear_map(lambda ct, b, y: -ct * y / b),
     op_type="RealDiv",
-    tf="divide math.divide truediv math.truediv",
+    tf=(
+        function(
+            "truediv math.truediv", Conversion.VALUE("x"), Conversion.HINTED("y", of="x"), check="same_numeric_dtype"
+        ),
+        function(
+            "divide math.divide",
+            Conversion.LIKE("x", of="y"),
+            Conversion.HINTED("y", of="x"),
+            check="same_numeric_dtype",
+        ),
+    ),
     infer=_div_spec,
     domain=(0.3, 2.0),
     traits=[Trait.MULTIPLIES],
@@ -209,8 +223,7 @@ def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=lambda t: t,
     batch=_batch_add_n,
     samples=[sample((2, 3), (2, 3), (2, 3)), sample((4,)), sample((), (), seed=1)],
-    args="inputs",
-    tf="add_n math.add_n",
+    tf=(function("add_n math.add_n", Conversion.TENSORS("inputs")),),
     views=True,
 )
 def add_n(xp: Any, *xs: Any) -> Any:
@@ -229,3 +242,29 @@ def add_n(xp: Any, *xs: Any) -> Any:
 def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
     return maximum(minimum(x, clip_value_max), clip_value_min)
+
+
+def _bounds(dtype: DType) -> tuple[float, float]:
+    if dtype in INTEGER:
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # NumPy's does not know bfloat16
+    return float(limits.min), float(limits.max)
+
+
+@composite(
+    samples=[sample((2, 3), dtype=DTYPES["float32"]), sample((3,), dtype=DTYPES["float16"])],
+    tf=(
+        function(
+            "saturate_cast dtypes.saturate_cast",
+            Conversion.TENSOR("value"),
+            Conversion.DTYPE("dtype"),
+            shortcut="itself_if_dtype",
+        ),
+    ),
+)
+def saturate_cast(x: Any, *, dtype: DType) -> Any:
+    """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
+    if {x.dtype, dtype} <= FLOATING | INTEGER:
+        (low, high), (lowest, highest) = _bounds(x.dtype), _bounds(dtype)
+        x = clip_by_value(x, max(low, lowest), min(high, highest))
+    return ops.cast(x, dtype=dtype)

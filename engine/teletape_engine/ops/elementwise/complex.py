@@ -9,6 +9,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, sum_to
 from teletape_engine.catalogue.families import linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.shapes.cast import cast
@@ -38,7 +39,7 @@ def _part_spec(op_type: str) -> Any:
     batch=batch_elementwise,
     samples=_complex_samples,
     args="input",
-    tf="math.real",
+    tf=(function("math.real", Conversion.TENSOR("input"), shortcut="itself_if_real"),),
     views=True,
 )
 def real(xp: Any, x: Any) -> Any:
@@ -52,7 +53,7 @@ def real(xp: Any, x: Any) -> Any:
     batch=batch_elementwise,
     samples=_complex_samples,
     args="input",
-    tf="math.imag",
+    tf=(function("math.imag", Conversion.TENSOR("input"), shortcut="zeros_if_real"),),
     views=True,
 )
 def imag(xp: Any, x: Any) -> Any:
@@ -70,7 +71,7 @@ def _conj_spec(x: Spec) -> Spec:
     vjp=lambda ct: ops.conj(ct),
     batch=batch_elementwise,
     samples=_complex_samples,
-    tf="math.conj",
+    tf=(function("math.conj", Conversion.TENSOR("x"), shortcut="itself_if_real"),),
 )
 def conj(xp: Any, x: Any) -> Any:
     """The complex conjugate, elementwise."""
@@ -96,7 +97,7 @@ def _complex_spec(a: Spec, b: Spec) -> Spec:
     batch=batch_elementwise,
     samples=[sample((2, 3), (2, 3)), sample((2, 1, 3), (4, 1), seed=1), sample((), (), seed=2)],
     args="real imag",
-    tf="complex dtypes.complex",
+    tf=(function("complex dtypes.complex", Conversion.VALUE("real"), Conversion.VALUE("imag"), check="complex_parts"),),
     name="complex",
 )
 def complex_(xp: Any, a: Any, b: Any) -> Any:
@@ -193,7 +194,7 @@ def sign(xp: Any, x: Any) -> Any:
     batch=batch_elementwise,
     samples=_complex_samples,
     args="input",
-    tf="math.angle",
+    tf=(function("math.angle", Conversion.TENSOR("input"), shortcut="angle_if_real"),),
 )
 def angle(xp: Any, x: Any) -> Any:
     """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""

@@ -11,6 +11,7 @@ from teletape_engine.catalogue.elementwise import comparison, elementwise, linea
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, Spec, broadcast, shape_text
@@ -37,7 +38,17 @@ def equal(xp: Any, a: Any, b: Any) -> Any:
     return xp.equal(a, b)
 
 
-@comparison(tf="not_equal math.not_equal", dtypes=NUMERIC | _BOOL, samples=_ORDER)
+_XOR = function(
+    "math.logical_xor",
+    Conversion.BOOL("x"),
+    Conversion.BOOL("y"),
+    Conversion.IGNORED("name", "LogicalXor"),
+    synonym=False,
+    doc="True where exactly one of two bool tensors is. A value that is no bool is a TypeError, a tensor a ValueError.",
+)
+
+
+@comparison(tf=("not_equal math.not_equal", _XOR), dtypes=NUMERIC | _BOOL, samples=_ORDER)
 def not_equal(xp: Any, a: Any, b: Any) -> Any:
     """a != b, elementwise, as bool."""
     return xp.not_equal(a, b)
@@ -170,7 +181,7 @@ def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
     linear_map(lambda ct, condition: ops.where(condition, ct, 0.0)),
     linear_map(lambda ct, condition: ops.where(condition, 0.0, ct)),
     op_type="SelectV2",
-    tf="where",
+    tf=(by_hand("where", "without x and y it is another op, nonzero"),),
     infer=_where_spec,
     samples=[
         sample(_T, (2, 3), (2, 3)),

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.linalg.matrix import diag_part
 from teletape_engine.ops.linalg.products import matmul
@@ -128,7 +129,15 @@ def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[
         sample((2, 1, 3), (4, 3), equation="...i,...i->...", seed=2),
         sample((2, 3, 4), equation="ijk->"),
     ],
-    tf="einsum linalg.einsum",
+    tf=(
+        function(
+            "einsum linalg.einsum",
+            Conversion.AS_IS("equation"),
+            Conversion.EACH("inputs"),
+            Conversion.IGNORED("optimize", None),
+            check="equation",
+        ),
+    ),
 )
 def einsum(*xs: Any, equation: str) -> Any:
     """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.

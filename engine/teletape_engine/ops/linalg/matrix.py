@@ -12,6 +12,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.families import batch_all, composite, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -93,7 +94,16 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
         sample((2, 4), k=2),
     ],
     op_type="MatrixDiagPartV3",
-    tf="linalg.diag_part",
+    tf=(
+        function(
+            "linalg.diag_part",
+            Conversion.TENSOR("input"),
+            Conversion.IGNORED("name", "diag_part"),
+            Conversion.DIAGONAL("k", 0),
+            Conversion.IGNORED("padding_value", 0),
+            Conversion.IGNORED("align", "RIGHT_LEFT"),
+        ),
+    ),
     views=True,
     traits=[Trait.SELECTS],
 )
@@ -115,7 +125,18 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
         sample((0,)),
     ],
     op_type="MatrixDiagV3",
-    tf="linalg.diag",
+    tf=(
+        function(
+            "linalg.diag",
+            Conversion.TENSOR("diagonal"),
+            Conversion.IGNORED("name", "diag"),
+            Conversion.DIAGONAL("k", 0),
+            Conversion.INT("num_rows", -1),
+            Conversion.INT("num_cols", -1),
+            Conversion.NUMBER("padding_value", 0),
+            Conversion.IGNORED("align", "RIGHT_LEFT"),
+        ),
+    ),
 )
 def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
     """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: as few as do."""
@@ -152,7 +173,16 @@ def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
     batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
     samples=[sample((3, 3), (3,)), sample((2, 3, 4), (2, 3), k=1), sample((4, 3), (3,), k=-1, seed=1)],
     op_type="MatrixSetDiagV3",
-    tf="linalg.set_diag",
+    tf=(
+        function(
+            "linalg.set_diag",
+            "input",
+            "diagonal",
+            Conversion.IGNORED("name", "set_diag"),
+            Conversion.DIAGONAL("k", 0),
+            Conversion.IGNORED("align", "RIGHT_LEFT"),
+        ),
+    ),
     like=(0, 0),
     traits=[Trait.SELECTS],
 )

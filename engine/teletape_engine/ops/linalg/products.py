@@ -9,6 +9,7 @@ from typing import Any
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -123,7 +124,22 @@ def _transposed(xp: Any, x: Any) -> Any:
         sample((0, 3), (3, 2)),
     ],
     op_type="MatMul",
-    tf="matmul linalg.matmul",
+    tf=(
+        function(
+            "matmul linalg.matmul",
+            Conversion.VALUE("a"),
+            Conversion.HINTED("b", of="a"),
+            Conversion.FLAG("transpose_a", False),
+            Conversion.FLAG("transpose_b", False),
+            Conversion.FLAG("adjoint_a", False),
+            Conversion.FLAG("adjoint_b", False),
+            Conversion.IGNORED("a_is_sparse", False),
+            Conversion.IGNORED("b_is_sparse", False),
+            Conversion.SAME_DTYPE("output_type", None, of="a"),
+            Conversion.IGNORED("grad_a", False),
+            Conversion.IGNORED("grad_b", False),
+        ),
+    ),
     workspace=_workspace,
     traits=[Trait.MULTIPLIES],
 )

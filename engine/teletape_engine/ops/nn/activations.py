@@ -9,6 +9,7 @@ from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import batch_axes, composite
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import erf, exp, sigmoid, step, tanh
@@ -46,8 +47,7 @@ def relu6(xp: Any, x: Any) -> Any:
 @elementwise(
     lambda x, alpha: step(x) + alpha * (1 - step(x)),
     temporaries=2,
-    args="features alpha",
-    tf="nn.leaky_relu",
+    tf=(function("nn.leaky_relu", Conversion.FLOAT("features"), Conversion.REAL("alpha", 0.2)),),
     dtypes=FLOATING,
     samples=[sample((2, 3)), sample((4,), alpha=0.5, seed=1), sample((), seed=2)],
     traits=[Trait.SATURATES],
@@ -143,7 +143,7 @@ def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
     jvp=lambda t, y, axis: _softmax_vjp(t, y, axis),  # the Jacobian is symmetric
     batch=batch_axes,
     samples=_SOFTMAX_SAMPLES,
-    tf="nn.softmax",
+    tf=(function("nn.softmax math.softmax", Conversion.TENSOR("logits"), Conversion.INT("axis", None)),),
     workspace=_rows_bytes,
     traits=[Trait.SATURATES],
 )
@@ -161,7 +161,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     jvp=lambda t, y, axis: t - reduce_sum(t * exp(y), axis=axis, keepdims=True),
     batch=batch_axes,
     samples=_SOFTMAX_SAMPLES,
-    tf="nn.log_softmax",
+    tf=(function("nn.log_softmax math.log_softmax", Conversion.TENSOR("logits"), Conversion.INT("axis", None)),),
     workspace=lambda x, *, axis: wide_bytes(x) + _rows_bytes(x, axis=axis),
     traits=[Trait.SATURATES],
 )

@@ -14,6 +14,7 @@ from typing import Any
 from teletape_engine.catalogue.attributes import DType, Ints, Pairs, Shape
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
@@ -217,7 +218,17 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     batch=_batch,
     samples=[sample(images, filters, seed=i, **at) for i, (images, filters, at) in enumerate(_CASES)],
     op_type="Conv2D",
-    tf="nn.conv2d",
+    tf=(
+        function(
+            "nn.conv2d",
+            "input",
+            "filters",
+            Conversion.WINDOW("strides"),
+            Conversion.PADDING("padding"),
+            Conversion.CHANNELS_LAST("data_format", "NHWC"),
+            Conversion.WINDOW("dilations", None),
+        ),
+    ),
     like=(0, 0),
     workspace=lambda x, filters, **at: _workspace(x.shape, filters.shape, x.dtype, at),
     traits=[Trait.MULTIPLIES],
@@ -266,7 +277,18 @@ def conv2d(
         for i, (images, filters, at) in enumerate(_CASES)
     ],
     op_type="Conv2DBackpropInput",
-    tf="nn.conv2d_transpose",
+    tf=(
+        function(
+            "nn.conv2d_transpose",
+            "input",
+            "filters",
+            Conversion.INTS("output_shape", to="shape"),
+            Conversion.WINDOW("strides"),
+            Conversion.PADDING("padding", "SAME"),
+            Conversion.CHANNELS_LAST("data_format", "NHWC"),
+            Conversion.WINDOW("dilations", None),
+        ),
+    ),
     like=(0, 0),
     workspace=lambda grad, filters, *, shape, **at: _workspace(shape, filters.shape, grad.dtype, at),
     traits=[Trait.MULTIPLIES],

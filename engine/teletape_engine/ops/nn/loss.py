@@ -11,6 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import exp, log1p
@@ -93,7 +94,14 @@ def _label_samples() -> list[Any]:
     batch=_batch_dense,
     samples=_label_samples,
     op_type="SoftmaxCrossEntropyWithLogits",
-    tf="nn.softmax_cross_entropy_with_logits",
+    tf=(
+        function(
+            "nn.softmax_cross_entropy_with_logits",
+            Conversion.CAST("labels", of="logits"),
+            Conversion.TENSOR("logits"),
+            Conversion.INT("axis", -1),
+        ),
+    ),
     workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
 )
 def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
@@ -158,7 +166,14 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
     ],
     op_type="SparseSoftmaxCrossEntropyWithLogits",
     refuses=("labels",),
-    tf="nn.sparse_softmax_cross_entropy_with_logits",
+    tf=(
+        function(
+            "nn.sparse_softmax_cross_entropy_with_logits",
+            Conversion.TENSOR("labels"),
+            Conversion.TENSOR("logits"),
+            check="a_class_per_row",
+        ),
+    ),
     workspace=lambda labels, logits: wide_bytes(logits, 2),
 )
 def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
@@ -183,7 +198,14 @@ def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------ sigmoid
 @composite(
     op_type="SigmoidCrossEntropyWithLogits",
-    tf="nn.sigmoid_cross_entropy_with_logits",
+    tf=(
+        function(
+            "nn.sigmoid_cross_entropy_with_logits",
+            Conversion.LIKE("labels", None, of="logits"),
+            Conversion.TENSOR("logits", None),
+            check="same_shape",
+        ),
+    ),
     samples=[sample((2, 3), (2, 3)), sample((), (), seed=1)],
 )
 def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:

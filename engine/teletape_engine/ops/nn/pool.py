@@ -16,6 +16,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import always
+from teletape_engine.catalogue.signature import Conversion, Function, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
@@ -120,6 +121,17 @@ _CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
+def _function(name: str, padding: Conversion, data_format: str | None) -> Function:
+    return function(
+        name,
+        Conversion.TENSOR("input"),
+        Conversion.WINDOW("ksize"),
+        Conversion.WINDOW("strides"),
+        padding("padding"),
+        Conversion.CHANNELS_LAST("data_format", data_format),
+    )
+
+
 def _whole(at: dict[str, Any]) -> dict[str, Any]:
     return {"padding": "VALID", "paddings": None} | at
 
@@ -130,7 +142,10 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     jvp=lambda t, x, **at: ops.max_pool_pick(t, x, **at),
     batch=_batch,
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
-    tf="nn.max_pool2d nn.max_pool",
+    tf=(
+        _function("nn.max_pool2d", Conversion.PADDING, "NHWC"),
+        _function("nn.max_pool", Conversion.PADDING, None),
+    ),
     workspace=lambda x, **at: x.size * x.dtype.itemsize + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
     traits=[Trait.SELECTS],
 )
@@ -212,7 +227,10 @@ def max_pool_pick(
     vjp=lambda ct, x_spec, **at: ops.avg_pool_backprop(ct, shape=x_spec.shape, **at),
     batch=_batch,
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
-    tf="nn.avg_pool2d nn.avg_pool",
+    tf=(
+        _function("nn.avg_pool2d", Conversion.PADDING_WORD, "NHWC"),
+        _function("nn.avg_pool", Conversion.PADDING_WORD, None),
+    ),
     workspace=lambda x, **at: 2 * x.size * wide(x.dtype).itemsize + 2 * wide_bytes(x.with_shape(_pooled(x.shape, at))),
 )
 def avg_pool(

@@ -11,6 +11,7 @@ from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import COMPLEX, DTYPES
 
@@ -29,7 +30,7 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
         sample((3,), dtype=_I32),
         sample((3,), dtype=DTYPES["bool"]),
     ],
-    tf="cast",
+    tf=(function("cast dtypes.cast", Conversion.TENSOR("x"), Conversion.DTYPE("dtype"), shortcut="itself_if_dtype"),),
     views=True,
     traits=[Trait.CONVERTS],
 )
@@ -44,13 +45,23 @@ def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
     return x.astype(dtype, copy=False)
 
 
+_ENSURE_SHAPE = function(
+    "ensure_shape",
+    Conversion.TENSOR("x"),
+    Conversion.CHECKED("shape"),
+    check="compatible_shape",
+    synonym=False,
+    doc="`x`, if its shape is compatible with `shape`, which may hold None for any length.",
+)
+
+
 @op(
     infer=lambda x: x,
     vjp=lambda ct: ct,
     jvp=lambda t: t,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    tf="identity",
+    tf=(by_hand("identity", "IndexedSlices stay IndexedSlices"), _ENSURE_SHAPE),
     traits=[Trait.ALIASES],
     views=True,
 )
@@ -79,7 +90,7 @@ def stop_gradient(xp: Any, x: Any) -> Any:
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    tf="raw_ops.no_gradient",
+    tf=(function("raw_ops.no_gradient", "input", Conversion.IGNORED("T", None)),),
     views=True,
 )
 def no_gradient(xp: Any, x: Any) -> Any:

@@ -14,6 +14,7 @@ from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.cast import cast
@@ -44,6 +45,11 @@ def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=lambda t, shape, dtype: ops.fill(t, shape=shape, dtype=dtype),
     batch=_batch_fill,
     samples=[sample((), shape=(2, 3)), sample((), shape=(), dtype=DTYPES["float64"]), sample((), shape=(0, 2), seed=1)],
+    tf=(
+        function("fill", Conversion.LENGTHS("dims", to="shape"), Conversion.SCALAR("value")),
+        by_hand("zeros", "strings are filled on the caller's side"),
+        by_hand("ones", "strings are filled on the caller's side"),
+    ),
 )
 def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> Any:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
@@ -55,7 +61,7 @@ def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> An
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    tf="zeros_like",
+    tf=(by_hand("zeros_like", "with another dtype it is a fill"),),
     traits=[Trait.SHAPE_ONLY],
 )
 def zeros_like(xp: Any, x: Any) -> Any:
@@ -68,7 +74,7 @@ def zeros_like(xp: Any, x: Any) -> Any:
     vjp=NON_DIFFERENTIABLE,
     batch=batch_elementwise,
     samples=[sample((2, 3)), sample(())],
-    tf="ones_like",
+    tf=(by_hand("ones_like", "with another dtype it is a fill"),),
     traits=[Trait.SHAPE_ONLY],
 )
 def ones_like(xp: Any, x: Any) -> Any:
@@ -172,7 +178,7 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     op_type="LinSpace",
     workspace=lambda start, stop, *, num, axis: 3 * 8 * num * start.size,
-    tf="linspace",
+    tf=(by_hand("linspace", "`stop` takes the dtype of `start`, and integers become float64 after that"),),
     like=(0, 0),
     traits=[Trait.SELECTS],
 )
@@ -205,7 +211,15 @@ def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dty
         Sample((), {"num_rows": 2}),
         Sample((), {"num_rows": 2, "num_columns": 3, "batch_shape": (2,), "dtype": _I32}),
     ],
-    tf="eye",
+    tf=(
+        function(
+            "eye linalg.eye",
+            Conversion.INT("num_rows"),
+            Conversion.INT("num_columns", None),
+            Conversion.LENGTHS("batch_shape", None, of="Fill"),
+            Conversion.DTYPE("dtype", _F32),
+        ),
+    ),
 )
 def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
@@ -237,7 +251,7 @@ def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample(np.array([[0, 2]]), depth=4, axis=1, dtype=_I32),
     ],
     workspace=lambda indices, *, depth, **_: 2 * indices.size * depth,
-    tf="one_hot",
+    tf=(by_hand("one_hot", "the dtypes of on_value and off_value decide the result's"),),
 )
 def one_hot(
     xp: Any,

@@ -14,6 +14,7 @@ from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.slices import SparseGradient as Rows
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
@@ -199,7 +200,24 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     op_type="GatherV2",
     refuses=("indices",),
-    tf="gather",
+    tf=(
+        function(
+            "gather",
+            "params",
+            Conversion.TENSOR("indices"),
+            Conversion.IGNORED("validate_indices", None),
+            Conversion.AXIS("axis", None, of="batch_dims"),
+            Conversion.INT("batch_dims", 0),
+        ),
+        function(
+            "nn.embedding_lookup",
+            Conversion.SHARDS("params"),
+            Conversion.TENSOR("ids"),
+            Conversion.NOT_OFFERED("max_norm", None),
+            synonym=False,
+            doc="Rows of `params` at `ids`. The gradient of a variable is IndexedSlices.",
+        ),
+    ),
     sparse=(0,),
     traits=[Trait.SELECTS],
 )

@@ -8,6 +8,7 @@ from teletape_engine.catalogue.attributes import Number, Pairs, Shape, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
@@ -44,7 +45,7 @@ def _inside(x_spec: Spec, paddings: Pairs) -> Slices:
         sample((2,), paddings=((1, 2),), constant_value=5),
         sample((), paddings=()),
     ],
-    tf="pad",
+    tf=(by_hand("pad", "the mode chooses between two ops"),),
     traits=[Trait.SELECTS],
 )
 def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:

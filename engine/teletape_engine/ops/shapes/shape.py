@@ -10,6 +10,7 @@ from teletape_engine.catalogue.define import check_dtype, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
@@ -57,7 +58,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((), shape=(1, 1)),
         sample((1,), shape=()),
     ],
-    tf="reshape",
+    tf=(function("reshape", "tensor", Conversion.INTS("shape")),),
     views=True,
 )
 def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
@@ -82,7 +83,7 @@ def _batch_expand_dims(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     vjp=lambda ct, x_spec: reshape(ct, shape=x_spec.shape),
     batch=_batch_expand_dims,
     samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1), sample((2, 3), axis=1), sample((), axis=0)],
-    tf="expand_dims",
+    tf=(function("expand_dims", "input", Conversion.ONE_INT("axis")),),
     views=True,
 )
 def expand_dims(xp: Any, x: Any, *, axis: Axis) -> Any:
@@ -128,7 +129,7 @@ def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3)),
         sample((1, 1), axis=0),
     ],
-    tf="squeeze",
+    tf=(function("squeeze", "input", Conversion.AXES("axis", None)),),
     views=True,
 )
 def squeeze(xp: Any, x: Any, *, axis: Axes = None) -> Any:
@@ -169,7 +170,7 @@ def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     vjp=_transpose_vjp,
     batch=_batch_transpose,
     samples=[sample((2, 3, 4)), sample((2, 3, 4), perm=(1, 2, 0)), sample((2, 3), perm=(-1, 0)), sample(())],
-    tf="transpose",
+    tf=(function("transpose", "a", Conversion.INTS("perm", None), Conversion.CONJUGATE("conjugate", False)),),
     views=True,
 )
 def transpose(xp: Any, x: Any, *, perm: Ints | None = None) -> Any:
@@ -204,7 +205,7 @@ def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any
         sample((), shape=(2,)),
         sample((2,), shape=(2,)),
     ],
-    tf="broadcast_to",
+    tf=(function("broadcast_to", "input", Conversion.LENGTHS("shape")),),
     views=True,
 )
 def broadcast_to(xp: Any, x: Any, *, shape: Shape) -> Any:
@@ -238,7 +239,7 @@ def _tile_vjp(ct: Any, x_spec: Spec, multiples: Ints) -> Any:
         sample((), multiples=()),
         sample((2,), multiples=(0,)),
     ],
-    tf="tile",
+    tf=(function("tile", "input", Conversion.INTS("multiples")),),
 )
 def tile(xp: Any, x: Any, *, multiples: Ints) -> Any:
     """x repeated `multiples[i]` times along axis i."""
@@ -298,7 +299,7 @@ def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 0), (2, 1), axis=1),
     ],
     op_type="ConcatV2",
-    tf="concat",
+    tf=(by_hand("concat", "a list of one tensor is an identity"),),
     traits=[Trait.JOINS],
 )
 def concat(xp: Any, *xs: Any, axis: Axis) -> Any:
@@ -338,7 +339,7 @@ def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     batch=_batch_stack,
     samples=[sample((2, 3), (2, 3)), sample((2, 3), (2, 3), (2, 3), axis=-1), sample((), ()), sample((2,), axis=1)],
     op_type="Pack",
-    tf="stack",
+    tf=(by_hand("stack", "a tensor is unstacked first, and an empty list gives an empty tensor"),),
     traits=[Trait.JOINS],
 )
 def stack(xp: Any, *xs: Any, axis: Axis = 0) -> Any:

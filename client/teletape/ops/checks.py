@@ -1,0 +1,124 @@
+"""Checks and special cases that some derived functions have, by the names in the catalogue's records.
+
+A check raises TensorFlow's error for inputs that the op itself would refuse in other words. A shortcut returns the
+result where TensorFlow's function calls no op or another one, and None elsewhere.
+"""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+from teletape.ops.dispatch import call
+from teletape.tensors import dtypes
+from teletape.tensors.convert import c_name
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor_shape import as_shape
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
+from teletape_engine.ops.linalg.einsum import terms
+from teletape_engine.spec import shape_text
+
+
+# ------------------------------------------------------------------------------------------------------------- checks
+def same_numeric_dtype(x: TensorLike, y: TensorLike) -> None:
+    """TypeError unless both have one dtype, of numbers."""
+    if x.dtype is not y.dtype:
+        raise TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    if not x.dtype.is_numeric:
+        raise TypeError(
+            f"Invalid dtype {x.dtype!r} in __truediv__. Expected one of {{tf.uint8, tf.int8, tf.uint16, tf.int16, "
+            "tf.uint32, tf.int32, tf.uint64, tf.int64, tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, "
+            "tf.complex128}."
+        )
+
+
+def complex_parts(real: TensorLike, imag: TensorLike) -> None:
+    """TypeError unless both are float32, or both float64."""
+    first, second = real.dtype, imag.dtype
+    if first is not second or first not in (dtypes.float32, dtypes.float64):
+        raise TypeError(
+            f"The `real` and `imag` components have incorrect types: {first.name} {second.name}. They must be "
+            "consistent, and one of [tf.float32, tf.float64]"
+        )
+
+
+def compatible_shape(x: TensorLike, shape: Any) -> None:
+    """InvalidArgumentError unless the shape of `x` is compatible with `shape`."""
+    expected = as_shape(shape)
+    if not x.shape.is_compatible_with(expected):
+        text = "<unknown>"
+        if expected.dims is not None:
+            text = "[" + ",".join("?" if length is None else str(length) for length in expected) + "]"
+        raise InvalidArgumentError(
+            f"Shape of tensor input {shape_text(tuple(x.shape))} is not compatible with expected shape {text}."
+        )
+
+
+def equation(equation: str, inputs: tuple[Any, ...]) -> None:
+    """ValueError unless it is an equation for that many inputs."""
+    try:
+        terms(equation, len(inputs))
+    except InvalidArgumentError as error:
+        raise ValueError(error.message) from None
+
+
+def matrices(a: EagerTensor) -> None:
+    """ValueError unless there are two axes or more."""
+    if a.ndim < 2:
+        raise ValueError(
+            f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {a.numpy()} with shape: {a.shape}"
+        )
+
+
+def a_class_per_row(labels: EagerTensor, logits: EagerTensor) -> None:
+    """ValueError unless the labels have the shape of the logits without its last axis."""
+    if logits.ndim != labels.ndim + 1:
+        raise ValueError(
+            "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: labels.shape="
+            f"{labels.shape} of rank {labels.ndim} and logits.shape={logits.shape} of rank {logits.ndim}"
+        )
+    if labels.shape.as_list() != logits.shape.as_list()[:-1]:
+        raise ValueError(
+            "`labels.shape` must equal `logits.shape` except for the last dimension. Received: labels.shape="
+            f"{labels.shape} and logits.shape={logits.shape}"
+        )
+
+
+def same_shape(labels: TensorLike, logits: TensorLike) -> None:
+    """ValueError unless labels and logits have one shape."""
+    if labels.shape.as_list() != logits.shape.as_list():
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------- shortcuts
+def itself_if_dtype(x: EagerTensor, dtype: Any) -> EagerTensor | None:
+    """`x`, if it has the dtype; UnimplementedError for a cast from or to strings."""
+    wanted = dtypes.as_dtype(dtype)
+    if x.dtype is wanted:
+        return x
+    if dtypes.string in (x.dtype, wanted):
+        raise UnimplementedError(f"Cast {c_name(x.dtype)} to {c_name(wanted)} is not supported [Op:Cast]")
+    return None
+
+
+def itself_if_real(x: EagerTensor) -> EagerTensor | None:
+    """`x`, if it is real; TypeError if it has no numbers."""
+    if not x.dtype.is_numeric:
+        raise TypeError(f"input must be a numeric tensor, but got tensor with dtype {x.dtype}")
+    return None if x.dtype.is_complex else x
+
+
+def zeros_if_real(x: EagerTensor) -> EagerTensor | None:
+    """Zeros, connected to nothing, if `x` is real."""
+    return None if x.dtype.is_complex else call(CATALOGUE["zeros_like"], (x,))
+
+
+def angle_if_real(x: EagerTensor) -> EagerTensor | None:
+    """0, or pi below zero, if `x` is real."""
+    if x.dtype.is_complex:
+        return None
+    negative = call(CATALOGUE["less"], (x, 0))
+    return call(CATALOGUE["mul"], (call(CATALOGUE["cast"], (negative,), dtype=x.dtype.np), pi))

@@ -1,0 +1,92 @@
+"""TensorFlow's functions of teletape_engine.ops.nn.activations.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape_engine.catalogue.op import CATALOGUE
+
+_RELU = CATALOGUE["relu"]
+_RELU6 = CATALOGUE["relu6"]
+_LEAKY_RELU = CATALOGUE["leaky_relu"]
+_ELU = CATALOGUE["elu"]
+_SELU = CATALOGUE["selu"]
+_GELU = CATALOGUE["gelu"]
+_SILU = CATALOGUE["silu"]
+_SOFTMAX = CATALOGUE["softmax"]
+_LOG_SOFTMAX = CATALOGUE["log_softmax"]
+_BIAS_ADD = CATALOGUE["bias_add"]
+_L2_LOSS = CATALOGUE["l2_loss"]
+
+
+def relu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
+    return call(_RELU, (features,))
+
+
+def relu6(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
+    return call(_RELU6, (features,))
+
+
+def leaky_relu(features: to.TensorInput, alpha: float | TensorLike = 0.2, name: str | None = None) -> EagerTensor:
+    """x above zero, alpha·x elsewhere, elementwise. The gradient at 0 is alpha."""
+    features = to.float_tensor(features)
+    return call(_LEAKY_RELU, (features,), alpha=to.real_number(alpha))
+
+
+def elu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """x above zero, eˣ - 1 elsewhere, elementwise."""
+    return call(_ELU, (features,))
+
+
+def selu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
+    return call(_SELU, (features,))
+
+
+def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> EagerTensor:
+    """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
+    attrs: dict[str, Any] = {}
+    if approximate is not False:
+        attrs["approximate"] = to.flag(approximate)
+    return call(_GELU, (features,), **attrs)
+
+
+def silu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """x·sigmoid(x), elementwise."""
+    return call(_SILU, (features,))
+
+
+def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> EagerTensor:
+    """eˣ / Σ eˣ along `axis`, without overflow."""
+    logits = to.tensor(logits)
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.whole(axis)
+    return call(_SOFTMAX, (logits,), **attrs)
+
+
+def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> EagerTensor:
+    """x - log Σ eˣ along `axis`, without overflow."""
+    logits = to.tensor(logits)
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.whole(axis)
+    return call(_LOG_SOFTMAX, (logits,), **attrs)
+
+
+def bias_add(value: to.TensorInput, bias: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """value [..., c] + bias [c]."""
+    return call(_BIAS_ADD, (value, bias))
+
+
+def l2_loss(t: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Σ x² / 2, a scalar."""
+    return call(_L2_LOSS, (t,))

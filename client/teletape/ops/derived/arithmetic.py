@@ -1,0 +1,129 @@
+"""TensorFlow's functions of teletape_engine.ops.elementwise.arithmetic.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from teletape.ops import arguments as to
+from teletape.ops import checks
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_ADD = CATALOGUE["add"]
+_SUB = CATALOGUE["sub"]
+_MUL = CATALOGUE["mul"]
+_DIV = CATALOGUE["div"]
+_FLOORDIV = CATALOGUE["floordiv"]
+_FLOORMOD = CATALOGUE["floormod"]
+_POW = CATALOGUE["pow"]
+_MAXIMUM = CATALOGUE["maximum"]
+_MINIMUM = CATALOGUE["minimum"]
+_SQUARED_DIFFERENCE = CATALOGUE["squared_difference"]
+_ATAN2 = CATALOGUE["atan2"]
+_ADD_N = CATALOGUE["add_n"]
+_CLIP_BY_VALUE = CATALOGUE["clip_by_value"]
+_SATURATE_CAST = CATALOGUE["saturate_cast"]
+
+
+def add(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """a + b, elementwise."""
+    return call(_ADD, (x, y))
+
+
+def subtract(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """a - b, elementwise."""
+    return call(_SUB, (x, y))
+
+
+def multiply(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """a * b, elementwise."""
+    return call(_MUL, (x, y))
+
+
+def truediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
+    x = to.value(x)
+    y = to.hinted(y, x)
+    checks.same_numeric_dtype(x, y)
+    return call(_DIV, (x, y))
+
+
+def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
+    x = to.like(x, y)
+    y = to.hinted(y, x)
+    checks.same_numeric_dtype(x, y)
+    return call(_DIV, (x, y))
+
+
+def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The largest whole number not above a / b, elementwise; the gradient is None.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    return call(_FLOORDIV, (x, y))
+
+
+def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The remainder of a // b, with the sign of b, elementwise.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    return call(_FLOORMOD, (x, y))
+
+
+def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """a ** b, elementwise. At a = 0 with b = 0 the gradient is nan in a and 0 in b, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: An integer to a negative power.
+    """
+    return call(_POW, (x, y))
+
+
+def maximum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
+    return call(_MAXIMUM, (x, y))
+
+
+def minimum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
+    return call(_MINIMUM, (x, y))
+
+
+def squared_difference(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """(a - b)², elementwise."""
+    return call(_SQUARED_DIFFERENCE, (x, y))
+
+
+def atan2(y: to.TensorInput, x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The angle of the point (x=b, y=a) in (-π, π], elementwise, in radians."""
+    return call(_ATAN2, (y, x))
+
+
+def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> EagerTensor:
+    """The sum of arrays of one shape and dtype."""
+    inputs = to.tensors(inputs)
+    return call(_ADD_N, inputs)
+
+
+def clip_by_value(
+    t: to.TensorInput, clip_value_min: to.TensorInput, clip_value_max: to.TensorInput, name: str | None = None
+) -> EagerTensor:
+    """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
+    return call(_CLIP_BY_VALUE, (t, clip_value_min, clip_value_max))
+
+
+def saturate_cast(value: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> EagerTensor:
+    """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
+    value = to.tensor(value)
+    result = checks.itself_if_dtype(value, dtype)
+    if result is not None:
+        return result
+    return call(_SATURATE_CAST, (value,), dtype=to.dtype(dtype))

@@ -1,0 +1,49 @@
+"""TensorFlow's functions of teletape_engine.ops.shapes.cast.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops import checks
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_CAST = CATALOGUE["cast"]
+_IDENTITY = CATALOGUE["identity"]
+_STOP_GRADIENT = CATALOGUE["stop_gradient"]
+_NO_GRADIENT = CATALOGUE["no_gradient"]
+
+
+def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> EagerTensor:
+    """x as another dtype.
+
+    To integers: toward zero; to bool: whether it is not 0; complex to real: the real part. The gradient passes between
+    floating and complex dtypes, and is None through integers and bool.
+    """
+    x = to.tensor(x)
+    result = checks.itself_if_dtype(x, dtype)
+    if result is not None:
+        return result
+    return call(_CAST, (x,), dtype=to.dtype(dtype))
+
+
+def ensure_shape(x: to.TensorInput, shape: Any, name: str | None = None) -> EagerTensor:
+    """`x`, if its shape is compatible with `shape`, which may hold None for any length."""
+    x = to.tensor(x)
+    checks.compatible_shape(x, shape)
+    return call(_IDENTITY, (x,))
+
+
+def stop_gradient(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """x itself, as a constant: no gradient goes back through it."""
+    return call(_STOP_GRADIENT, (input,))
+
+
+def no_gradient(input: to.TensorInput, T: Any = None, name: str | None = None) -> EagerTensor:
+    """x itself, declared non-differentiable: the gradient through it is None."""
+    return call(_NO_GRADIENT, (input,))

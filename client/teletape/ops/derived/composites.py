@@ -1,0 +1,72 @@
+"""TensorFlow's functions of teletape_engine.ops.linalg.composites.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops import checks
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_MATVEC = CATALOGUE["matvec"]
+_TRACE = CATALOGUE["trace"]
+_LOGDET = CATALOGUE["logdet"]
+_MATRIX_TRANSPOSE = CATALOGUE["matrix_transpose"]
+_ADJOINT = CATALOGUE["adjoint"]
+
+
+def matvec(
+    a: to.TensorInput,
+    b: to.TensorInput,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: Any = False,
+    b_is_sparse: Any = False,
+    name: str | None = None,
+) -> EagerTensor:
+    """The products of matrices [..., n, k] and vectors [..., k]: [..., n]; leading axes broadcast.
+
+    `transpose_a` swaps the last two axes of `a` first; `adjoint_a` conjugates it too.
+    """
+    a = to.value(a)
+    b = to.hinted(b, a)
+    attrs: dict[str, Any] = {}
+    if transpose_a is not False:
+        attrs["transpose_a"] = to.flag(transpose_a)
+    if adjoint_a is not False:
+        attrs["adjoint_a"] = to.flag(adjoint_a)
+    return call(_MATVEC, (a, b), **attrs)
+
+
+def trace(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The sum of the main diagonal of matrices [..., n, m]."""
+    x = to.tensor(x)
+    return call(_TRACE, (x,))
+
+
+def logdet(matrix: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The logarithm of the determinant of Hermitian, positive definite matrices [..., n, n]; NaN of others."""
+    matrix = to.tensor(matrix)
+    return call(_LOGDET, (matrix,))
+
+
+def matrix_transpose(a: to.TensorInput, name: str | None = "matrix_transpose", conjugate: bool = False) -> EagerTensor:
+    """The last two axes swapped, and the elements conjugated if `conjugate`."""
+    a = to.tensor(a)
+    checks.matrices(a)
+    attrs: dict[str, Any] = {}
+    if conjugate is not False:
+        attrs["conjugate"] = to.flag(conjugate)
+    return call(_MATRIX_TRANSPOSE, (a,), **attrs)
+
+
+def adjoint(matrix: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The last two axes swapped, and the elements conjugated."""
+    matrix = to.tensor(matrix)
+    checks.matrices(matrix)
+    return call(_ADJOINT, (matrix,))

@@ -1,0 +1,39 @@
+"""TensorFlow's functions of teletape_engine.ops.shapes.create.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_FILL = CATALOGUE["fill"]
+_EYE = CATALOGUE["eye"]
+
+
+def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
+    value = to.scalar(value)
+    return call(_FILL, (value,), shape=to.lengths(dims, "Fill"))
+
+
+def eye(
+    num_rows: to.IntInput,
+    num_columns: to.IntInput | None = None,
+    batch_shape: to.IntsInput | None = None,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+) -> EagerTensor:
+    """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
+    attrs: dict[str, Any] = {"num_rows": to.whole(num_rows), "dtype": to.dtype(dtype)}
+    if num_columns is not None:
+        attrs["num_columns"] = to.whole(num_columns)
+    if batch_shape is not None:
+        attrs["batch_shape"] = to.lengths(batch_shape, "Fill")
+    return call(_EYE, (), **attrs)

@@ -1,0 +1,26 @@
+"""TensorFlow's functions of teletape_engine.ops.linalg.einsum.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops import checks
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_EINSUM = CATALOGUE["einsum"]
+
+
+def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> EagerTensor:
+    """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.
+
+    Labels are letters; "..." stands for any leading axes, which broadcast. Several inputs are taken from left to right.
+    """
+    inputs = to.each(inputs)
+    checks.equation(equation, inputs)
+    return call(_EINSUM, inputs, equation=equation)

@@ -1,0 +1,21 @@
+"""TensorFlow's functions of teletape_engine.ops.image.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_ADJUST_CONTRAST = CATALOGUE["adjust_contrast"]
+
+
+def adjust_contrast(images: to.TensorInput, contrast_factor: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.
+
+    TensorFlow registers no gradient for it: asking for one is a LookupError.
+    """
+    return call(_ADJUST_CONTRAST, (images, contrast_factor))

@@ -1,0 +1,74 @@
+"""TensorFlow's functions of teletape_engine.ops.shapes.index.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_GATHER = CATALOGUE["gather"]
+_UNSORTED_SEGMENT_SUM = CATALOGUE["unsorted_segment_sum"]
+
+
+def gather(
+    params: to.TensorInput,
+    indices: to.TensorInput,
+    validate_indices: Any = None,
+    axis: to.IntInput | None = None,
+    batch_dims: to.IntInput = 0,
+    name: str | None = None,
+) -> EagerTensor:
+    """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
+
+    The first `batch_dims` axes of both go together. With axis 0 the gradient of params is Slices, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`; an index counts from the front only.
+    """
+    indices = to.tensor(indices)
+    return call(_GATHER, (params, indices), axis=to.axis(axis, batch_dims), batch_dims=to.whole(batch_dims))
+
+
+def embedding_lookup(
+    params: to.TensorInput | Sequence[to.TensorInput],
+    ids: to.TensorInput,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """Rows of `params` at `ids`. The gradient of a variable is IndexedSlices."""
+    to.not_offered(max_norm, "embedding_lookup", "max_norm")
+    params = to.shards(params)
+    ids = to.tensor(ids)
+    return call(_GATHER, (params, ids))
+
+
+def unsorted_segment_sum(
+    data: to.TensorInput,
+    segment_ids: to.TensorInput,
+    num_segments: to.IntInput,
+    axis: to.IntInput = 0,
+    batch_dims: to.IntInput = 0,
+    name: str | None = None,
+) -> EagerTensor:
+    """Sums the entries of `data` that share an id: the transpose of gather, and what makes Slices dense.
+
+    data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has
+    [num_segments] in their place. A negative id is left out. `axis` is counted from the front.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    return call(
+        _UNSORTED_SEGMENT_SUM,
+        (data, segment_ids),
+        num_segments=to.whole(num_segments),
+        axis=to.whole(axis),
+        batch_dims=to.whole(batch_dims),
+    )

@@ -1,0 +1,166 @@
+"""TensorFlow's functions of teletape_engine.ops.elementwise.math.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_NEG = CATALOGUE["neg"]
+_SQUARE = CATALOGUE["square"]
+_SQRT = CATALOGUE["sqrt"]
+_RSQRT = CATALOGUE["rsqrt"]
+_RECIPROCAL = CATALOGUE["reciprocal"]
+_EXP = CATALOGUE["exp"]
+_EXPM1 = CATALOGUE["expm1"]
+_LOG = CATALOGUE["log"]
+_LOG1P = CATALOGUE["log1p"]
+_SIN = CATALOGUE["sin"]
+_COS = CATALOGUE["cos"]
+_TAN = CATALOGUE["tan"]
+_SINH = CATALOGUE["sinh"]
+_COSH = CATALOGUE["cosh"]
+_TANH = CATALOGUE["tanh"]
+_ASIN = CATALOGUE["asin"]
+_ACOS = CATALOGUE["acos"]
+_ATAN = CATALOGUE["atan"]
+_SIGMOID = CATALOGUE["sigmoid"]
+_SOFTPLUS = CATALOGUE["softplus"]
+_ERF = CATALOGUE["erf"]
+_ROUND = CATALOGUE["round"]
+_RINT = CATALOGUE["rint"]
+_FLOOR = CATALOGUE["floor"]
+_CEIL = CATALOGUE["ceil"]
+
+
+def negative(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """-x, elementwise."""
+    return call(_NEG, (x,))
+
+
+def square(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """x², elementwise."""
+    return call(_SQUARE, (x,))
+
+
+def sqrt(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """√x, elementwise; nan below zero. The gradient at 0 is inf."""
+    return call(_SQRT, (x,))
+
+
+def rsqrt(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """1/√x, elementwise; inf at zero."""
+    return call(_RSQRT, (x,))
+
+
+def reciprocal(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """1/x, elementwise."""
+    return call(_RECIPROCAL, (x,))
+
+
+def exp(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """eˣ, elementwise."""
+    return call(_EXP, (x,))
+
+
+def expm1(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """eˣ - 1, elementwise, exact near zero."""
+    return call(_EXPM1, (x,))
+
+
+def log(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Natural logarithm, elementwise; -inf at zero, nan below."""
+    return call(_LOG, (x,))
+
+
+def log1p(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """log(1 + x), elementwise, exact near zero."""
+    return call(_LOG1P, (x,))
+
+
+def sin(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Sine of x in radians, elementwise."""
+    return call(_SIN, (x,))
+
+
+def cos(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Cosine of x in radians, elementwise."""
+    return call(_COS, (x,))
+
+
+def tan(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Tangent of x in radians, elementwise."""
+    return call(_TAN, (x,))
+
+
+def sinh(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Hyperbolic sine, elementwise."""
+    return call(_SINH, (x,))
+
+
+def cosh(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Hyperbolic cosine, elementwise."""
+    return call(_COSH, (x,))
+
+
+def tanh(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Hyperbolic tangent, elementwise."""
+    return call(_TANH, (x,))
+
+
+def asin(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Inverse sine in radians, elementwise; nan outside [-1, 1]."""
+    return call(_ASIN, (x,))
+
+
+def acos(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Inverse cosine in radians, elementwise; nan outside [-1, 1]."""
+    return call(_ACOS, (x,))
+
+
+def atan(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """Inverse tangent in radians, elementwise."""
+    return call(_ATAN, (x,))
+
+
+def sigmoid(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """1 / (1 + e⁻ˣ), elementwise."""
+    return call(_SIGMOID, (x,))
+
+
+def softplus(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """log(1 + eˣ), elementwise, without overflow."""
+    return call(_SOFTPLUS, (x,))
+
+
+def erf(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
+
+    Raises:
+        UnimplementedError: SciPy is missing; the message names the extra that brings it.
+    """
+    return call(_ERF, (x,))
+
+
+def round(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
+    return call(_ROUND, (x,))
+
+
+def rint(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
+    return call(_RINT, (x,))
+
+
+def floor(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The largest whole number not above x, elementwise; the gradient is None."""
+    return call(_FLOOR, (x,))
+
+
+def ceil(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The smallest whole number not below x, elementwise; the gradient is None."""
+    return call(_CEIL, (x,))

@@ -1,0 +1,100 @@
+"""TensorFlow's functions of teletape_engine.ops.linalg.matrix.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_DIAG_PART = CATALOGUE["diag_part"]
+_DIAG = CATALOGUE["diag"]
+_SET_DIAG = CATALOGUE["set_diag"]
+_BAND_PART = CATALOGUE["band_part"]
+_CHOLESKY = CATALOGUE["cholesky"]
+_TRIANGULAR_SOLVE = CATALOGUE["triangular_solve"]
+_CHOLESKY_SOLVE = CATALOGUE["cholesky_solve"]
+
+
+def diag_part(
+    input: to.TensorInput,
+    name: str | None = "diag_part",
+    k: to.IntsInput = 0,
+    padding_value: Any = 0,
+    align: Any = "RIGHT_LEFT",
+) -> EagerTensor:
+    """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
+    input = to.tensor(input)
+    return call(_DIAG_PART, (input,), k=to.diagonal(k))
+
+
+def diag(
+    diagonal: to.TensorInput,
+    name: str | None = "diag",
+    k: to.IntsInput = 0,
+    num_rows: to.IntInput = -1,
+    num_cols: to.IntInput = -1,
+    padding_value: to.NumberInput = 0,
+    align: Any = "RIGHT_LEFT",
+) -> EagerTensor:
+    """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: as few as do."""
+    diagonal = to.tensor(diagonal)
+    return call(
+        _DIAG,
+        (diagonal,),
+        k=to.diagonal(k),
+        num_rows=to.whole(num_rows),
+        num_cols=to.whole(num_cols),
+        padding_value=to.number(padding_value),
+    )
+
+
+def set_diag(
+    input: to.TensorInput,
+    diagonal: to.TensorInput,
+    name: str | None = "set_diag",
+    k: to.IntsInput = 0,
+    align: Any = "RIGHT_LEFT",
+) -> EagerTensor:
+    """x with `diagonal` [..., n] in place of its k-th diagonal."""
+    return call(_SET_DIAG, (input, diagonal), k=to.diagonal(k))
+
+
+def band_part(
+    x: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None
+) -> EagerTensor:
+    """x with zeros outside of a band of that many diagonals below and above the main one; negative: all of them."""
+    return call(_BAND_PART, (x,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
+
+
+def cholesky(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
+
+    The lower triangle of x alone is read; the gradient is Hermitian.
+    """
+    return call(_CHOLESKY, (input,))
+
+
+def triangular_solve(
+    matrix: to.TensorInput, rhs: to.TensorInput, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; of the matrix one triangle alone is read.
+
+    matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
+    """
+    attrs: dict[str, Any] = {}
+    if lower is not True:
+        attrs["lower"] = to.flag(lower)
+    if adjoint is not False:
+        attrs["adjoint"] = to.flag(adjoint)
+    return call(_TRIANGULAR_SOLVE, (matrix, rhs), **attrs)
+
+
+def cholesky_solve(chol: to.TensorInput, rhs: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""
+    return call(_CHOLESKY_SOLVE, (chol, rhs))

@@ -1,0 +1,60 @@
+"""TensorFlow's functions of teletape_engine.ops.shapes.nd.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_GATHER_ND = CATALOGUE["gather_nd"]
+_SCATTER_ND = CATALOGUE["scatter_nd"]
+_TENSOR_SCATTER_ND_UPDATE = CATALOGUE["tensor_scatter_nd_update"]
+_TENSOR_SCATTER_ND_ADD = CATALOGUE["tensor_scatter_nd_add"]
+_TENSOR_SCATTER_ND_SUB = CATALOGUE["tensor_scatter_nd_sub"]
+
+
+def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """What stands at `indices` [..., depth] along the first axes of params: [*indices[:-1], *params[depth:]].
+
+    With indices [n, 1] the gradient of params is Slices, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: `indices[0] = [0, 5] does not index into param shape [2,3]`.
+    """
+    return call(_GATHER_ND, (params, indices))
+
+
+def scatter_nd(
+    indices: to.TensorInput, updates: to.TensorInput, shape: to.IntsInput, name: str | None = None
+) -> EagerTensor:
+    """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
+
+    Raises:
+        InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.
+    """
+    return call(_SCATTER_ND, (indices, updates), shape=to.ints(shape, "shape"))
+
+
+def tensor_scatter_nd_update(
+    tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
+) -> EagerTensor:
+    """`tensor` with `updates` at `indices` [..., depth] instead; of places named twice the last counts."""
+    return call(_TENSOR_SCATTER_ND_UPDATE, (tensor, indices, updates))
+
+
+def tensor_scatter_nd_add(
+    tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
+) -> EagerTensor:
+    """`tensor` with `updates` added at `indices` [..., depth]; places named twice count twice."""
+    return call(_TENSOR_SCATTER_ND_ADD, (tensor, indices, updates))
+
+
+def tensor_scatter_nd_sub(
+    tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
+) -> EagerTensor:
+    """`tensor` with `updates` subtracted at `indices` [..., depth]; places named twice count twice."""
+    return call(_TENSOR_SCATTER_ND_SUB, (tensor, indices, updates))

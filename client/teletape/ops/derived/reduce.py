@@ -1,0 +1,203 @@
+"""TensorFlow's functions of teletape_engine.ops.reduce.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_REDUCE_SUM = CATALOGUE["reduce_sum"]
+_REDUCE_MEAN = CATALOGUE["reduce_mean"]
+_REDUCE_MAX = CATALOGUE["reduce_max"]
+_REDUCE_MIN = CATALOGUE["reduce_min"]
+_REDUCE_PROD = CATALOGUE["reduce_prod"]
+_REDUCE_ANY = CATALOGUE["reduce_any"]
+_REDUCE_ALL = CATALOGUE["reduce_all"]
+_REDUCE_LOGSUMEXP = CATALOGUE["reduce_logsumexp"]
+_REDUCE_EUCLIDEAN_NORM = CATALOGUE["reduce_euclidean_norm"]
+_REDUCE_VARIANCE = CATALOGUE["reduce_variance"]
+_REDUCE_STD = CATALOGUE["reduce_std"]
+_ARGMAX = CATALOGUE["argmax"]
+_ARGMIN = CATALOGUE["argmin"]
+_CUMSUM = CATALOGUE["cumsum"]
+_CUMPROD = CATALOGUE["cumprod"]
+
+
+def reduce_sum(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The sum over `axis` (an integer, several, or null for all); integers wrap around. Of nothing: 0."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_SUM, (input_tensor,), **attrs)
+
+
+def reduce_mean(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_MEAN, (input_tensor,), **attrs)
+
+
+def reduce_max(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_MAX, (input_tensor,), **attrs)
+
+
+def reduce_min(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_MIN, (input_tensor,), **attrs)
+
+
+def reduce_prod(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The product over `axis`; integers wrap around. The gradient is exact beside zeros, of any order. Empty: 1."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_PROD, (input_tensor,), **attrs)
+
+
+def reduce_any(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Whether any is true over `axis`. Of nothing: false."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_ANY, (input_tensor,), **attrs)
+
+
+def reduce_all(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Whether all are true over `axis`. Of nothing: true."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_ALL, (input_tensor,), **attrs)
+
+
+def reduce_logsumexp(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_LOGSUMEXP, (input_tensor,), **attrs)
+
+
+def reduce_euclidean_norm(
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_EUCLIDEAN_NORM, (input_tensor,), **attrs)
+
+
+def reduce_variance(
+    x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The mean squared distance from the mean over `axis` (divided by n)."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_VARIANCE, (x,), **attrs)
+
+
+def reduce_std(
+    x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The square root of the variance over `axis`. The gradient is nan where that is zero, as in TensorFlow."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    if keepdims is not False:
+        attrs["keepdims"] = to.flag(keepdims)
+    return call(_REDUCE_STD, (x,), **attrs)
+
+
+def argmax(
+    input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
+) -> EagerTensor:
+    """The index of the largest along `axis`, the first of equals; nan is passed over."""
+    return call(_ARGMAX, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+
+
+def argmin(
+    input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
+) -> EagerTensor:
+    """The index of the smallest along `axis`, the first of equals; nan is passed over."""
+    return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+
+
+def cumsum(
+    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
+    attrs: dict[str, Any] = {"axis": to.whole(axis)}
+    if exclusive is not False:
+        attrs["exclusive"] = to.flag(exclusive)
+    if reverse is not False:
+        attrs["reverse"] = to.flag(reverse)
+    return call(_CUMSUM, (x,), **attrs)
+
+
+def cumprod(
+    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
+
+    The gradient of an element that is 0 is 0, as in TensorFlow.
+    """
+    attrs: dict[str, Any] = {"axis": to.whole(axis)}
+    if exclusive is not False:
+        attrs["exclusive"] = to.flag(exclusive)
+    if reverse is not False:
+        attrs["reverse"] = to.flag(reverse)
+    return call(_CUMPROD, (x,), **attrs)

@@ -1,0 +1,57 @@
+"""TensorFlow's functions of teletape_engine.ops.segment.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_UNSORTED_SEGMENT_MAX = CATALOGUE["unsorted_segment_max"]
+_UNSORTED_SEGMENT_MIN = CATALOGUE["unsorted_segment_min"]
+_UNSORTED_SEGMENT_MEAN = CATALOGUE["unsorted_segment_mean"]
+_UNSORTED_SEGMENT_SQRT_N = CATALOGUE["unsorted_segment_sqrt_n"]
+
+
+def unsorted_segment_max(
+    data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
+) -> EagerTensor:
+    """The largest of the entries that share an id; the dtype's lowest number for an id that none has.
+
+    data: [*segment_ids.shape, *rest]; the result: [num_segments, *rest]. A negative id is left out. Equal entries share
+    the gradient.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    return call(_UNSORTED_SEGMENT_MAX, (data, segment_ids), num_segments=to.whole(num_segments))
+
+
+def unsorted_segment_min(
+    data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
+) -> EagerTensor:
+    """The smallest of the entries that share an id; the dtype's highest number for an id that none has.
+
+    As unsorted_segment_max else.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    return call(_UNSORTED_SEGMENT_MIN, (data, segment_ids), num_segments=to.whole(num_segments))
+
+
+def unsorted_segment_mean(
+    data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
+) -> EagerTensor:
+    """The mean of the entries that share an id; 0 for an id that none has."""
+    return call(_UNSORTED_SEGMENT_MEAN, (data, segment_ids), num_segments=to.whole(num_segments))
+
+
+def unsorted_segment_sqrt_n(
+    data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
+) -> EagerTensor:
+    """The sum of the entries that share an id, over the root of their number; 0 for an id that none has."""
+    return call(_UNSORTED_SEGMENT_SQRT_N, (data, segment_ids), num_segments=to.whole(num_segments))

@@ -1,0 +1,59 @@
+"""TensorFlow's functions of teletape_engine.ops.shapes.shape.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_RESHAPE = CATALOGUE["reshape"]
+_EXPAND_DIMS = CATALOGUE["expand_dims"]
+_SQUEEZE = CATALOGUE["squeeze"]
+_TRANSPOSE = CATALOGUE["transpose"]
+_BROADCAST_TO = CATALOGUE["broadcast_to"]
+_TILE = CATALOGUE["tile"]
+
+
+def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> EagerTensor:
+    """The same elements in row-major order in another shape; one length may be -1: what is left."""
+    return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
+
+
+def expand_dims(input: to.TensorInput, axis: to.IntsInput, name: str | None = None) -> EagerTensor:
+    """x with a new axis of length 1 at `axis` of the result."""
+    return call(_EXPAND_DIMS, (input,), axis=to.one_int(axis, "axis", "ExpandDims"))
+
+
+def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str | None = None) -> EagerTensor:
+    """x without the named axes, which must have length 1; without all such axes if none is named."""
+    attrs: dict[str, Any] = {}
+    if axis is not None:
+        attrs["axis"] = to.axes(axis)
+    return call(_SQUEEZE, (input,), **attrs)
+
+
+def transpose(
+    a: to.TensorInput, perm: to.IntsInput | None = None, conjugate: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
+    attrs: dict[str, Any] = {}
+    if perm is not None:
+        attrs["perm"] = to.ints(perm, "perm")
+    result = call(_TRANSPOSE, (a,), **attrs)
+    return to.conjugate(result) if conjugate else result
+
+
+def broadcast_to(input: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> EagerTensor:
+    """x repeated along new leading axes and along its axes of length 1."""
+    return call(_BROADCAST_TO, (input,), shape=to.lengths(shape, "BroadcastTo"))
+
+
+def tile(input: to.TensorInput, multiples: to.IntsInput, name: str | None = None) -> EagerTensor:
+    """x repeated `multiples[i]` times along axis i."""
+    return call(_TILE, (input,), multiples=to.ints(multiples, "multiples"))

@@ -1,0 +1,46 @@
+"""TensorFlow's functions of teletape_engine.ops.linalg.solve.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.op import CATALOGUE
+
+_INV = CATALOGUE["inv"]
+_SOLVE = CATALOGUE["solve"]
+_DET = CATALOGUE["det"]
+
+
+def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -> EagerTensor:
+    """The inverses of matrices, or of their adjoints.
+
+    Raises:
+        InvalidArgumentError: One has none.
+    """
+    attrs: dict[str, Any] = {}
+    if adjoint is not False:
+        attrs["adjoint"] = to.flag(adjoint)
+    return call(_INV, (input,), **attrs)
+
+
+def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, name: str | None = None) -> EagerTensor:
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; matrix [..., n, n], rhs [..., n, k].
+
+    Raises:
+        InvalidArgumentError: A matrix is singular.
+    """
+    attrs: dict[str, Any] = {}
+    if adjoint is not False:
+        attrs["adjoint"] = to.flag(adjoint)
+    return call(_SOLVE, (matrix, rhs), **attrs)
+
+
+def det(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+    """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
+    return call(_DET, (input,))

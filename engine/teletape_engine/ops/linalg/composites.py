@@ -1,0 +1,99 @@
+"""Ops on stacked matrices written on other ops: traces, log-determinants, transposes, products with vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.define import sample
+from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.complex import conj, real
+from teletape_engine.ops.elementwise.math import log
+from teletape_engine.ops.linalg.matrix import cholesky, diag_part
+from teletape_engine.ops.linalg.products import matmul
+from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.shapes.shape import expand_dims, squeeze, transpose
+from teletape_engine.spec import COMPLEX
+
+_DEFINITE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.5], [0.5, -0.5, 2.0]])
+
+
+@composite(
+    samples=[
+        sample((2, 3), (3,)),
+        sample((3, 2), (3,), transpose_a=True),
+        sample((3, 2), (3,), adjoint_a=True),
+        sample((2, 2, 3), (2, 3), seed=1),
+    ],
+    tf=(
+        function(
+            "linalg.matvec",
+            Conversion.VALUE("a"),
+            Conversion.HINTED("b", of="a"),
+            Conversion.FLAG("transpose_a", False),
+            Conversion.FLAG("adjoint_a", False),
+            Conversion.IGNORED("a_is_sparse", False),
+            Conversion.IGNORED("b_is_sparse", False),
+        ),
+    ),
+)
+def matvec(a: Any, b: Any, *, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
+    """The products of matrices [..., n, k] and vectors [..., k]: [..., n]; leading axes broadcast.
+
+    `transpose_a` swaps the last two axes of `a` first; `adjoint_a` conjugates it too.
+    """
+    column = expand_dims(b, axis=-1)
+    return squeeze(matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a), axis=-1)
+
+
+@composite(
+    samples=[sample((3, 3)), sample((2, 2, 3))],
+    tf=(function("linalg.trace", Conversion.TENSOR("x")),),
+)
+def trace(x: Any) -> Any:
+    """The sum of the main diagonal of matrices [..., n, m]."""
+    return reduce_sum(diag_part(x), axis=-1)
+
+
+@composite(
+    samples=[sample(_DEFINITE), sample(np.stack([_DEFINITE, 2 * _DEFINITE]))],
+    tf=(function("linalg.logdet", Conversion.TENSOR("matrix")),),
+    symmetric=(0,),
+)
+def logdet(x: Any) -> Any:
+    """The logarithm of the determinant of Hermitian, positive definite matrices [..., n, n]; NaN of others."""
+    roots = diag_part(cholesky(x))
+    return reduce_sum(log(real(roots) if roots.dtype in COMPLEX else roots), axis=-1) * 2.0
+
+
+@composite(
+    samples=[sample((2, 3)), sample((2, 3, 4), conjugate=True)],
+    tf=(
+        function(
+            "linalg.matrix_transpose",
+            Conversion.TENSOR("a"),
+            Conversion.IGNORED("name", "matrix_transpose"),
+            Conversion.FLAG("conjugate", False),
+            check="matrices",
+        ),
+    ),
+)
+def matrix_transpose(x: Any, *, conjugate: bool = False) -> Any:
+    """The last two axes swapped, and the elements conjugated if `conjugate`."""
+    n = len(x.shape)
+    if n < 2:
+        raise InvalidArgumentError(f"the input must have at least two axes, found {n}")
+    turned = transpose(x, perm=(*range(n - 2), n - 1, n - 2))
+    return conj(turned) if conjugate and x.dtype in COMPLEX else turned
+
+
+@composite(
+    samples=[sample((2, 3)), sample((2, 3, 4))],
+    tf=(function("linalg.adjoint", Conversion.TENSOR("matrix"), check="matrices"),),
+)
+def adjoint(x: Any) -> Any:
+    """The last two axes swapped, and the elements conjugated."""
+    return matrix_transpose(x, conjugate=True)
