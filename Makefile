@@ -47,7 +47,7 @@ bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacob
 openapi: $(INSTALLED) ## export openapi/openapi.json
 	$(MODULE) teletape_server.export $(ARGS)
 
-reference: $(INSTALLED) ## write docs/reference.md and the derived functions from the catalogue
+reference: $(INSTALLED) ## write docs/reference.md, derived functions and stubs from the catalogue
 	$(BIN)/python scripts/reference.py $(ARGS)
 
 layout: $(INSTALLED) ## write the layout in docs/design.md from the packages' docstrings
