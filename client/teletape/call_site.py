@@ -32,7 +32,7 @@ class _Files(dict[str, bool]):
 _own_files: Final = _Files()
 
 
-def line_of(frame: FrameType) -> tuple[CodeType, int]:
+def call_site_of(frame: FrameType) -> tuple[CodeType, int]:
     """Returns the user's code at or around a frame: the nearest frame outside Teletape."""
     code = frame.f_code
     while _own_files[code.co_filename]:
@@ -46,10 +46,10 @@ def line_of(frame: FrameType) -> tuple[CodeType, int]:
 
 def caller() -> tuple[CodeType, int]:
     """Returns the user's code that is running."""
-    return line_of(sys._getframe(2))
+    return call_site_of(sys._getframe(2))
 
 
-def place(where: Where) -> str:
+def call_site_text(where: Where) -> str:
     """Returns the file, line and function; the path is relative if the file is below the working directory."""
     if where is None:
         return "an unknown line (TELETAPE_WHERE=0)"
@@ -62,6 +62,8 @@ def place(where: Where) -> str:
     return f"{path}:{line}, in {code.co_name}"
 
 
-def placed(where: Any) -> str | None:
+def shown_call_site(where: Any) -> str | None:
     """Returns a call site as text; text, as a server sends it, stays. None: not recorded, or not to be shown."""
-    return where if where is None or isinstance(where, str) else place(where) if environment.call_sites() else None
+    if where is None or isinstance(where, str):
+        return where
+    return call_site_text(where) if environment.call_sites() else None

@@ -14,7 +14,7 @@ from teletape_engine.diagram.facts import MAX_NODES
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.tape import Tape
 
-_DISPLAYED = 300  #: Nodes of the picture that a notebook displays without being asked.
+_DISPLAYED = 300  #: Nodes of the picture that a notebook displays by itself.
 
 
 class TapeMemory(NamedTuple):

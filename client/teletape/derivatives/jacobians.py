@@ -111,8 +111,8 @@ class Jacobians:
             For each source a tensor [*target.shape, *source.shape], or None.
 
         Raises:
-            RuntimeError: A non-persistent tape asked again, a tape never entered, or one that is not persistent with
-                `experimental_use_pfor` False.
+            RuntimeError: The tape was used up by an earlier question, was never entered, or is not persistent and
+                `experimental_use_pfor` is False.
             AttributeError: A target without a shape, such as a list.
             TypeError: What is no tensor among the sources.
             ValueError: A bad `unconnected_gradients` or `parallel_iterations`.
@@ -204,7 +204,7 @@ class Jacobians:
             For each source a tensor [k, *source.shape], row i the gradient for the i-th of each stack; or None.
 
         Raises:
-            RuntimeError: A non-persistent tape asked again, or a tape never entered.
+            RuntimeError: The tape was used up by an earlier question, or was never entered.
             TypeError: What is no tensor among targets or sources.
             ValueError: A bad `unconnected_gradients`; another count of stacks than of targets.
             LookupError: As for `jacobian`.
@@ -234,7 +234,7 @@ class Jacobians:
             the same structure for each source in it: block [i][j] is [*source i, *source j], or None.
 
         Raises:
-            RuntimeError: A non-persistent tape asked again, or a tape never entered.
+            RuntimeError: The tape was used up by an earlier question, or was never entered.
             TypeError: As for `jacobian`.
             ValueError: A bad `unconnected_gradients`.
             LookupError: As for `jacobian`.
@@ -260,7 +260,7 @@ class Jacobians:
             For each source a tensor of its shape and dtype, or None.
 
         Raises:
-            RuntimeError: A non-persistent tape asked again, or a tape never entered.
+            RuntimeError: The tape was used up by an earlier question, or was never entered.
             TypeError: As for `jacobian`.
             ValueError: A bad `unconnected_gradients`; another count of vectors than of sources.
             LookupError: As for `jacobian`.

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from teletape import logs
-from teletape.call_site import caller, place
+from teletape.call_site import call_site_text, caller
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
     cotangents_for,
@@ -118,7 +118,7 @@ class GradientTape(Jacobians, TapeInspection):
                 logging.WARNING,
                 f"The dtype of the watched tensor must be floating (e.g. tf.float32), got {tensor.dtype!r}",
                 5,
-                f"watch {place(caller())}",
+                f"watch {call_site_text(caller())}",
             )
         if self._tape is None:
             raise AttributeError("'NoneType' object has no attribute '_tape'")
@@ -174,7 +174,7 @@ class GradientTape(Jacobians, TapeInspection):
             raise RuntimeError(_CONSUMED)
         if self._recording:
             if self._persistent:
-                key = "jacobian inside" if jacobian else f"inside {place(caller())}"
+                key = "jacobian inside" if jacobian else f"inside {call_site_text(caller())}"
                 logs.log_first_n(logging.WARNING, _INSIDE, 1, key)
             else:
                 self._pop()
@@ -203,7 +203,7 @@ class GradientTape(Jacobians, TapeInspection):
         """Why the gradient of `target` with respect to each of `sources` is what it is.
 
         For a None, an exact zero, a NaN or an infinity: a reason code, the op to blame, the line of the program, and
-        what to do; docs/explain.md has them all. It may be asked before `gradient` and after it. A tape that is not
+        what to do; docs/explain.md lists them. It can be called before `gradient` and after it. A tape that is not
         persistent knows no numbers any more once it has answered: the reasons of a None stay, those of a zero or NaN
         are gone. Over HTTP a None is explained without a round trip.
 
@@ -247,7 +247,7 @@ class GradientTape(Jacobians, TapeInspection):
             For each source a tensor of its shape and dtype, IndexedSlices, or None.
 
         Raises:
-            RuntimeError: A non-persistent tape asked again, or a tape never entered.
+            RuntimeError: The tape was used up by an earlier question, or was never entered.
             TypeError: None, or what is no tensor, among targets or sources.
             ValueError: A bad `unconnected_gradients`; another count of output_gradients than of targets.
             LookupError: An op without a gradient lies between a target and what the tape watched.

@@ -41,7 +41,7 @@ MOST_STEPS: Final = 16_384  #: A list in a frame has no more members.
 
 
 #: A line as text, once: a body that is unrolled records the same ones again and again.
-_placed: Final = functools.lru_cache(4096)(call_site.placed)
+_placed: Final = functools.lru_cache(4096)(call_site.shown_call_site)
 
 
 class NotTraceable(BaseException):
@@ -57,7 +57,7 @@ class NotTraceable(BaseException):
     def __init__(self, why: str, advice: str, *, once: bool = False) -> None:
         super().__init__(why, advice)
         self.why, self.advice, self.once = why, advice, once
-        self.where = call_site.place(call_site.caller() if environment.call_sites() else None)
+        self.where = call_site.call_site_text(call_site.caller() if environment.call_sites() else None)
 
 
 class Symbol:

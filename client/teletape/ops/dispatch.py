@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import Where, line_of
+from teletape.call_site import Where, call_site_of
 from teletape.sessions import session
 from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
@@ -162,7 +162,7 @@ _latest: CodeType | None = None  # the program's code that has called a function
 
 def _line(frame: FrameType) -> Where:
     global _latest
-    found = line_of(frame)
+    found = call_site_of(frame)
     if found[0] is frame.f_code:
         _latest = found[0]
     return found

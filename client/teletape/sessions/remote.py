@@ -23,7 +23,7 @@ import numpy as np
 
 import teletape_wire as wire
 from teletape import environment, logs
-from teletape.call_site import Where, caller, place
+from teletape.call_site import Where, call_site_text, caller
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
 from teletape.sessions import custom_backward, progress
 from teletape.sessions.http import Connection
@@ -449,7 +449,7 @@ class RemoteSession(Session):
             self.departures.note(value.uid, value.host, caller() if self._where else None)
             return value.host  # type: ignore[no-any-return]  # a host array
         where = caller()
-        self._reads[place(where)] += 1
+        self._reads[call_site_text(where)] += 1
         found = self.ask(self.recorder(), commands.Fetch(value.name.id))
         assert isinstance(found, Fetched)
         assert not isinstance(found.array, SlicesArrays)
@@ -460,7 +460,7 @@ class RemoteSession(Session):
     def fetch_all(self, values: Sequence[Any]) -> list[HostArray]:
         unknown = list({one.name.id: one for one in values if one.host is None}.values())
         if len(unknown) > 1:
-            self._reads[place(caller())] += 1
+            self._reads[call_site_text(caller())] += 1
             found = self.ask_all(self.recorder(), [commands.Fetch(one.name.id) for one in unknown])
             for one, fetched in zip(unknown, found, strict=True):
                 assert isinstance(fetched, Fetched)
@@ -574,7 +574,7 @@ class RemoteSession(Session):
             failure = answer.failure
             at = sealed.wheres[failure.index]
             told = [f"op {failure.op!r}"] if failure.op else []
-            told += [f"recorded at {place(at)}"] if at else []
+            told += [f"recorded at {call_site_text(at)}"] if at else []
             text = failure.message + ("\n  " + ", ".join(told) if told else "")
             cause = error_for(failure.code, text, op=failure.op, **failure.details)
             self._fail(cause, sealed, failure.index)

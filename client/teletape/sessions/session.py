@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Self, TypeAlias
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape.call_site import placed
+from teletape.call_site import shown_call_site
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
@@ -207,7 +207,9 @@ class Session(ABC):
     def explain(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
         """See `teletape_engine.explain.explain`. The tape may already have answered."""
         explanations = self._structural(tape, targets, sources)
-        return [each.with_call_sites(placed) for each in self._with_numbers(tape, targets, sources, explanations)]
+        return [
+            each.with_call_sites(shown_call_site) for each in self._with_numbers(tape, targets, sources, explanations)
+        ]
 
     def _structural(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
         """Returns what the tape's structure alone explains."""
@@ -218,7 +220,7 @@ class Session(ABC):
             logs=list(self.trails),
             departures=self.departures,
             declarations=self.declarations,
-            format_where=placed,
+            format_where=shown_call_site,
         )
 
     def _with_numbers(
@@ -236,7 +238,7 @@ class Session(ABC):
             sources=sources,
             explanations={source.uid: each for source, each in zip(sources, explanations, strict=False)},
             size=self._size(),
-            format_where=placed,
+            format_where=shown_call_site,
             max_nodes=most,
         )
 

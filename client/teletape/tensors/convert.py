@@ -18,13 +18,13 @@ _BOUNDS: Final = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) fo
 
 
 def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> HostArray:
-    """A host array of its own: nothing aliases `value`.
+    """A new host array with the values of `value`, in TensorFlow's dtype for them.
 
     Args:
-        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or what has
+        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or an object with
             `__array__`.
-        dtype: The dtype to give it; None: TensorFlow's for the value (int32, float32, bool, complex128, string; arrays
-            keep theirs).
+        dtype: The dtype of the result; None: TensorFlow's for the value (int32, float32, bool, complex128, string;
+            arrays keep theirs).
         cast: Whether arrays are cast to `dtype` as `tf.constant` does; Python numbers always must fit.
 
     Raises:
@@ -46,17 +46,17 @@ def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> 
 def _from_array(array: HostArray, dtype: DType | None, cast: bool) -> HostArray:
     if array.dtype.kind in "SUO":
         return _text(array)
-    found = dtypes.as_dtype(array.dtype)
-    if dtype is None or dtype is found:
-        return array.astype(found.np, order="C", copy=True)
+    own = dtypes.as_dtype(array.dtype)
+    if dtype is None or dtype is own:
+        return array.astype(own.np, order="C", copy=True)
     if dtype is dtypes.string or not cast:
-        raise TypeError(f"Cannot convert an array of {found.name} to EagerTensor of dtype {dtype.name}")
+        raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
     with np.errstate(all="ignore"):
         return array.astype(dtype.np, order="C")
 
 
 def _text(array: HostArray) -> HostArray:
-    flat = [one.encode() if isinstance(one, str) else bytes(one) for one in array.reshape(-1).tolist()]
+    flat = [text.encode() if isinstance(text, str) else bytes(text) for text in array.reshape(-1).tolist()]
     out = np.empty(array.shape, dtype=object)
     out.reshape(-1)[:] = flat
     return out
@@ -101,12 +101,12 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
         raise ValueError(
             f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
         )
-    if value and all(type(one) is float or type(one) is int for one in value):
+    if value and all(type(item) is float or type(item) is int for item in value):
         return (len(value),), list(value)
     shape: tuple[int, ...] | None = None
     leaves: list[Any] = []
-    for one in value:
-        inner, elements = _leaves(one)
+    for item in value:
+        inner, elements = _leaves(item)
         if shape is not None and inner != shape:
             raise ValueError("Can't convert non-rectangular Python sequence to Tensor.")
         shape = inner
@@ -115,14 +115,14 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
 
 
 def _kind(leaves: list[Any]) -> str:
-    found = {_kind_of(one) for one in leaves}
-    if len(found) <= 1:
-        return found.pop() if found else "none"
-    if "text" in found or (("bool" in found and not isinstance(leaves[0], int | float)) or isinstance(leaves[0], bool)):
+    kinds = {_kind_of(leaf) for leaf in leaves}
+    if len(kinds) <= 1:
+        return kinds.pop() if kinds else "none"
+    if "text" in kinds or (("bool" in kinds and not isinstance(leaves[0], int | float)) or isinstance(leaves[0], bool)):
         raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
-    if "array" in found:
+    if "array" in kinds:
         return "array"
-    return max(found, key=("bool", "int", "float", "complex").index)
+    return max(kinds, key=("bool", "int", "float", "complex").index)
 
 
 def _kind_of(leaf: Any) -> str:
@@ -139,28 +139,28 @@ def _kind_of(leaf: Any) -> str:
 
 def _default(kind: str, leaves: list[Any]) -> DType:
     if kind == "array":
-        return dtypes.as_dtype(np.array([one for one in leaves if isinstance(one, np.generic)]).dtype)
+        return dtypes.as_dtype(np.array([leaf for leaf in leaves if isinstance(leaf, np.generic)]).dtype)
     if kind == "int":
-        if all(_INT32.min <= one <= _INT32.max for one in leaves):
+        if all(_INT32.min <= number <= _INT32.max for number in leaves):
             return dtypes.int32
-        if all(_INT64.min <= one <= _INT64.max for one in leaves):
+        if all(_INT64.min <= number <= _INT64.max for number in leaves):
             return dtypes.int64
         raise ValueError("Attempt to convert a value with an integer that does not fit 64 bits to a Tensor.")
     return {"none": dtypes.float32, "float": dtypes.float32, "bool": dtypes.bool, "complex": dtypes.complex128}[kind]
 
 
 def fits(number: int, dtype: np.dtype[Any]) -> bool:
-    """Whether an integer dtype has this number; False for other dtypes."""
+    """Whether `number` is in the range of an integer dtype; False for other dtypes."""
     bounds = _BOUNDS.get(dtype)
     return bounds is not None and bounds[0] <= number <= bounds[1]
 
 
 def wrapped(number: int, dtype: np.dtype[Any]) -> int:
-    """The number modulo the range of an integer dtype, as TensorFlow's arithmetic takes one that does not fit."""
+    """The number modulo the range of an integer dtype, as TensorFlow's arithmetic wraps one that does not fit."""
     low, high = _BOUNDS[dtype]
     return (number - low) % (high - low + 1) + low
 
 
 def c_name(dtype: DType) -> str:
-    """How TensorFlow's runtime calls a dtype in messages."""
+    """The name of a dtype in messages of TensorFlow's runtime."""
     return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)

@@ -1,6 +1,6 @@
 """TensorFlow's names for element types, `tf.float32` and the rest, each holding the NumPy dtype that does the work.
 
-The arithmetic of dtypes is the engine's; here is only what a program sees: names, limits, comparison, conversion.
+The rules of dtypes are the engine's; here is only what a program sees: names, limits, comparison, conversion.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ _ALL: Final = (
     *(int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool, string),
 )
 
-# One table for every kind of key, so that the usual question is one look-up. `int`, `str` and `complex` are not in
+# One table for every kind of key, so that the usual case is one look-up. `int`, `str` and `complex` are not in
 # it: TensorFlow refuses them as ambiguous.
 _KNOWN: dict[Any, DType] = {key: d for d in _ALL for key in (d.np, d.as_numpy_dtype, d.name, d.as_datatype_enum)}
 _KNOWN |= {"half": half, "float": float32, "double": double, float: float32, builtins.bool: bool}
@@ -205,7 +205,7 @@ _KNOWN |= {np.longlong: int64, np.ulonglong: uint64, np.object_: string, np.byte
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The DType that `type_value` stands for.
+    """The DType that `type_value` names.
 
     Args:
         type_value: A DType, its name ("float32", also "half", "float", "double"), a NumPy dtype in any byte order, a
@@ -218,13 +218,13 @@ def as_dtype(type_value: Any) -> DType:
     if type(type_value) is DType:
         return type_value
     try:
-        found = _KNOWN.get(type_value)
+        dtype = _KNOWN.get(type_value)
     except TypeError:  # not hashable
-        found = None
-    if found is None or isinstance(type_value, np.generic):  # whose hash is its value's: np.float64(3.0) is no number 3
+        dtype = None
+    if dtype is None or isinstance(type_value, np.generic):  # its hash is its value's: np.float64(3.0) is not number 3
         array_dtype = type_value if isinstance(type_value, np.dtype) else getattr(type_value, "dtype", None)
         # By scalar type: it is the same in every byte order and width of fixed-width strings.
-        found = _KNOWN.get(array_dtype.type) if isinstance(array_dtype, np.dtype) else None
-    if found is None:
+        dtype = _KNOWN.get(array_dtype.type) if isinstance(array_dtype, np.dtype) else None
+    if dtype is None:
         raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
-    return found
+    return dtype

@@ -15,9 +15,9 @@ from teletape.logs import log_first_n
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
-# Asking the abstract base classes takes ten times longer than this look-up, and flatten asks once per leaf. Bounded,
-# because it keeps classes alive that a program may make by the thousand.
-_nested: Final[dict[type, bool]] = {}
+# issubclass of abstract base classes takes ten times longer than this look-up, and flatten needs it once per leaf. The
+# table is bounded, because it keeps classes alive, which a program may make by the thousand.
+_nested_types: Final[dict[type, bool]] = {}
 _NESTED_BOUND: Final = 4096
 _END: Final = object()
 
@@ -35,13 +35,13 @@ _DOT: Final = _Dot()
 def is_nested(structure: object) -> bool:
     """Whether `structure` is a list, tuple, dict or the like, and not a leaf."""
     kind = type(structure)
-    known = _nested.get(kind)
-    if known is None:
-        known = issubclass(kind, Sequence | Mapping | MappingView) and not issubclass(kind, str | bytes)
-        if len(_nested) >= _NESTED_BOUND:
-            _nested.clear()
-        _nested[kind] = known
-    return known
+    nested = _nested_types.get(kind)
+    if nested is None:
+        nested = issubclass(kind, Sequence | Mapping | MappingView) and not issubclass(kind, str | bytes)
+        if len(_nested_types) >= _NESTED_BOUND:
+            _nested_types.clear()
+        _nested_types[kind] = nested
+    return nested
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
@@ -58,12 +58,12 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """`flat_sequence` in the shape of `structure`: what `flatten` took apart, with other leaves.
+    """Packs the leaves `flat_sequence` into the structure `structure`: the reverse of `flatten`.
 
     Containers keep their type, dicts the order of their keys; views and ranges become lists.
 
     Args:
-        structure: The pattern; its leaves are not looked at.
+        structure: The pattern; its leaves do not matter.
         flat_sequence: As many leaves as it has, in the order of `flatten`; they may be structures themselves.
         expand_composites: See the module.
 
@@ -99,7 +99,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: bool) -> Any:
-    """The structure of `func(a, b, …)` over the leaves a, b, … that stand in the same place of each structure.
+    """The structure of `func(a, b, …)` over the leaves a, b, … at the same position of each structure.
 
     Args:
         func: Called with as many arguments as there are structures, leaves in the order of `flatten`.
@@ -147,7 +147,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
     first, second = (map_structure(lambda _: _DOT, each) for each in (nest1, nest2))
     raise error(
         "The two structures don't have the same nested structure.\n\n"
-        f"First structure: {_told(nest1)}\n\nSecond structure: {_told(nest2)}\n\nMore specifically: {specifically}\n"
+        f"First structure: {_described(nest1)}\n\nSecond structure: {_described(nest2)}\n\n"
+        f"More specifically: {specifically}\n"
         f"Entire first structure:\n{first}\nEntire second structure:\n{second}"
     )
 
@@ -185,10 +186,10 @@ def _pack_child(child: Any, leaves: Iterator[Any]) -> Any:
 def _mapping_like(pattern: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     kind: Any = type(pattern)
     if isinstance(pattern, MutableMapping):
-        made = defaultdict(pattern.default_factory) if isinstance(pattern, defaultdict) else kind()
+        mapping = defaultdict(pattern.default_factory) if isinstance(pattern, defaultdict) else kind()
         for key in pattern:
-            made[key] = values[key]
-        return made
+            mapping[key] = values[key]
+        return mapping
     log_first_n(
         logging.WARNING,
         f"Mapping types may not work well with tf.nest. Prefer using MutableMapping for {kind}",
@@ -209,39 +210,39 @@ def _is_namedtuple(structure: Any) -> bool:
 
 
 def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str] | None:
-    """Where `a` and `b` are first nested differently: the exception to raise and what to say."""
+    """The first difference in nesting between `a` and `b`: the exception to raise and its message."""
     nested = is_nested(a)
     if nested is not is_nested(b):
         sequence, leaf = (a, b) if nested else (b, a)
         return ValueError, (
-            f'Substructure "{_told(sequence)}" is a sequence, while substructure "{_told(leaf)}" is not'
+            f'Substructure "{_described(sequence)}" is a sequence, while substructure "{_described(leaf)}" is not'
         )
     if not nested:
         return None
     if check_types and not _same_type(a, b):
-        return TypeError, (  # the words of TensorFlow, which calls every container a named tuple here
+        return TypeError, (  # TensorFlow's words: it calls every container a named tuple here
             "The two namedtuples don't have the same sequence type. "
-            f"First structure {_told(a)} has type {type(a).__name__}, "
-            f"while second structure {_told(b)} has type {type(b).__name__}"
+            f"First structure {_described(a)} has type {type(a).__name__}, "
+            f"while second structure {_described(b)} has type {type(b).__name__}"
         )
     if check_types and isinstance(a, Mapping) and a.keys() != b.keys():
         return ValueError, (
             "The two dictionaries don't have the same set of keys. "
-            f"First structure has keys {_told(list(a))}, while second structure has keys {_told(list(b))}"
+            f"First structure has keys {_described(list(a))}, while second structure has keys {_described(list(b))}"
         )
     left, right = iter(_children(a)), iter(_children(b))
     while True:
-        one, other = next(left, _END), next(right, _END)
-        if one is _END and other is _END:
+        first, second = next(left, _END), next(right, _END)
+        if first is _END and second is _END:
             return None
-        if one is _END or other is _END:
+        if first is _END or second is _END:
             return ValueError, (
                 "The two structures don't have the same number of elements. "
-                f"First structure: {_told(a)}. Second structure: {_told(b)}"
+                f"First structure: {_described(a)}. Second structure: {_described(b)}"
             )
-        found = _difference(one, other, check_types)
-        if found:
-            return found
+        difference = _difference(first, second, check_types)
+        if difference:
+            return difference
 
 
 def _same_type(a: Any, b: Any) -> bool:
@@ -252,7 +253,7 @@ def _same_type(a: Any, b: Any) -> bool:
     return any(isinstance(a, kind) and isinstance(b, kind) for kind in (list, Mapping))
 
 
-def _told(structure: Any) -> str:
+def _described(structure: Any) -> str:
     return f"type={type(structure).__name__} str={structure!s}"
 
 

@@ -1,4 +1,4 @@
-"""How tensors, variables and slices print: TensorFlow's texts, made from values that have been read already."""
+"""The texts of tensors, variables and slices, as TensorFlow prints them, from values that were read before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tensor_str(value: Any, shape: TensorShape, dtype: DType) -> str:
     Args:
         value: What `tensor.numpy()` gives: an array, a NumPy scalar, or bytes.
         shape: The static shape.
-        dtype: The dtype, which `value` does not tell of strings.
+        dtype: The dtype; of strings `value` does not have it.
     """
     return f"tf.Tensor({_own_lines(str(_scalar(value)))}, shape={shape}, dtype={dtype.name})"
 

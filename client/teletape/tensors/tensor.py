@@ -1,4 +1,7 @@
-"""Tensors: handles on a session's values, with TensorFlow's conversions and texts. Their operators: operators.py."""
+"""`tf.Tensor`: a handle on a value of a session, with TensorFlow's conversions and texts.
+
+Its operators are defined by ops/operators.py.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from teletape_engine.spec import INTEGER
 
 
 class TensorLike:
-    """What tensors and variables share: TensorFlow's operators, and what ops ask of their inputs."""
+    """What tensors and variables share: TensorFlow's operators, and what ops need of their inputs."""
 
     __slots__ = ()
     __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
@@ -25,7 +28,7 @@ class TensorLike:
     recorded: Any  #: What the session's recorder knows it by: a value, or the engine's variable. Both have a `spec`.
     session: session.Session  #: The session that it belongs to.
 
-    if TYPE_CHECKING:  # operators.py gives them
+    if TYPE_CHECKING:  # ops/operators.py defines them
 
         def __add__(self, other: Any) -> Any: ...
         def __radd__(self, other: Any) -> Any: ...
@@ -71,12 +74,12 @@ class TensorLike:
         return self.shape
 
     def ref(self) -> Reference:
-        """A hashable stand-in for this object, for sets and dictionary keys."""
+        """A hashable reference to this object, for sets and dictionary keys."""
         return Reference(self)
 
 
 class Tensor(TensorLike):
-    """`isinstance(x, tf.Tensor)` means a tensor, and no variable. Functions such as `tf.constant` make them."""
+    """The class of every tensor, and of no variable. Functions such as `tf.constant` make tensors."""
 
     __slots__ = ()
 
@@ -212,7 +215,7 @@ def from_host(array: HostArray) -> EagerTensor:
 
 
 class Reference:
-    """What `tensor.ref()` gives: equal and of one hash for the same object; `deref()` gives it back."""
+    """What `tensor.ref()` returns: equal, and of one hash, for the same object; `deref()` returns that."""
 
     __slots__ = ("_object",)
 

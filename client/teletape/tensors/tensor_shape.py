@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
-Size: TypeAlias = Any  # an int, or None where unknown: to check at every use would help nobody
+Size: TypeAlias = Any  # an int, or None if unknown: with `int | None` every use would need a check
 Dims: TypeAlias = tuple[int | None, ...]
 
 

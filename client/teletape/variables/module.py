@@ -18,7 +18,7 @@ _NEW_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
 
 
 class Module:
-    """A named owner of variables: those in its attributes, in lists, tuples and dicts there, and in modules there.
+    """A named owner of variables: those in its attributes, in lists, tuples and dicts there, and in their modules.
 
     Attributes are walked by sorted name, each object counts once, and a module's own variables come before those of
     its submodules. Layers of Keras are no modules and are not looked into.
@@ -49,7 +49,7 @@ class Module:
 
     @property
     def name_scope(self) -> name_scope.name_scope:
-        """The scope whose prefix is this module's name behind the scopes in which the module was made."""
+        """The scope whose prefix is that of the scopes where the module was made, then this module's name."""
         return self._name_scope
 
     @property

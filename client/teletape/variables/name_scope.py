@@ -1,4 +1,4 @@
-"""`tf.name_scope`: the prefix that variables and modules made inside it take. One scope a thread or async task."""
+"""`tf.name_scope`: a prefix for the names of variables and modules made inside it, for each thread or async task."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ class name_scope:
 
 
 def scoped(name: str) -> str:
-    """`name` behind the prefix of the scopes that are open here."""
+    """`name` after the prefix of the scopes that are open here."""
     return _scope.get() + name

@@ -1,4 +1,4 @@
-"""Changing rows, places and parts of a variable: its scatter methods, and reading by index."""
+"""Methods of a variable that change or read some of its rows or elements: scatter and gather."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from teletape_engine.catalogue.op import CATALOGUE
 
 
 class ScatterMethods(TensorLike):
-    """What a variable can do with some of its rows. Only they travel and are worked on."""
+    """The scatter and gather methods of variables. Over HTTP only the rows travel."""
 
     __slots__ = ()
 
     def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
-        """The variable's next version, a part of it changed; see `teletape_engine.ops.assign`."""
+        """Assigns some rows or elements; the modes are those of `teletape_engine.ops.assign`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Adds IndexedSlices to the rows that they name; rows named twice count twice. Only the rows travel.
+        """Adds IndexedSlices to the rows that they name; rows named twice are added twice.
 
         Args:
-            sparse_delta: Its values have the variable's dtype, and a row of the variable's shape for each index, or are
-                one number for all of them.
+            sparse_delta: Its values have the variable's dtype: a row of the variable's shape for each index, or one
+                number for all rows.
             use_locking: Accepted, without effect.
             name: Accepted, without effect.
 
         Returns:
-            As `assign`.
+            Another object for this variable, as `assign`.
 
         Raises:
-            TypeError: `sparse_delta` is no IndexedSlices.
+            TypeError: `sparse_delta` is not IndexedSlices.
             ValueError: Values of another dtype.
             teletape.errors.InvalidArgumentError: Shapes that do not fit; an index outside of the variable.
         """
@@ -43,7 +43,7 @@ class ScatterMethods(TensorLike):
         return self._scatter("scatter_sub", sparse_delta)
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Replaces the rows that IndexedSlices name; of rows named twice the last counts. See `scatter_add`."""
+        """Replaces the rows that IndexedSlices name; if a row is named twice, the last one stays. See `scatter_add`."""
         return self._scatter("scatter_update", sparse_delta)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
@@ -55,24 +55,24 @@ class ScatterMethods(TensorLike):
         return self._scatter("scatter_div", sparse_delta)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """The smaller of each number and that of IndexedSlices in the rows that they name; see `scatter_add`."""
+        """Takes the minimum with IndexedSlices in the rows that they name; see `scatter_add`."""
         return self._scatter("scatter_min", sparse_delta)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """The larger of each number and that of IndexedSlices in the rows that they name; see `scatter_add`."""
+        """Takes the maximum with IndexedSlices in the rows that they name; see `scatter_add`."""
         return self._scatter("scatter_max", sparse_delta)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Adds `updates` at `indices`; places named twice count twice.
+        """Adds `updates` at `indices`; an index named twice is added twice.
 
         Args:
-            indices: Integers [..., depth]: a place along the first `depth` axes of the variable, for each update.
+            indices: Integers [..., depth]: an index along the first `depth` axes of the variable, for each update.
             updates: [..., *shape[depth:]], of the variable's dtype.
             name: Accepted, without effect.
 
         Raises:
             ValueError: Updates of another dtype.
-            teletape.errors.InvalidArgumentError: Shapes that do not fit; a place outside of the variable.
+            teletape.errors.InvalidArgumentError: Shapes that do not fit; an index outside of the variable.
         """
         return self._scattered("scatter_nd_add", indices, updates)
 
@@ -81,15 +81,15 @@ class ScatterMethods(TensorLike):
         return self._scattered("scatter_nd_sub", indices, updates)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Puts `updates` at `indices`; of places named twice the last counts. See `scatter_nd_add`."""
+        """Writes `updates` at `indices`; if an index is named twice, the last one stays. See `scatter_nd_add`."""
         return self._scattered("scatter_nd_update", indices, updates)
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """The smaller of what is at `indices` and `updates`; see `scatter_nd_add`."""
+        """Takes the minimum with `updates` at `indices`; see `scatter_nd_add`."""
         return self._scattered("scatter_nd_min", indices, updates)
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """The larger of what is at `indices` and `updates`; see `scatter_nd_add`."""
+        """Takes the maximum with `updates` at `indices`; see `scatter_nd_add`."""
         return self._scattered("scatter_nd_max", indices, updates)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> EagerTensor:
@@ -97,7 +97,7 @@ class ScatterMethods(TensorLike):
         return dispatch.call(CATALOGUE["gather"], (self, dispatch.convert_to_tensor(indices)))
 
     def gather_nd(self, indices: Any, name: str | None = None) -> EagerTensor:
-        """What stands at `indices` [..., depth], as `tf.gather_nd` of the variable."""
+        """The elements or rows at `indices` [..., depth], as `tf.gather_nd` of the variable."""
         return dispatch.call(CATALOGUE["gather_nd"], (self, dispatch.convert_to_tensor(indices)))
 
     def _scatter(self, mode: str, delta: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`tf.Variable`: a named, mutable slot of a session. Tapes watch it when it is read."""
+"""`tf.Variable`: a named, mutable tensor of a session. Tapes watch it when it is read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Variable(ScatterMethods):
     """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
 
     Args:
-        initial_value: Anything that `tf.convert_to_tensor` takes, or a function that gives it.
+        initial_value: Anything that `tf.convert_to_tensor` takes, or a function that returns it.
         trainable: Whether tapes watch it when it is read. None: True.
         name: Its name, without the ":0". Not made unique.
         dtype: The dtype to convert to.
@@ -101,27 +101,27 @@ class Variable(ScatterMethods):
 
     @staticmethod
     def of(slot: Slot) -> Variable:
-        """The Variable of a slot: the program's own object while it lives, else a new one with the same value."""
-        found: Variable | None = slot.owner() if slot.owner is not None else None
-        if found is None:
-            found = object.__new__(ResourceVariable)
-            found._name = (slot.name or "Variable:0").removesuffix(":0")
-            found.session, found.recorded = session.current().home, slot
-            slot.owner = weakref.ref(found)
-        return found
+        """The Variable of an engine variable: the program's own object while it lives, else a new one."""
+        variable: Variable | None = slot.owner() if slot.owner is not None else None
+        if variable is None:
+            variable = object.__new__(ResourceVariable)
+            variable._name = (slot.name or "Variable:0").removesuffix(":0")
+            variable.session, variable.recorded = session.current().home, slot
+            slot.owner = weakref.ref(variable)
+        return variable
 
     def _same(self, kind: type[V]) -> V:
         """Another object for this variable."""
-        made = object.__new__(kind)
-        made._name, made.session, made.recorded = self._name, self.session, self.recorded
-        return made
+        other = object.__new__(kind)
+        other._name, other.session, other.recorded = self._name, self.session, self.recorded
+        return other
 
     def standing_for(self, slot: Slot) -> Variable:
-        """An object like this one for another slot: what a traced function gets in its place."""
-        made = object.__new__(type(self))
-        made._name, made.session, made.recorded = self._name, self.session, slot
-        slot.owner = weakref.ref(made)
-        return made
+        """An object like this one for another engine variable: a traced function gets it instead of this one."""
+        other = object.__new__(type(self))
+        other._name, other.session, other.recorded = self._name, self.session, slot
+        slot.owner = weakref.ref(other)
+        return other
 
     def check_session(self) -> None:
         """Raises InvalidArgumentError if it belongs to another session than the current one."""
@@ -189,18 +189,18 @@ class Variable(ScatterMethods):
             read_value: Whether to return anything.
 
         Returns:
-            Another object for this variable: it holds what the variable holds, also after later assignments.
+            Another object for this variable: it has the variable's value, also after later assignments.
 
         Raises:
             ValueError: Another shape, or a tensor of another dtype.
         """
-        given = self._given(value)
-        if given.spec.shape != self.recorded.spec.shape:
+        operand = self._operand_for(value)
+        if operand.spec.shape != self.recorded.spec.shape:
             raise ValueError(
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
-                f"the assigned value shape {TensorShape(given.spec.shape)} are incompatible."
+                f"the assigned value shape {TensorShape(operand.spec.shape)} are incompatible."
             )
-        return self._assign(given, "set", read_value)
+        return self._assign(operand, "set", read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -214,25 +214,26 @@ class Variable(ScatterMethods):
         """Subtracts `delta`, of the variable's shape; see `assign`."""
         return self._assign(self._same_shape(delta), "sub", read_value)
 
-    def _given(self, value: Any) -> Any:
+    def _operand_for(self, value: Any) -> Any:
+        """A value of the variable's dtype, as an input of an assignment."""
         self.check_session()
         return dispatch.convert_to_tensor(value, self.dtype).operand()
 
     def _same_shape(self, delta: Any) -> Any:
-        given = self._given(delta)
-        if given.spec.shape != self.recorded.spec.shape:
+        operand = self._operand_for(delta)
+        if operand.spec.shape != self.recorded.spec.shape:
             raise InvalidArgumentError(
                 f"Cannot update variable with shape {shape_text(self.recorded.spec.shape)} using a Tensor with shape "
-                f"{shape_text(given.spec.shape)}, shapes must be equal."
+                f"{shape_text(operand.spec.shape)}, shapes must be equal."
             )
-        return given
+        return operand
 
-    def _assign(self, given: Any, mode: str, read_value: bool) -> Any:
-        session.current().assign(self.recorded, given, mode)
+    def _assign(self, value: Any, mode: str, read_value: bool) -> Any:
+        session.current().assign(self.recorded, value, mode)
         return self._same(_UnreadVariable) if read_value else None
 
     def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
-        value, at = self._given(updates), dispatch.convert_to_tensor(indices).operand()
+        value, at = self._operand_for(updates), dispatch.convert_to_tensor(indices).operand()
         check_scatter(self.recorded.spec, value.spec, at.spec, mode)
         session.current().assign(self.recorded, value, mode, at)
         return self._same(_UnreadVariable)
@@ -286,11 +287,11 @@ class Variable(ScatterMethods):
 
 
 class ResourceVariable(Variable):
-    """What `tf.Variable(…)` makes. Programs may set attributes on it."""
+    """The class of what `tf.Variable(…)` returns. Programs may set attributes on it."""
 
 
 class _Sliced(EagerTensor):
-    """A part of a variable: a tensor of what it held, that may be assigned to as well."""
+    """A slice of a variable: a tensor with the values of the moment, through which the slice can be assigned to."""
 
     __slots__ = ("_index", "_variable")
 
@@ -299,17 +300,17 @@ class _Sliced(EagerTensor):
         self._variable, self._index = variable, index
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Replaces this part of the variable by `value`, which broadcasts; the rest stays. See `Variable.assign`."""
-        variable, part = self._variable, self.recorded.spec.shape
-        given = dispatch.convert_to_tensor(value, self.dtype)
-        check_broadcast(given.recorded.spec.shape, part)
-        if given.recorded.spec.shape != part:
-            given = dispatch.call(CATALOGUE["broadcast_to"], (given,), shape=part)
+        """Replaces this slice of the variable by `value`, which broadcasts; the rest stays. See `Variable.assign`."""
+        variable, shape = self._variable, self.recorded.spec.shape
+        tensor = dispatch.convert_to_tensor(value, self.dtype)
+        check_broadcast(tensor.recorded.spec.shape, shape)
+        if tensor.recorded.spec.shape != shape:
+            tensor = dispatch.call(CATALOGUE["broadcast_to"], (tensor,), shape=shape)
         cut = cut_of(variable.recorded.spec.shape, self._index)
         counts = tuple(count for _, _, count in cut)
-        if part != counts:
-            given = dispatch.call(CATALOGUE["reshape"], (given,), shape=counts)
-        assigned = variable._scattered("slice", np.array(cut, np.int64).reshape(-1, 3), given)
+        if shape != counts:
+            tensor = dispatch.call(CATALOGUE["reshape"], (tensor,), shape=counts)
+        assigned = variable._scattered("slice", np.array(cut, np.int64).reshape(-1, 3), tensor)
         return assigned if read_value else None
 
 
@@ -317,13 +318,13 @@ _Sliced.__name__ = _Sliced.__qualname__ = "EagerTensor"
 
 
 class _UnreadVariable(Variable):
-    """What an assignment gives."""
+    """What an assignment returns."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """Not the variable's."""
+        """Not the name of the variable, as in TensorFlow."""
         return "UnreadVariable"
 
 

@@ -332,6 +332,6 @@ def test_different_structure(
 def test_classes_by_the_thousand_are_not_kept() -> None:
     for i in range(2 * nest._NESTED_BOUND):
         nest.is_nested(type(f"C{i}", (), {})())
-    assert len(nest._nested) <= nest._NESTED_BOUND
+    assert len(nest._nested_types) <= nest._NESTED_BOUND
     assert nest.is_nested([])
     assert not nest.is_nested("")

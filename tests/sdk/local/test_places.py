@@ -60,10 +60,10 @@ def test_other_places(tmp_path):
     with tf.GradientTape() as tape:
         exec(code, names)  # noqa: S102  # a file that is not below the working directory
     assert tape.explain(names["y"], x).where == f"{tmp_path / 'elsewhere.py'}:3, in <module>"
-    assert call_site.placed("train.js:7") == "train.js:7"
-    assert call_site.placed(None) is None
-    assert call_site.place(None) == "an unknown line (TELETAPE_WHERE=0)"
-    assert Path(call_site.place(call_site.caller()).split(":")[0]).name  # whatever calls a test
+    assert call_site.shown_call_site("train.js:7") == "train.js:7"
+    assert call_site.shown_call_site(None) is None
+    assert call_site.call_site_text(None) == "an unknown line (TELETAPE_WHERE=0)"
+    assert Path(call_site.call_site_text(call_site.caller()).split(":")[0]).name  # whatever calls a test
 
 
 # ------------------------------------------------------------------------------------------------ what was not called
