@@ -64,7 +64,7 @@ def by_hand() -> np.ndarray:
 _BUFFERS = [np.empty_like(START) for _ in range(OPS + 1)]
 _CT, _SCRATCH = np.empty_like(START), np.empty_like(START)
 _SCALE, _SHIFT, _ONE = np.float32(SCALE), np.float32(SHIFT), np.float32(1)
-_SCALE, _SHIFT, _ONE = (np.full(8, one) for one in (_SCALE, _SHIFT, _ONE))
+_SCALE, _SHIFT, _ONE = (np.full(8, item) for item in (_SCALE, _SHIFT, _ONE))
 
 
 def plain_numpy() -> np.ndarray:
@@ -87,16 +87,16 @@ def plain_numpy() -> np.ndarray:
 def commands() -> tuple[Call, ...]:
     """The chain as a batch's commands, ids from 10 on."""
     scale, shift = Literal(SCALE), Literal(SHIFT)
-    made = []
+    results = []
     for i in range(OPS):
         kind, x, y = i % 4, 10 + i, (11 + i,)
         if kind in (0, 2):
-            made.append(Call("mul", (x, scale), y))
+            results.append(Call("mul", (x, scale), y))
         elif kind == 1:
-            made.append(Call("add", (x, shift), y))
+            results.append(Call("add", (x, shift), y))
         else:
-            made.append(Call("tanh", (x,), y))
-    return tuple(made)
+            results.append(Call("tanh", (x,), y))
+    return tuple(results)
 
 
 _COMMANDS = (
@@ -167,18 +167,18 @@ def main() -> None:
     url = os.environ.get("TELETAPE_URL")
     trip = round_trip(runs * 3) if url else None
     tf.connect(device="cpu", local=True)
-    found = measure(runs)
-    floor, plain = found["NumPy, by hand"], found["NumPy, plain"]
+    result = measure(runs)
+    floor, plain = result["NumPy, by hand"], result["NumPy, plain"]
     print(f"chain of {OPS} tiny ops, forward + backward, medians of {runs} interleaved runs")
     print(f"{'':18}{'µs an op':>10}{'x by hand':>12}{'x plain':>10}")
-    for name, taken in found.items():
+    for name, taken in result.items():
         print(f"{name:18}{taken:10.2f}{taken / floor:12.1f}{taken / plain:10.1f}")
     if trip is not None:
         print(f"round trip of an empty batch: {trip:.0f} µs")
     out = Path("out/chain.json")
     out.parent.mkdir(exist_ok=True)
     facts = {"python": platform.python_version(), "numpy": np.__version__, "date": datetime.now(UTC).date().isoformat()}
-    out.write_text(json.dumps({**facts, "us_an_op": found, "round_trip_us": trip}, indent=1) + "\n")
+    out.write_text(json.dumps({**facts, "us_an_op": result, "round_trip_us": trip}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -104,11 +104,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     runs = parser.parse_args().runs
     where = os.environ.get("TELETAPE_URL") or "this process"
-    found = measure(runs)
+    result = measure(runs)
     print(f"{LAYERS} tanh layers of {WIDTH} in and {WIDTH} out in {where}, medians of {runs} interleaved runs")
     print(f"{'':24}{'µs':>10}{'x by hand':>12}{'x jacobian':>12}")
-    for name, taken in found.items():
-        print(f"{name:24}{taken:10.0f}{taken / found['NumPy, by hand']:12.1f}{taken / found['jacobian']:12.2f}")
+    for name, taken in result.items():
+        print(f"{name:24}{taken:10.0f}{taken / result['NumPy, by hand']:12.1f}{taken / result['jacobian']:12.2f}")
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ class Network(tf.Module):
 
     def __init__(self, random: np.random.Generator, channels=(8, 16), dtype=np.float32):
         super().__init__()
-        one, two = channels
+        item, two = channels
 
         def weight(*shape: int) -> tf.Variable:
             fan_in = int(np.prod(shape[:-1]))
             return tf.Variable((random.normal(size=shape) * np.sqrt(2 / fan_in)).astype(dtype))
 
-        self.kernels = [weight(3, 3, 1, one), weight(3, 3, one, two)]
+        self.kernels = [weight(3, 3, 1, item), weight(3, 3, item, two)]
         self.biases = [tf.Variable(np.zeros(n, dtype)) for n in channels]
         self.dense, self.offset = weight(2 * 2 * two, 10), tf.Variable(np.zeros(10, dtype))
 

@@ -55,8 +55,8 @@ def main() -> dict[str, float]:
     points = np.sort(random.uniform(-3, 3, POINTS))
     values = np.sin(2 * points) + 0.1 * random.normal(size=POINTS)
     x, y = tf.constant(points), tf.constant(values)
-    theta = [tf.Variable(one, dtype=tf.float64) for one in (0.5, 0.7, -1.0)]
-    moments = [(tf.Variable(tf.zeros_like(one)), tf.Variable(tf.zeros_like(one))) for one in theta]
+    theta = [tf.Variable(item, dtype=tf.float64) for item in (0.5, 0.7, -1.0)]
+    moments = [(tf.Variable(tf.zeros_like(item)), tf.Variable(tf.zeros_like(item))) for item in theta]
     likelihoods, gradients = [], []
     for step in range(1, STEPS + 1):
         with tf.GradientTape() as tape:
@@ -64,16 +64,16 @@ def main() -> dict[str, float]:
         gradients.append(tape.gradient(value, theta))
         likelihoods.append(value)
         rate = RATE * float(np.sqrt(1 - 0.999**step) / (1 - 0.9**step))
-        for one, g, (m, v) in zip(theta, gradients[-1], moments, strict=True):
+        for item, g, (m, v) in zip(theta, gradients[-1], moments, strict=True):
             m.assign(0.9 * m + 0.1 * g)
             v.assign(0.999 * v + 0.001 * g * g)
-            one.assign_add(rate * m / (tf.sqrt(v) + 1e-8))
-    found = tf.stack(gradients[0]).numpy()
+            item.assign_add(rate * m / (tf.sqrt(v) + 1e-8))
+    array = tf.stack(gradients[0]).numpy()
     exact = closed_form(points, values, np.array([0.5, 0.7, -1.0]))
     grid = np.linspace(-2.8, 2.8, 50)
     mean = predicted(x, y, tf.constant(grid), theta).numpy()
     return {
-        "distance of the gradient from the closed form": float(np.abs(found - exact).max() / np.abs(exact).max()),
+        "distance of the gradient from the closed form": float(np.abs(array - exact).max() / np.abs(exact).max()),
         "likelihood before": float(likelihoods[0]),
         "likelihood after": float(likelihoods[-1]),
         "learnt noise": float(np.exp(theta[2].numpy() / 2)),

@@ -18,10 +18,10 @@ HIDDEN, TASKS, POINTS, STEPS, INNER, OUTER = 32, 4, 10, 150, 0.05, 5e-3
 def weights(random: np.random.Generator, dtype=np.float32) -> list[tf.Variable]:
     """Of a perceptron with two hidden layers, from x to y."""
     sizes = [1, HIDDEN, HIDDEN, 1]
-    made = []
+    results = []
     for m, n in pairwise(sizes):
-        made += [random.normal(size=(m, n)) * np.sqrt(2 / m), np.zeros(n)]
-    return [tf.Variable(one.astype(dtype)) for one in made]
+        results += [random.normal(size=(m, n)) * np.sqrt(2 / m), np.zeros(n)]
+    return [tf.Variable(item.astype(dtype)) for item in results]
 
 
 def network(x: tf.Tensor, weights) -> tf.Tensor:
@@ -48,7 +48,7 @@ def task(random: np.random.Generator, dtype=np.float32) -> tuple[tf.Tensor, ...]
     amplitude, phase = random.uniform(0.5, 2.0), random.uniform(0, np.pi)
     x = random.uniform(-3, 3, size=(2, POINTS, 1))
     y = amplitude * np.sin(x - phase)
-    return tuple(tf.constant(one.astype(dtype)) for one in (x[0], y[0], x[1], y[1]))
+    return tuple(tf.constant(item.astype(dtype)) for item in (x[0], y[0], x[1], y[1]))
 
 
 def meta_loss(tasks, weights) -> tf.Tensor:

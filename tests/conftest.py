@@ -96,5 +96,5 @@ def server() -> "Iterator[Server]":
         max_age=600.0,
         patience=0.05,
     )
-    with Server(settings).running() as one:
-        yield one
+    with Server(settings).running() as item:
+        yield item

@@ -50,11 +50,11 @@ def program(
 
 def load() -> dict[str, Program]:
     """All programs by id, files in the order of their names and functions in the order of their lines."""
-    found: dict[str, Program] = {}
+    mapping: dict[str, Program] = {}
     for module in sorted(pkgutil.iter_modules(programs.__path__), key=lambda info: info.name):
         for name, function in vars(importlib.import_module(f"{programs.__name__}.{module.name}")).items():
             mark = getattr(function, "conformance", None)
             if isinstance(mark, _Mark):
                 key = f"{module.name}.{name}"
-                found[key] = Program(key, function, mark.fresh, mark.rtol, mark.atol)
-    return found
+                mapping[key] = Program(key, function, mark.fresh, mark.rtol, mark.atol)
+    return mapping

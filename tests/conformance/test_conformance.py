@@ -187,9 +187,9 @@ SLICES = {
     ],
 )
 def test_a_difference_is_found_and_named(expected: Any, got: Any, says: str) -> None:
-    found = compare.difference(expected, got)
-    assert found
-    assert says in found
+    result = compare.difference(expected, got)
+    assert result
+    assert says in result
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def of_convnet(module: Any, random: np.random.Generator) -> Case:
 
 def of_lstm(module: Any, random: np.random.Generator) -> Case:
     model = module.LSTM(random, hidden=3, dtype=np.float64)
-    x, y = (tf.constant(one.astype(np.float64)) for one in module.sequences(random, 4))
+    x, y = (tf.constant(sequence.astype(np.float64)) for sequence in module.sequences(random, 4))
     return lambda: module.loss(model, x, y), model.trainable_variables
 
 
@@ -194,7 +194,7 @@ def of_newton_cg(module: Any, random: np.random.Generator) -> Case:
 
 def of_gaussian_process(module: Any, random: np.random.Generator) -> Case:
     x, y = (tf.constant(random.normal(size=6)) for _ in range(2))
-    theta = [tf.Variable(one, dtype=tf.float64) for one in (0.2, -0.3, -1.0)]
+    theta = [tf.Variable(item, dtype=tf.float64) for item in (0.2, -0.3, -1.0)]
     return lambda: module.log_likelihood(x, y, theta), theta
 
 
@@ -204,17 +204,17 @@ def test_its_gradient_is_the_slope_of_its_loss(name):
     loss, variables = globals()[f"of_{name}"](example(name), random)
     with tf.GradientTape() as tape:
         value = loss()
-    gradients = [tf.convert_to_tensor(one).numpy() for one in tape.gradient(value, variables)]
+    gradients = [tf.convert_to_tensor(gradient).numpy() for gradient in tape.gradient(value, variables)]
     here, step = [variable.numpy() for variable in variables], 1e-5
-    assert any(np.abs(one).max() > 1e-3 for one in gradients)
+    assert any(np.abs(gradient).max() > 1e-3 for gradient in gradients)
     for _ in range(4):
-        along = [random.normal(size=one.shape) for one in here]
+        along = [random.normal(size=item.shape) for item in here]
         values = []
         for sign in (1, -1):
             for variable, at, way in zip(variables, here, along, strict=True):
                 variable.assign(at + sign * step * way)
             values.append(float(loss()))
-        slope = sum(np.vdot(one, way) for one, way in zip(gradients, along, strict=True))
+        slope = sum(np.vdot(gradient, way) for gradient, way in zip(gradients, along, strict=True))
         assert slope == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-5, abs=1e-7)
 
 
@@ -222,9 +222,9 @@ def test_its_gradient_is_the_slope_of_its_loss(name):
 def test_a_product_with_the_hessian_is_the_slope_of_the_gradient(product):
     module, random = example("newton_cg"), np.random.default_rng(1)
     x, way, step = tf.Variable(random.normal(size=6)), random.normal(size=6), 1e-6
-    here, found = x.numpy(), getattr(module, product)(module.rosenbrock, x, way)
+    here, result = x.numpy(), getattr(module, product)(module.rosenbrock, x, way)
     slopes = []
     for sign in (1, -1):
         x.assign(here + sign * step * way)
         slopes.append(module.value_and_gradient(module.rosenbrock, x)[1])
-    np.testing.assert_allclose(found, (slopes[0] - slopes[1]) / (2 * step), rtol=1e-6, atol=1e-5)
+    np.testing.assert_allclose(result, (slopes[0] - slopes[1]) / (2 * step), rtol=1e-6, atol=1e-5)

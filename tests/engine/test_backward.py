@@ -69,69 +69,69 @@ def programs(ops):
 def start(context):
     """Two watched values, one that nobody watches, and a variable."""
     random = np.random.default_rng(0)
-    made = [context.constant(random.uniform(-1.5, 1.5, SHAPE)) for _ in range(3)]
-    return made, Variable(context.constant(random.uniform(-1.5, 1.5, SHAPE)), trainable=True)
+    results = [context.constant(random.uniform(-1.5, 1.5, SHAPE)) for _ in range(3)]
+    return results, Variable(context.constant(random.uniform(-1.5, 1.5, SHAPE)), trainable=True)
 
 
-def perform(context, steps, made, variable):
+def perform(context, steps, result, variable):
     """Runs the steps; every value has the shape [3, 2]."""
     weights = context.constant(np.array([[0.5, -1.0], [0.25, 0.75]]))
-    made = list(made)
+    result = list(result)
     for step in steps:
-        a, b = made[step.a % len(made)], made[step.b % len(made)]
+        a, b = result[step.a % len(result)], result[step.b % len(result)]
         rows = context.constant(np.array(step.rows, np.int64 if step.a % 2 else np.int32))
         match step.op:
             case "matmul":
-                one = apply(context, "matmul", a, weights)
+                item = apply(context, "matmul", a, weights)
             case "gather":
-                one = apply(context, "gather", a, rows)
+                item = apply(context, "gather", a, rows)
             case "table":  # the variable itself is looked up: slices
-                one = apply(context, "gather", context.read(variable), rows)
+                item = apply(context, "gather", context.read(variable), rows)
             case "concat":
-                one = apply(context, "gather", apply(context, "concat", a, b, axis=0), rows)
+                item = apply(context, "gather", apply(context, "concat", a, b, axis=0), rows)
             case "mean":
-                one = apply(context, "sub", a, apply(context, "reduce_mean", b, axis=0, keepdims=True))
+                item = apply(context, "sub", a, apply(context, "reduce_mean", b, axis=0, keepdims=True))
             case "spread":
-                one = apply(
+                item = apply(
                     context, "broadcast_to", apply(context, "reduce_sum", a, axis=1, keepdims=True), shape=SHAPE
                 )
             case "read":
-                one = apply(context, "mul", a, context.read(variable))
+                item = apply(context, "mul", a, context.read(variable))
             case "assign":
                 variable.assign(context.constant(variable.value.array + 0.5))
                 continue
             case "where":
-                one = apply(context, "where", apply(context, "less", a, b), a, b)
+                item = apply(context, "where", apply(context, "less", a, b), a, b)
             case "to_int":
-                one = apply(context, "cast", apply(context, "cast", a, dtype="int32"), dtype="float64")
+                item = apply(context, "cast", apply(context, "cast", a, dtype="int32"), dtype="float64")
             case "add" | "sub" | "mul" | "maximum":
-                one = apply(context, step.op, a, b)
+                item = apply(context, step.op, a, b)
             case _:
-                one = apply(context, step.op, a)
-        made.append(one)
-    return made
+                item = apply(context, step.op, a)
+        result.append(item)
+    return result
 
 
-def dense(found):
+def dense(result):
     """A gradient's numbers, slices spread."""
-    if not isinstance(found, SlicesValue):
-        return None if found is None else np.asarray(found.array)
-    whole = np.zeros(found.dense.shape)
-    np.add.at(whole, found.indices.array, found.values.array)
+    if not isinstance(result, SlicesValue):
+        return None if result is None else np.asarray(result.array)
+    whole = np.zeros(result.dense.shape)
+    np.add.at(whole, result.indices.array, result.values.array)
     return whole
 
 
 def recorded(program, *, outer):
     """The program under a persistent tape, and with an outer tape under that one too."""
     context = executor()
-    made, variable = start(context)
+    result, variable = start(context)
     tapes = [Tape(persistent=True) for _ in range(1 + outer)]
     for tape in tapes:
         context.open(tape)
-        context.watch(tape, made[:2])
-    made = [*perform(context, program.steps, made, variable), variable]
+        context.watch(tape, result[:2])
+    result = [*perform(context, program.steps, result, variable), variable]
     context.pause(tapes[-1])
-    targets, sources = ([made[i % len(made)] for i in chosen] for chosen in (program.targets, program.sources))
+    targets, sources = ([result[i % len(result)] for i in chosen] for chosen in (program.targets, program.sources))
     return context, tapes[-1], targets, [*sources, variable]
 
 
@@ -146,17 +146,21 @@ LOOKUPS = Program(
 def test_what_presence_predicts_is_what_arrays_give(program):
     context, tape, targets, sources = recorded(program, outer=False)
     with np.errstate(all="ignore"):
-        found = gradient(context, GradientQuery(tape, targets, sources))
-    seeds = [(one.uid, GradientKind.DENSE) for one in targets if not isinstance(one, Variable) or tape.watches(one)]
-    presence = backward(tape, seeds, {one.uid for one in sources}, Presence())
-    predicted = [presence.get(one.uid) for one in sources]
-    assert [kind_of(one) for one in found] == [
-        GradientKind.NONE if one is None else GradientKind.SLICES if isinstance(one, SparseGradient) else one
-        for one in predicted
+        gradients = gradient(context, GradientQuery(tape, targets, sources))
+    seeds = [
+        (target.uid, GradientKind.DENSE)
+        for target in targets
+        if not isinstance(target, Variable) or tape.watches(target)
     ]
-    for one, foreseen in zip(found, predicted, strict=True):
-        if isinstance(one, SlicesValue):
-            assert (one.values.spec, one.indices.spec, one.dense) == foreseen
+    presence = backward(tape, seeds, {source.uid for source in sources}, Presence())
+    predicted = [presence.get(source.uid) for source in sources]
+    assert [kind_of(item) for item in gradients] == [
+        GradientKind.NONE if item is None else GradientKind.SLICES if isinstance(item, SparseGradient) else item
+        for item in predicted
+    ]
+    for item, foreseen in zip(gradients, predicted, strict=True):
+        if isinstance(item, SlicesValue):
+            assert (item.values.spec, item.indices.spec, item.dense) == foreseen
 
 
 @settings(max_examples=80, deadline=None)
@@ -167,38 +171,38 @@ def test_a_recorded_pass_gives_what_a_bare_one_gives(program):
         bare, tape, targets, sources = recorded(program, outer=False)
         expected = gradient(bare, GradientQuery(tape, targets, sources))
         context, tape, targets, sources = recorded(program, outer=True)
-        found = gradient(context, GradientQuery(tape, targets, sources))
-    assert [kind_of(one) for one in found] == [kind_of(one) for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        if one is not None:
-            np.testing.assert_allclose(dense(one), dense(other), rtol=1e-12, atol=1e-12)
+        gradients = gradient(context, GradientQuery(tape, targets, sources))
+    assert [kind_of(item) for item in gradients] == [kind_of(item) for item in expected]
+    for item, other in zip(gradients, expected, strict=True):
+        if item is not None:
+            np.testing.assert_allclose(dense(item), dense(other), rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
 @given(programs(SMOOTH))
 def test_the_gradient_is_the_slope(program):
     context = executor()
-    made, variable = start(context)
+    result, variable = start(context)
     tape = Tape()
     context.open(tape)
-    context.watch(tape, made[:2])
-    results = perform(context, program.steps, made, variable)
+    context.watch(tape, result[:2])
+    results = perform(context, program.steps, result, variable)
     last = [results[i % len(results)] for i in program.targets]
-    sources = [*made[:2], variable]
-    found = [dense(one) for one in gradient(context, GradientQuery(tape, last, sources))]
+    sources = [*result[:2], variable]
+    outcome = [dense(item) for item in gradient(context, GradientQuery(tape, last, sources))]
     random = np.random.default_rng(1)
     directions = [random.standard_normal(SHAPE) for _ in sources]
 
     def at(h):
         there = executor()
-        begin = [there.constant(one.array + h * d) for one, d in zip(made[:2], directions, strict=False)]
-        begin.append(there.constant(made[2].array))
-        held = Variable(there.constant(variable.value.array + h * directions[2]), trainable=True)
-        results = perform(there, program.steps, begin, held)
+        begin = [there.constant(item.array + h * d) for item, d in zip(result[:2], directions, strict=False)]
+        begin.append(there.constant(result[2].array))
+        reference = Variable(there.constant(variable.value.array + h * directions[2]), trainable=True)
+        results = perform(there, program.steps, begin, reference)
         return sum(float(results[i % len(results)].array.sum()) for i in program.targets)
 
     slope = (at(1e-6) - at(-1e-6)) / 2e-6
-    predicted = sum(0 if one is None else float((one * d).sum()) for one, d in zip(found, directions, strict=True))
+    predicted = sum(0 if item is None else float((item * d).sum()) for item, d in zip(outcome, directions, strict=True))
     assert slope == pytest.approx(predicted, rel=1e-4, abs=1e-4)
 
 
@@ -218,22 +222,22 @@ def looked_up(*lookups, extra=False):
 
 
 def test_rows_named_twice_stay_twice():
-    found = looked_up(np.array([2, 0, 2]))
-    assert found.indices.array.tolist() == [2, 0, 2]
-    assert dense(found).tolist() == [[1, 1], [0, 0], [2, 2], [0, 0]]
+    result = looked_up(np.array([2, 0, 2]))
+    assert result.indices.array.tolist() == [2, 0, 2]
+    assert dense(result).tolist() == [[1, 1], [0, 0], [2, 2], [0, 0]]
 
 
 def test_slices_are_concatenated_and_their_index_dtypes_meet():
-    found = looked_up(np.array([1, 1], np.int32), np.array([3], np.int64))
-    assert sorted(found.indices.array.tolist()) == [1, 1, 3]
-    assert found.indices.array.dtype == np.int64
-    assert found.values.spec.shape == (3, 2)
+    result = looked_up(np.array([1, 1], np.int32), np.array([3], np.int64))
+    assert sorted(result.indices.array.tolist()) == [1, 1, 3]
+    assert result.indices.array.dtype == np.int64
+    assert result.values.spec.shape == (3, 2)
 
 
 def test_dense_and_slices_are_dense():
-    found = looked_up(np.array([1, 1]), extra=True)
-    assert kind_of(found) is GradientKind.DENSE
-    assert found.array.tolist() == [[3, 3], [5, 5], [3, 3], [3, 3]]
+    result = looked_up(np.array([1, 1]), extra=True)
+    assert kind_of(result) is GradientKind.DENSE
+    assert result.array.tolist() == [[3, 3], [5, 5], [3, 3], [3, 3]]
 
 
 def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
@@ -244,7 +248,7 @@ def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
     context.watch(tape, [x])
     y = apply(context, "mul", x, 2.0)
     rows = apply(context, "gather", y, context.constant(np.array([3])))
-    kinds = [kind_of(one) for one in gradient(context, GradientQuery(tape, [rows], [x, y]))]
+    kinds = [kind_of(item) for item in gradient(context, GradientQuery(tape, [rows], [x, y]))]
     assert kinds == [GradientKind.DENSE, GradientKind.SLICES]
 
 
@@ -277,7 +281,7 @@ def test_what_the_target_does_not_depend_on_is_no_matter():
     context, tape = executor(), Tape(persistent=True)
     image, other, _, _ = contrasted(context, tape, on_the_path=True)
     z = apply(context, "neg", other)
-    assert [kind_of(one) for one in gradient(context, GradientQuery(tape, [z], [image, other]))] == [
+    assert [kind_of(item) for item in gradient(context, GradientQuery(tape, [z], [image, other]))] == [
         GradientKind.NONE,
         GradientKind.DENSE,
     ]
@@ -289,8 +293,8 @@ def test_behind_a_stop_it_is_no_matter_either():
     context.open(tape)
     context.watch(tape, [image])
     y = apply(context, "mul", image, apply(context, "stop_gradient", apply(context, "adjust_contrast", image, 2.0)))
-    (found,) = gradient(context, GradientQuery(tape, [y], [image]))
-    assert found.array.tolist() == np.ones((2, 2, 3)).tolist()
+    (result,) = gradient(context, GradientQuery(tape, [y], [image]))
+    assert result.array.tolist() == np.ones((2, 2, 3)).tolist()
 
 
 def test_declared_late_it_is_none():

@@ -38,8 +38,8 @@ def test_every_op_has_samples_whose_attributes_fit_its_json_schema(name):
     op = CATALOGUE[name]
     samples = op.samples()
     assert samples
-    for one in samples:
-        jsonschema.validate({k: plain(v) for k, v in op.attrs(one.attrs).items()}, op.schema.json())
+    for example in samples:
+        jsonschema.validate({k: plain(v) for k, v in op.attrs(example.attrs).items()}, op.schema.json())
 
 
 def test_no_two_ops_claim_one_tensorflow_name():
@@ -189,7 +189,7 @@ def test_the_price_covers_what_the_forward_allocates(name, dtype):
     op = CATALOGUE[name]
     random = np.random.default_rng(0)
     arrays = [random.uniform(0.2, 0.9, shape).astype(dtype) for shape in shapes]
-    bound = bind(op, tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
+    bound = bind(op, tuple(Spec.of(array.shape, array.dtype) for array in arrays), op.attrs(attrs))
     assert allocated(bound, arrays) <= 1.05 * bound.price + 200_000
 
 
@@ -238,7 +238,7 @@ KEYS = [np.array(1), np.array(2)]
 )
 def test_the_price_of_what_makes_arrays_covers_it(name, arrays, attrs):
     op = CATALOGUE[name]
-    bound = bind(op, tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs))
+    bound = bind(op, tuple(Spec.of(array.shape, array.dtype) for array in arrays), op.attrs(attrs))
     assert allocated(bound, arrays) <= 1.05 * bound.price + 200_000
 
 
@@ -249,9 +249,9 @@ def test_sum_to_is_the_transpose_of_broadcasting(shapes):
     (shape,), out = shapes
     random = np.random.default_rng(0)
     x, ct = random.uniform(-1, 1, shape), random.uniform(-1, 1, out)
-    found = np.asarray(sum_to(ct, shape))
-    assert found.shape == shape
-    np.testing.assert_allclose(np.sum(found * x), np.sum(ct * np.broadcast_to(x, out)), rtol=1e-9, atol=1e-9)
+    result = np.asarray(sum_to(ct, shape))
+    assert result.shape == shape
+    np.testing.assert_allclose(np.sum(result * x), np.sum(ct * np.broadcast_to(x, out)), rtol=1e-9, atol=1e-9)
 
 
 @st.composite
@@ -267,7 +267,8 @@ def test_strided_slice_is_numpys_indexing(case):
     shape, index = case
     x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
     written = [
-        [one.start, one.stop, one.step] if isinstance(one, slice) else "..." if one is ... else one for one in index
+        [item.start, item.stop, item.step] if isinstance(item, slice) else "..." if item is ... else item
+        for item in index
     ]
     op = CATALOGUE["strided_slice"]
     attrs = op.attrs({"index": written})
@@ -351,13 +352,13 @@ def test_slices_are_what_gather_gives():
     plan = bind(op, (Spec.of((3, 2), DTYPES["float32"]), Spec.of((2, 2), DTYPES["int32"])), op.attrs({})).plan(1)
     ((i, rule),) = plan.rules
     indices = np.array([[0, 1], [1, 1]], np.int32)
-    found = rule(np.ones((2, 2, 2), F32), [indices])
+    result = rule(np.ones((2, 2, 2), F32), [indices])
     assert i == 0
-    assert isinstance(found, SparseGradient)
-    assert found.values.shape == (4, 2)
-    assert found.indices.tolist() == [0, 1, 1, 1]
-    assert found.indices.dtype == np.int32
-    assert found.dense is Spec.of((3, 2), DTYPES["float32"])
+    assert isinstance(result, SparseGradient)
+    assert result.values.shape == (4, 2)
+    assert result.indices.tolist() == [0, 1, 1, 1]
+    assert result.indices.dtype == np.int32
+    assert result.dense is Spec.of((3, 2), DTYPES["float32"])
 
 
 def test_samples_are_drawn_from_their_seed():
@@ -368,5 +369,5 @@ def test_samples_are_drawn_from_their_seed():
 
 def test_context_of_the_laws_runs_ops():
     context = Context()
-    found = context.apply(CATALOGUE["add"], [context.value(np.array(1.0)), context.value(2)])
-    assert found.array == 3
+    result = context.apply(CATALOGUE["add"], [context.value(np.array(1.0)), context.value(2)])
+    assert result.array == 3

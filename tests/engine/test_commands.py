@@ -259,23 +259,23 @@ def test_the_tables_here_cover_the_vocabulary():
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_a_command_from_its_fields(verb):
-    made = make(verb, WHOLE[verb])
-    assert isinstance(made, COMMANDS[verb])
+    result = make(verb, WHOLE[verb])
+    assert isinstance(result, COMMANDS[verb])
     assert fields(verb) == tuple(WHOLE[verb])
-    for name, given in WHOLE[verb].items():
-        found = getattr(made, name)
-        assert found is given or found == (tuple(given) if isinstance(given, list) else given)
+    for name, inputs in WHOLE[verb].items():
+        outcome = getattr(result, name)
+        assert outcome is inputs or outcome == (tuple(inputs) if isinstance(inputs, list) else inputs)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(made, next(iter(WHOLE[verb])), None)
+        setattr(result, next(iter(WHOLE[verb])), None)
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_what_it_names_and_makes(verb):
-    made = make(verb, WHOLE[verb])
-    assert list(mentions(made)) == NAMED[verb]
-    assert outputs(made) == MADE.get(verb, ())
-    assert set(outputs(made)) <= set(mentions(made))
-    assert made.structural == (verb in STRUCTURAL)
+    result = make(verb, WHOLE[verb])
+    assert list(mentions(result)) == NAMED[verb]
+    assert outputs(result) == MADE.get(verb, ())
+    assert set(outputs(result)) <= set(mentions(result))
+    assert result.structural == (verb in STRUCTURAL)
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
@@ -291,7 +291,7 @@ def test_a_field_too_many_or_too_few(verb):
             make(verb, rest)
 
 
-@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, given in WHOLE.items() for name in given])
+@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, inputs in WHOLE.items() for name in inputs])
 def test_a_field_of_the_wrong_kind(verb, name):
     class Strange:
         pass
@@ -301,7 +301,7 @@ def test_a_field_of_the_wrong_kind(verb, name):
 
 
 @pytest.mark.parametrize(
-    ("verb", "name", "given", "wanted"),
+    ("verb", "name", "inputs", "wanted"),
     [
         ("constant", "id", -1, "an id: a name, or an integer from 0 up"),
         ("constant", "id", True, "an id"),
@@ -321,9 +321,9 @@ def test_a_field_of_the_wrong_kind(verb, name):
         ("function", "steps", [TapePause("t")], "a step of a program"),
     ],
 )
-def test_values_that_are_almost_right(verb, name, given, wanted):
+def test_values_that_are_almost_right(verb, name, inputs, wanted):
     with pytest.raises(BadCommandError, match=wanted):
-        make(verb, {**WHOLE[verb], name: given})
+        make(verb, {**WHOLE[verb], name: inputs})
 
 
 def test_an_unknown_command_lists_those_there_are():

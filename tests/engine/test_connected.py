@@ -26,7 +26,7 @@ NESTED = Program(("a", "b"), (CallFunction(TWO, ("a", "b"), ("x", "y")), Call("n
 
 
 def of(program, specs=(SCALAR, SCALAR)):
-    return connections(lambda recorder, given: program.run(recorder, given, tie=False), specs)
+    return connections(lambda recorder, inputs: program.run(recorder, inputs, tie=False), specs)
 
 
 def test_zeros_for_what_another_result_depends_on():
@@ -54,8 +54,8 @@ def test_slices_stay_slices():
         (Call("gather", ("table", "rows"), ("g",), {"axis": 0}), Call("neg", ("b",), ("n",))),
         ("g", "n"),
     )
-    found = of(lookup, (table, Spec.of((2,), np.dtype(np.int32)), SCALAR))
-    assert found.ties == ((2,), ())  # the result of b gives the table no zeros, which would make its slices dense
+    result = of(lookup, (table, Spec.of((2,), np.dtype(np.int32)), SCALAR))
+    assert result.ties == ((2,), ())  # the result of b gives the table no zeros, which would make its slices dense
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_first_and_second_order_of_the_first_result(program, first, second):
         context.open(tape)
         context.watch(tape, [a, b])
     result = program.run(context, [a, b])[0]
-    found = gradient(context, GradientQuery(inner, [result], [a, b]))
-    assert [one.array for one in found] == first
-    again = gradient(context, GradientQuery(outer, [found[0]], [a, b]))
-    assert [None if one is None else float(one.array) for one in again] == second
+    gradients = gradient(context, GradientQuery(inner, [result], [a, b]))
+    assert [item.array for item in gradients] == first
+    again = gradient(context, GradientQuery(outer, [gradients[0]], [a, b]))
+    assert [None if item is None else float(item.array) for item in again] == second
 
 
 def test_only_arguments_that_a_tape_follows_are_tied():
@@ -87,7 +87,7 @@ def test_only_arguments_that_a_tape_follows_are_tied():
     context.open(tape)
     context.watch(tape, [a])
     _, y = TWO.run(context, [a, b])
-    assert [float(one.array) if one else one for one in gradient(context, GradientQuery(tape, [y], [a, b]))] == [
+    assert [float(item.array) if item else item for item in gradient(context, GradientQuery(tape, [y], [a, b]))] == [
         0.0,
         None,
     ]

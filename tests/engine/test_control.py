@@ -56,15 +56,15 @@ CHOICE = program(
 
 @pytest.fixture
 def session() -> Session:
-    made = Session(memory_limit=64 << 20, most_iterations=5000)
-    run(made, BELOW, TIMES, SUMS, Constant("x", np.float32(3.0) * np.ones((), np.float32)))
-    return made
+    result = Session(memory_limit=64 << 20, most_iterations=5000)
+    run(result, BELOW, TIMES, SUMS, Constant("x", np.float32(3.0) * np.ones((), np.float32)))
+    return result
 
 
 def run(session: Session, *todo: Command) -> list[Any]:
     answer = session.execute(Batch(todo), poison=False)
     assert answer.failure is None, answer.failure
-    return [one.array.tolist() if isinstance(one, Fetched) else one for one in answer.results]
+    return [result.array.tolist() if isinstance(result, Fetched) else result for result in answer.results]
 
 
 def failed(session: Session, *todo: Command) -> Any:
@@ -75,26 +75,26 @@ def failed(session: Session, *todo: Command) -> Any:
 
 def test_a_loop_runs_while_its_condition_is_true(session: Session) -> None:
     loop = commands.While("below", "times", ("x", Literal(2.0)), ("y", "iterations"), captured=1, report_decisions=True)
-    told, y, iterations = run(session, loop, Fetch("y"), Fetch("iterations"))
+    answer, y, iterations = run(session, loop, Fetch("y"), Fetch("iterations"))
     assert (y, iterations) == (192.0, 6)
-    assert isinstance(told, Told)
-    assert told.facts == {"decisions": [[1, 6], [0, 1]]}
+    assert isinstance(answer, Told)
+    assert answer.facts == {"decisions": [[1, 6], [0, 1]]}
 
 
 def gradient(session: Session, command: Command, target: str, *sources: str) -> list[Any]:
     """The derivatives of what a command makes, None where there are none."""
     watched = [commands.TapeOpen("t"), commands.TapeWatch("t", sources), command]
     outputs = tuple(f"d{name}" for name in sources)
-    asked = commands.Gradient("t", (target,), sources, outputs)
-    answer = session.execute(Batch((*watched, asked)), poison=False)
+    question = commands.Gradient("t", (target,), sources, outputs)
+    answer = session.execute(Batch((*watched, question)), poison=False)
     assert answer.failure is None, answer.failure
     kinds = answer.results[-1].kinds  # type: ignore[union-attr]
-    found = [
+    results = [
         run(session, Fetch(name))[0] if kind != "none" else None for name, kind in zip(outputs, kinds, strict=True)
     ]
     run_releases = Batch((), ("t", *[name for name, kind in zip(outputs, kinds, strict=True) if kind != "none"]))
     assert session.execute(run_releases).failure is None
-    return found
+    return results
 
 
 def test_the_tape_sees_the_iterations_that_were_made(session: Session) -> None:
@@ -146,14 +146,14 @@ def test_a_scan_and_its_gradient(session: Session, length: int, reverse: bool) -
     scan = commands.Scan("sums", ("s", "xs"), ("last", "all"), carried=1, reverse=reverse)
     tape = [commands.TapeOpen("t"), commands.TapeWatch("t", ("xs", "s")), scan]
     question = commands.Gradient("t", ("last", "all"), ("xs", "s"), ("dxs", "ds"))
-    *_, last, rows, dxs, ds = run(session, *tape, question, *[Fetch(one) for one in ("last", "all", "dxs", "ds")])
+    *_, last, rows, dxs, ds = run(session, *tape, question, *[Fetch(item) for item in ("last", "all", "dxs", "ds")])
 
-    def value(given: np.ndarray[Any, Any]) -> tuple[float, list[float]]:
-        total, found = float(given[0]), [0.0] * length
+    def value(inputs: np.ndarray[Any, Any]) -> tuple[float, list[float]]:
+        total, result = float(inputs[0]), [0.0] * length
         for at in range(length)[:: -1 if reverse else 1]:
-            total += float(given[1 + at])
-            found[at] = total * float(given[1 + at])
-        return total, found
+            total += float(inputs[1 + at])
+            result[at] = total * float(inputs[1 + at])
+        return total, result
 
     point = np.array([0.25, *elements], np.float64)
     assert last == pytest.approx(value(point)[0])
@@ -186,15 +186,15 @@ def test_all_elements_together_are_the_same_as_one_by_one(session: Session, op: 
         MATVEC,
     )
     run(session, CHOICE)
-    found = []
+    results = []
     for at, vectorize in enumerate((False, True)):
         scan = commands.Scan(op, ("xs", "w"), (f"y{at}",), captured=1, vectorize=vectorize)
         tape = [commands.TapeOpen(f"t{at}"), commands.TapeWatch(f"t{at}", ("xs", "w")), scan]
         question = commands.Gradient(f"t{at}", (f"y{at}",), ("xs", "w"), (f"dx{at}", f"dw{at}"))
         *_, y, dx, dw = run(session, *tape, question, *[Fetch(f"{name}{at}") for name in ("y", "dx", "dw")])
-        found.append((y, dx, dw, session.describe(f"t{at}")["ops"]))
-    for one, other in zip(found[0][:3], found[1][:3], strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+        results.append((y, dx, dw, session.describe(f"t{at}")["ops"]))
+    for item, other in zip(results[0][:3], results[1][:3], strict=True):
+        np.testing.assert_allclose(item, other, rtol=1e-12)
 
 
 def test_together_the_steps_are_recorded_once_and_not_once_an_element(session: Session) -> None:
@@ -255,13 +255,13 @@ def test_loops_within_loops_count_together() -> None:
 
 
 def test_more_elements_than_iterations_are_refused_before_the_first(session: Session) -> None:
-    told: list[int] = []
+    results: list[int] = []
     run(session, program("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"))
     batch = Batch((commands.Scan("inc", (Literal(0.0),), ("y",), carried=1, length=10**9),))
-    answer = session.execute(batch, progress=lambda done, total, iteration=0, iterations=0: told.append(iterations))
+    answer = session.execute(batch, progress=lambda done, total, iteration=0, iterations=0: results.append(iterations))
     assert answer.failure is not None
     assert (answer.failure.code, answer.failure.details) == ("resource_exhausted", {"iterations": 10**9, "limit": 5000})
-    assert set(told) == {0}
+    assert set(results) == {0}
 
 
 def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
@@ -282,7 +282,7 @@ def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "text"),
     [
         (commands.While("times", "times", ("x", Literal(2.0)), ("y",), 1), "must be a scalar bool or integer"),
         (commands.While("sums", "times", ("x", Literal(2.0)), ("y",), 1), "is one result, its program gives 2"),
@@ -300,12 +300,12 @@ def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
         (commands.Scan("times", (numbers(1, 2), Literal(1.0)), ("y",), 3), "3 carried"),
     ],
 )
-def test_loops_that_are_wrong(session: Session, command: Command, said: str) -> None:
-    assert said in failed(session, command).message
+def test_loops_that_are_wrong(session: Session, command: Command, text: str) -> None:
+    assert text in failed(session, command).message
 
 
 def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
-    below, times = (Program(one.inputs, one.steps, one.outputs) for one in (BELOW, TIMES))
+    below, times = (Program(item.inputs, item.steps, item.outputs) for item in (BELOW, TIMES))
     loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
     f = Program(("x", "w"), (loop,), ("y", "n"))
     assert f.infer((F32, F32)) == (F32, Spec.of((), DTYPES["int64"]))
@@ -316,8 +316,8 @@ def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
 
 
 def test_branches_of_different_shapes_are_refused_before_they_run() -> None:
-    one = Program(("x",), (call("neg", "x", to="y"),), ("y",))
+    program = Program(("x",), (call("neg", "x", to="y"),), ("y",))
     two = Program(("x",), (call("stack", "x", "x", to="y"),), ("y",))
-    f = Program(("p", "x"), (commands.Cond((one, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
+    f = Program(("p", "x"), (commands.Cond((program, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="branch 1 0 is float32"):
         f.infer((Spec.of((), DTYPES["bool"]), F32))

@@ -43,9 +43,9 @@ FUNCTIONS = {
 def recorded(name, tape, *, outer=None):
     context = Program()
     a, b = context.value(A), context.value(B)
-    for one in (outer, tape) if outer is not None else (tape,):
-        context.open(one)
-        context.watch(one, [a, b])
+    for item in (outer, tape) if outer is not None else (tape,):
+        context.open(item)
+        context.watch(item, [a, b])
     y = FUNCTIONS[name](context, a, b)
     context.pause(tape)
     return context, y, [a, b]
@@ -74,12 +74,12 @@ def by_two_tapes(name):
 def test_a_hessian_is_the_gradient_of_the_gradient_by_two_tapes(name):
     tape = Tape(persistent=True)
     context, y, sources = recorded(name, tape)
-    found = hessian(context, GradientQuery(tape, [y], sources))
-    for row, expected in zip(found, by_two_tapes(name), strict=True):
-        for one, other in zip(row, expected, strict=True):
-            assert (one is None) == (other is None)
-            if one is not None:
-                np.testing.assert_allclose(one.array, other.array, rtol=1e-12, atol=1e-12)
+    blocks = hessian(context, GradientQuery(tape, [y], sources))
+    for row, expected in zip(blocks, by_two_tapes(name), strict=True):
+        for item, other in zip(row, expected, strict=True):
+            assert (item is None) == (other is None)
+            if item is not None:
+                np.testing.assert_allclose(item.array, other.array, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -89,12 +89,12 @@ def test_a_product_is_the_hessian_times_the_vector(name, numbers):
     context, y, sources = recorded(name, tape)
     u, v = np.array(numbers[:3]), np.array(numbers[3:]).reshape(2, 3)
     blocks = hessian(context, GradientQuery(tape, [y], sources, zeros=True))
-    found = hvp(context, GradientQuery(tape, [y], sources, zeros=True, vectors=[context.value(u), context.value(v)]))
-    for row, one in zip(blocks, found, strict=True):
-        axes = one.spec.ndim
+    products = hvp(context, GradientQuery(tape, [y], sources, zeros=True, vectors=[context.value(u), context.value(v)]))
+    for row, item in zip(blocks, products, strict=True):
+        axes = item.spec.ndim
         expected = np.tensordot(row[0].array, u, 1) + np.tensordot(row[1].array, v, 2)
         assert expected.ndim == axes
-        np.testing.assert_allclose(one.array, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(item.array, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_what_is_not_connected_is_none_or_zeros():
@@ -104,10 +104,10 @@ def test_what_is_not_connected_is_none_or_zeros():
     assert hessian(context, GradientQuery(tape, [y], sources)) == [[None, None], [None, None]]
     assert hvp(context, GradientQuery(tape, [y], sources, vectors=vectors)) == [None, None]
     zeros = hessian(context, GradientQuery(tape, [y], sources, zeros=True))
-    assert [[one.spec.shape for one in row] for row in zeros] == [[(3, 3), (3, 2, 3)], [(2, 3, 3), (2, 3, 2, 3)]]
+    assert [[item.spec.shape for item in row] for row in zeros] == [[(3, 3), (3, 2, 3)], [(2, 3, 3), (2, 3, 2, 3)]]
     products = hvp(context, GradientQuery(tape, [y], sources, zeros=True, vectors=vectors))
-    assert [one.spec.shape for one in products] == [(3,), (2, 3)]
-    assert not any(one.array.any() for one in [*zeros[0], *zeros[1], *products])
+    assert [product.spec.shape for product in products] == [(3,), (2, 3)]
+    assert not any(zero.array.any() for zero in [*zeros[0], *zeros[1], *products])
 
 
 def test_the_tape_is_afterwards_as_it_was():
@@ -157,8 +157,8 @@ def test_a_tape_that_is_not_persistent_answers_once():
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
     hvp(context, GradientQuery(tape, [y], sources, retain_tape=True, vectors=[context.value(A), context.value(B)]))
-    found = hessian(context, GradientQuery(tape, [y], sources))
-    np.testing.assert_allclose(found[0][0].array, by_two_tapes("quartic")[0][0].array)
+    blocks = hessian(context, GradientQuery(tape, [y], sources))
+    np.testing.assert_allclose(blocks[0][0].array, by_two_tapes("quartic")[0][0].array)
     assert tape.consumed
     assert not tape.persistent
     assert not tape.nodes
@@ -178,7 +178,7 @@ def test_wrong_vectors_are_refused(vectors, text):
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
     with pytest.raises(InvalidArgumentError, match=text):
-        hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(one) for one in vectors]))
+        hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(vector) for vector in vectors]))
     assert not tape.consumed
 
 
@@ -194,8 +194,8 @@ def test_commands():
         Call("exp", ("p",), ("y",)),
     )
     names = ("xx", "xw", "wx", "ww")
-    [found] = run(session, Hessian("t", ("y",), ("x", "w"), names))
-    assert found.kinds == ("dense",) * 4
+    [result] = run(session, Hessian("t", ("y",), ("x", "w"), names))
+    assert result.kinds == ("dense",) * 4
     assert value(session, "wx").shape == (2, 3, 3)
     run(session, Hvp("t", ("y",), ("x", "w"), (A, "w"), ("hx", None)))
     expected = np.tensordot(value(session, "xx"), A, 1) + np.tensordot(value(session, "xw"), B, 2)
@@ -204,5 +204,5 @@ def test_commands():
         "4 pairs of sources, but 2 output ids"
     )
     assert failing(session, Hvp("t", ("y",), ("x",), (), ("a2",))).code == "invalid_argument"
-    [found] = run(session, Gradient("t", ("y",), ("x",), ("g",)))
-    assert found.kinds == ("dense",)
+    [result] = run(session, Gradient("t", ("y",), ("x",), ("g",)))
+    assert result.kinds == ("dense",)

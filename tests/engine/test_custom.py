@@ -46,13 +46,13 @@ CALLED = (
 )
 
 
-def through(pass_="b", given=("dx",), outputs=("g",)):
+def through(pass_="b", inputs=("dx",), outputs=("g",)):
     """The commands of a pass of one stop, whose function gives 10 dy."""
     return (
         BackwardBegin(pass_, "t", ("z",), ("x",)),
         BackwardCotangents(pass_, ("dy",), "f"),
         Call("mul", ("dy", Literal(10.0)), ("dx",)),
-        BackwardResume(pass_, given),
+        BackwardResume(pass_, inputs),
         BackwardEnd(pass_, outputs),
     )
 
@@ -69,13 +69,13 @@ def test_a_pass_stops_hands_out_and_goes_on(session):
 
 
 def test_null_for_an_input_is_no_gradient(session):
-    *_, kinds = run(session, *watched(*CALLED), *through(given=(None,), outputs=(None,)))
+    *_, kinds = run(session, *watched(*CALLED), *through(inputs=(None,), outputs=(None,)))
     assert kinds.kinds == ("none",)
 
 
 def test_a_number_or_tensor_given_takes_the_inputs_dtype(session):
     run(session, *watched(*CALLED, persistent=True))
-    run(session, *through("b1", given=(Literal(2.0),), outputs=("g1",))[:2])
+    run(session, *through("b1", inputs=(Literal(2.0),), outputs=("g1",))[:2])
     run(session, BackwardResume("b1", (np.array([1, 2, 3], np.float32),)), BackwardEnd("b1", ("g1",)))
     assert value(session, "g1").tolist() == [1.0, 2.0, 3.0]
     run(
@@ -166,7 +166,7 @@ def test_a_sparse_cotangent_handed_out_and_given(session):
 
 # ------------------------------------------------------------------------------------------------------ what is wrong
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "text"),
     [
         (BackwardCotangents("b", ("dy",), "g"), r"stands at 'square' \(tag 'f'\), the caller takes it to be at 'g'"),
         (BackwardCotangents("b", ("dy", "more"), "f"), "'square' has 1 results, found 2 ids"),
@@ -175,7 +175,7 @@ def test_a_sparse_cotangent_handed_out_and_given(session):
         (BackwardEnd("b", ("g",)), "the pass 'b' is not through: it stands at 'square'"),
     ],
 )
-def test_commands_that_do_not_fit(session, command, said):
+def test_commands_that_do_not_fit(session, command, text):
     _, own, _, scaled = CALLED
     inner = (Call("mul", ("x", Literal(2.0)), ("x1",)), Call("mul", ("x1", "x1"), ("r",)), own)
     run(
@@ -184,7 +184,7 @@ def test_commands_that_do_not_fit(session, command, said):
         BackwardBegin("b", "t", ("z",), ("x",)),
     )
     failure = failing(session, command)
-    assert re.search(said, failure.message)
+    assert re.search(text, failure.message)
 
 
 def test_a_pass_that_is_through_stands_nowhere(session):
@@ -213,15 +213,15 @@ def test_an_integer_input_is_refused(session):
 
 
 @pytest.mark.parametrize(
-    ("values", "indices", "said"),
+    ("values", "indices", "text"),
     [
         (np.ones((2, 3)), np.array([1.0, 2.0]), "list of integers"),
         (np.ones((2, 3)), np.array([1]), "one row of values"),
     ],
 )
-def test_slices_that_are_none(session, values, indices, said):
+def test_slices_that_are_none(session, values, indices, text):
     run(session, Constant("v", values), Constant("i", indices))
-    assert said in failing(session, MakeSlices("s", "v", "i", 3)).message
+    assert text in failing(session, MakeSlices("s", "v", "i", 3)).message
 
 
 # ------------------------------------------------------------------------------------------------------------ lifetime
@@ -350,7 +350,7 @@ def test_presence_stops_where_arrays_do():
     seen = []
 
     def answer(stop):
-        seen.append((stop.bound.label, stop.cts, stop.inputs, [one.array([5]) for one in stop.residuals]))
+        seen.append((stop.bound.label, stop.cts, stop.inputs, [residual.array([5]) for residual in stop.residuals]))
         return [GradientKind.DENSE]
 
     assert backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence(), at_stop=answer) == {
@@ -383,13 +383,13 @@ def test_a_released_function_is_freed_with_its_node():
     recorder.watch(tape, [x])
     y = recorder.apply(CATALOGUE["identity"], (x,))
     function = Function()
-    held = weakref.ref(function)
+    reference = weakref.ref(function)
     record_custom(recorder.tapes, [x], [y], tag=1, label="f", function=function)
     del function
-    assert held() is not None
+    assert reference() is not None
     tape.consume()
     tape.free()
-    assert held() is None
+    assert reference() is None
 
 
 def test_a_watcher_notes_trainable_variables_and_follows_nothing():
@@ -397,8 +397,8 @@ def test_a_watcher_notes_trainable_variables_and_follows_nothing():
     value = recorder.constant(X.copy())
     w, frozen = Variable(value, trainable=True), Variable(value, trainable=False)
     recorder.open(watcher)
-    for one in (w, frozen, w):
-        recorder.apply(CATALOGUE["mul"], (recorder.read(one), Literal(2.0)))
+    for item in (w, frozen, w):
+        recorder.apply(CATALOGUE["mul"], (recorder.read(item), Literal(2.0)))
     recorder.pause(watcher)
     assert list(watcher.variables.values()) == [w]
     assert not watcher.nodes

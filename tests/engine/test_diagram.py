@@ -15,19 +15,19 @@ BIG = np.zeros(1000, np.float32)
 
 
 def graph(session, *targets, sources=(), nodes=None, tape="t"):
-    (told,) = run(session, TapeGraph(tape, targets, sources, nodes))
-    json.dumps(told.facts, allow_nan=False)
-    return told.facts
+    (result,) = run(session, TapeGraph(tape, targets, sources, nodes))
+    json.dumps(result.facts, allow_nan=False)
+    return result.facts
 
 
 def node(facts, label):
-    (found,) = [one for one in facts["nodes"] if label in (one["label"], one["name"])]
-    return found
+    (results,) = [item for item in facts["nodes"] if label in (item["label"], item["name"])]
+    return results
 
 
 def edges(facts):
-    by = {one["id"]: one["name"] or one["label"] for one in facts["nodes"]}
-    return {(by[one["from"]], by[one["to"]]): one for one in facts["edges"]}
+    by = {node["id"]: node["name"] or node["label"] for node in facts["nodes"]}
+    return {(by[edge["from"]], by[edge["to"]]): edge for edge in facts["edges"]}
 
 
 def test_a_tape_shows_what_it_watched_what_it_called_and_what_each_call_keeps():
@@ -42,7 +42,7 @@ def test_a_tape_shows_what_it_watched_what_it_called_and_what_each_call_keeps():
         Call("tanh", ("p",), ("y",)),
     )
     facts = graph(session)
-    assert [one["kind"] for one in facts["nodes"]] == ["variable", "tensor", "read", "op", "op"]
+    assert [item["kind"] for item in facts["nodes"]] == ["variable", "tensor", "read", "op", "op"]
     assert node(facts, "weights") | {"shape": [1000], "dtype": "float32", "ops": 0} == node(facts, "weights")
     assert node(facts, "p") | {"label": "mul", "keeps": ["a", "b"], "bytes": 8000, "where": "train.py:3"} == node(
         facts, "p"
@@ -56,7 +56,7 @@ def test_a_buffer_counts_where_it_is_kept_first():
     session = Session()
     run(session, *watched(Call("tanh", ("x",), ("a",)), Call("mul", ("a", "a"), ("b",)), Call("tanh", ("b",), ("c",))))
     facts = graph(session)
-    assert [one["bytes"] for one in facts["nodes"][1:]] == [12, 0, 12]
+    assert [item["bytes"] for item in facts["nodes"][1:]] == [12, 0, 12]
     assert facts["bytes"] == 24
     assert node(facts, "b")["keeps"] == ["a", "b"]
     assert edges(facts)["a", "b"]["uses"] == 2
@@ -69,7 +69,7 @@ def test_the_path_of_a_gradient_is_marked():
     assert node(facts, "x")["marks"] == ["source", "path"]
     assert node(facts, "y")["marks"] == ["target", "path"]
     assert node(facts, "aside")["marks"] == []
-    assert {pair for pair, one in edges(facts).items() if one["path"]} == {("x", "a"), ("a", "y")}
+    assert {pair for pair, item in edges(facts).items() if item["path"]} == {("x", "a"), ("a", "y")}
     assert facts["explanations"] == []
 
 
@@ -77,11 +77,11 @@ def test_the_cut_on_the_tape_that_makes_a_gradient_none_is_marked_as_explain_nam
     session = Session()
     run(session, *watched(Call("round", ("x",), ("a",), where="cut.py:1"), Call("exp", ("a",), ("y",))))
     facts = graph(session, "y", sources=("x",))
-    (told,) = facts["explanations"]
-    assert told["code"] == "non_differentiable_op"
+    (explanation,) = facts["explanations"]
+    assert explanation["code"] == "non_differentiable_op"
     cut = node(facts, "a")
-    assert (cut["id"], cut["marks"], cut["where"]) == (told["drawn"], ["cut"], "cut.py:1")
-    assert cut["why"] == told["message"]
+    assert (cut["id"], cut["marks"], cut["where"]) == (explanation["drawn"], ["cut"], "cut.py:1")
+    assert cut["why"] == explanation["message"]
     assert not edges(facts)["x", "a"]["carries"]
     assert edges(facts)["a", "y"]["carries"]
 
@@ -95,9 +95,9 @@ def test_a_cut_that_no_tape_recorded_stands_between_source_and_target():
     )
     run(session, *watched(*todo))
     facts = graph(session, "y", sources=("x",))
-    (told,) = facts["explanations"]
+    (explanation,) = facts["explanations"]
     cut = node(facts, "argmax")
-    assert (cut["kind"], cut["id"], cut["marks"]) == ("cut", told["drawn"], ["cut"])
+    assert (cut["kind"], cut["id"], cut["marks"]) == ("cut", explanation["drawn"], ["cut"])
     assert edges(facts).keys() == {("x", "e"), ("e", "argmax"), ("argmax", "y")}
     assert node(facts, "y")["kind"] == "outside"
 
@@ -110,9 +110,9 @@ def test_a_consumed_tape_is_still_drawn_and_keeps_nothing():
         Gradient("t", ("y",), ("x",), ("g",)),
     )
     facts = graph(session, "y", sources=("x",))
-    assert [one["label"] for one in facts["nodes"]] == ["tensor", "tanh", "exp"]
+    assert [item["label"] for item in facts["nodes"]] == ["tensor", "tanh", "exp"]
     assert (facts["consumed"], facts["bytes"]) == (True, 0)
-    assert all(one["keeps"] == [] for one in facts["nodes"])
+    assert all(item["keeps"] == [] for item in facts["nodes"])
     assert node(facts, "a")["marks"] == ["path"]
 
 
@@ -128,10 +128,10 @@ def test_a_long_tape_is_folded_by_what_repeats_and_says_so():
     assert len(facts["nodes"]) <= 100
     assert facts["folded"].startswith("1,000 ops are drawn as ")
     groups = facts["nodes"][1:]
-    assert sum(one["ops"] for one in groups) == 1000
-    assert all(one["kind"] == "group" and "times the same 2" in one["label"] for one in groups)
-    assert sum(one["bytes"] for one in groups) == whole["bytes"] == facts["bytes"]
-    assert all("path" in one["marks"] for one in groups)
+    assert sum(group["ops"] for group in groups) == 1000
+    assert all(group["kind"] == "group" and "times the same 2" in group["label"] for group in groups)
+    assert sum(group["bytes"] for group in groups) == whole["bytes"] == facts["bytes"]
+    assert all("path" in group["marks"] for group in groups)
     assert len(facts["edges"]) == len(groups)
     text = dot(facts)
     assert facts["folded"] in text
@@ -140,12 +140,12 @@ def test_a_long_tape_is_folded_by_what_repeats_and_says_so():
 def test_many_watched_tensors_share_a_node_and_asked_ones_do_not():
     session = Session()
     names = [f"x{i}" for i in range(100)]
-    run(session, *[Constant(one, BIG) for one in names], TapeOpen("t", True), TapeWatch("t", tuple(names)))
+    run(session, *[Constant(name, BIG) for name in names], TapeOpen("t", True), TapeWatch("t", tuple(names)))
     run(session, Call("add_n", tuple(names), ("y",)))
     facts = graph(session, "y", sources=("x99",), nodes=20)
     assert len(facts["nodes"]) <= 20
     assert node(facts, "x99")["marks"] == ["source", "path"]
-    (rest,) = [one for one in facts["nodes"] if one["kind"] == "watched"]
+    (rest,) = [item for item in facts["nodes"] if item["kind"] == "watched"]
     assert rest["label"] == "96 more watched"
     assert facts["folded"] == "96 watched values share a node"
 
@@ -192,7 +192,7 @@ def test_a_name_in_dot_is_one_string_whatever_it_holds(name):
                 inside, strings = not inside, strings + 1
             at += 1
         assert not inside, line
-        assert not any(ord(one) < 32 for one in line)
+        assert not any(ord(item) < 32 for item in line)
     assert strings > 10
     assert "evil" not in text.replace(quoted('w"];evil [label="')[1:-1], "")
 

@@ -21,45 +21,45 @@ def run(name, *inputs, **attrs):
     """The result of one op; lists are float32 arrays, Python numbers stay numbers."""
     context, op = Context(), CATALOGUE[name]
     with backend("cpu").quiet():
-        given = [context.value(array(one)) for one in inputs]
-        return np.asarray(context.apply(op, given, op.attrs(attrs)).array)
+        results = [context.value(array(operand)) for operand in inputs]
+        return np.asarray(context.apply(op, results, op.attrs(attrs)).array)
 
 
-def array(one):
-    return np.array(one, F32) if isinstance(one, list) else one
+def array(item):
+    return np.array(item, F32) if isinstance(item, list) else item
 
 
 def gradients(f, *inputs):
     """(dy, d(Σ dy)): the gradient of f by each array input, and of the sum of those; None where there is none."""
     context = Context()
     with backend("cpu").quiet():
-        given = [context.value(array(one)) for one in inputs]
-        arrays = [one for one in given if one.uid is not None]
+        results = [context.value(array(operand)) for operand in inputs]
+        arrays = [item for item in results if item.uid is not None]
         outer, inner = Tape(), Tape()
         for tape in (outer, inner):
             context.open(tape)
             context.watch(tape, arrays)
-        y = f(lambda name, *args, **attrs: context.apply(CATALOGUE[name], args, CATALOGUE[name].attrs(attrs)), *given)
+        y = f(lambda name, *args, **attrs: context.apply(CATALOGUE[name], args, CATALOGUE[name].attrs(attrs)), *results)
         first = gradient(context, GradientQuery(inner, [y], arrays))
-        targets = [one.values if isinstance(one, SlicesValue) else one for one in first if one is not None]
+        targets = [item.values if isinstance(item, SlicesValue) else item for item in first if item is not None]
         second = gradient(context, GradientQuery(outer, targets, arrays))
-    return [plain(one) for one in first], [plain(one) for one in second]
+    return [plain(item) for item in first], [plain(item) for item in second]
 
 
-def plain(one):
-    found = dense(one)
-    return None if found is None else np.asarray(found).tolist()
+def plain(item):
+    result = dense(item)
+    return None if result is None else np.asarray(result).tolist()
 
 
 def of(name, **attrs):
     return lambda call, *args: call(name, *args, **attrs)
 
 
-def close(found, expected):
-    if expected is None or found is None:
-        assert found is expected
+def close(result, expected):
+    if expected is None or result is None:
+        assert result is expected
     else:
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
+        np.testing.assert_allclose(result, expected, rtol=2e-6, atol=1e-6)
 
 
 def clip(call, x):
@@ -142,10 +142,10 @@ EDGES = {
 def test_gradients_at_the_edge(name):
     f, inputs, first, second = EDGES[name]
     found_first, found_second = gradients(f, *inputs)
-    for found, expected in zip(found_first, first, strict=True):
-        close(found, expected)
-    for found, expected in zip(found_second, second or (), strict=bool(second)):
-        close(found, expected)
+    for result, expected in zip(found_first, first, strict=True):
+        close(result, expected)
+    for result, expected in zip(found_second, second or (), strict=bool(second)):
+        close(result, expected)
 
 
 def test_a_gather_of_the_source_is_sparse_and_of_other_axes_dense():
@@ -156,8 +156,8 @@ def test_a_gather_of_the_source_is_sparse_and_of_other_axes_dense():
         context.open(tape)
         context.watch(tape, [x])
         y = context.apply(op, [x, ids], op.attrs({"axis": axis}))
-        (found,) = gradient(context, GradientQuery(tape, [y], [x]))
-        assert isinstance(found, SlicesValue) == (kind is not None)
+        (result,) = gradient(context, GradientQuery(tape, [y], [x]))
+        assert isinstance(result, SlicesValue) == (kind is not None)
 
 
 Z1 = np.array([1 + 2j], np.complex64)
@@ -173,14 +173,14 @@ COMPLEX = {
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_gradients_follow_the_conjugate_convention(name):
     f, first, second = COMPLEX[name]
-    (found,), (then,) = gradients(f, Z1)
-    close(found, [first])
+    (result,), (then,) = gradients(f, Z1)
+    close(result, [first])
     close(then, None if second is None else [second])
 
 
 def test_abs_of_complex():
-    (found,), (then,) = gradients(of("abs"), np.array([3 + 4j, 0], np.complex64))
-    close(found, [0.6 + 0.8j, 0])
+    (result,), (then,) = gradients(of("abs"), np.array([3 + 4j, 0], np.complex64))
+    close(result, [0.6 + 0.8j, 0])
     close(then, [0.128 - 0.096j, 0])
 
 
@@ -232,9 +232,9 @@ VALUES = {
 def test_values_at_the_edge(name):
     (op, *inputs), expected = VALUES[name]
     attrs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
-    found, expected = run(op, *inputs, **attrs), np.asarray(array(expected))
-    assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    result, expected = run(op, *inputs, **attrs), np.asarray(array(expected))
+    assert result.dtype == expected.dtype
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 I32 = np.array([1, 2], np.int32)

@@ -8,7 +8,7 @@ import pytest
 from teletape_engine import errors
 from teletape_engine.errors import TeletapeError, tree
 
-CLASSES = [one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, TeletapeError)]
+CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, TeletapeError)]
 DRAWN = re.findall(r"^    ([│ ├└─]*)(\w+Error) +(\w*)$", errors.__doc__ or "", re.MULTILINE)
 
 

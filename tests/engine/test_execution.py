@@ -268,10 +268,10 @@ def test_clients_count_for_themselves(session):
 
 # -------------------------------------------------------------------------------------------------- cancel and progress
 def test_cancelled_between_two_commands(session):
-    asked = iter([False, False, True])
+    question = iter([False, False, True])
     run(session, TapeOpen("t"))
     todo = (Constant("a", X), Call("neg", ("a",), ("b",)), TapePause("t"), Call("neg", ("b",), ("c",)))
-    answer = session.execute(Batch(todo), cancelled=lambda: next(asked))
+    answer = session.execute(Batch(todo), cancelled=lambda: next(question))
     assert (answer.failure.index, answer.failure.code) == (2, "cancelled")
     assert value(session, "b").tolist() == [-1.0, -2.0, -3.0]
     assert not session.describe("t")["recording"]  # the command where it was noticed is structural, and happens
@@ -279,11 +279,11 @@ def test_cancelled_between_two_commands(session):
 
 
 def test_progress_is_told_now_and_then(session):
-    told = []
+    results = []
     todo = [Constant("x", X), *(Call("neg", ("x",), (i,)) for i in range(2500))]
-    run(session, *todo, progress=lambda done, total: told.append((done, total)))
-    assert {total for _, total in told} == {2501}
-    assert [done for done, _ in told] == list(range(0, 2501, 16))
+    run(session, *todo, progress=lambda done, total: results.append((done, total)))
+    assert {total for _, total in results} == {2501}
+    assert [done for done, _ in results] == list(range(0, 2501, 16))
 
 
 # ------------------------------------------------------------------------------------------------------------ contexts
@@ -302,9 +302,9 @@ def test_two_interleaved_contexts_do_not_record_each_other(session):
         Call("mul", ("x", Literal(2.0)), ("in_a",)),
     )
     assert [session.describe(t)["ops"] for t in ("ta", "tb")] == [1, 1]
-    asked = (Gradient(t, (y,), ("x",), (f"{t}{y}",)) for t in ("ta", "tb") for y in ("in_a", "in_b"))
-    found = [session.execute(Batch((one,))).results for one in asked]
-    kinds = [one[0].kinds[0] if one else "consumed" for one in found]
+    question = (Gradient(t, (y,), ("x",), (f"{t}{y}",)) for t in ("ta", "tb") for y in ("in_a", "in_b"))
+    results = [session.execute(Batch((item,))).results for item in question]
+    kinds = [item[0].kinds[0] if item else "consumed" for item in results]
     assert kinds == ["dense", "consumed", "none", "consumed"]
 
 
@@ -350,7 +350,7 @@ def test_the_same_batch_gives_the_same_bytes_anywhere():
         *(Fetch(name) for name in ("p", "noise", "g")),
     )
     answers = [run(Session(), *todo) for _ in range(2)]
-    arrays = [[one.array.tobytes() for one in answer if isinstance(one, Fetched)] for answer in answers]
+    arrays = [[item.array.tobytes() for item in answer if isinstance(item, Fetched)] for answer in answers]
     assert arrays[0] == arrays[1]
     assert len(arrays[0]) == 3
 

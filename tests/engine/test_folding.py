@@ -10,11 +10,11 @@ LSTM = "m a s m a s m a s m a t f g h r".split()
 
 
 def covered(segments):
-    return [i for one in segments for i in range(one.start, one.stop)]
+    return [i for segment in segments for i in range(segment.start, segment.stop)]
 
 
 def test_up_to_as_many_as_asked_for_each_stands_alone():
-    assert [(one.start, one.stop) for one in fold("abc", 3)] == [(0, 1), (1, 2), (2, 3)]
+    assert [(item.start, item.stop) for item in fold("abc", 3)] == [(0, 1), (1, 2), (2, 3)]
     assert fold("", 3) == []
 
 
@@ -29,7 +29,9 @@ def test_a_long_iteration_is_one_run_although_its_parts_repeat():
 def test_iterations_are_folded_whole():
     segments = fold([*LSTM * 1000], 100)
     assert len(segments) <= 100
-    assert all(one.start % 16 == 0 and one.iterations == (one.stop - one.start) // 16 for one in segments)
+    assert all(
+        segment.start % 16 == 0 and segment.iterations == (segment.stop - segment.start) // 16 for segment in segments
+    )
     assert covered(segments) == list(range(16_000))
 
 
@@ -37,7 +39,7 @@ def test_what_does_not_repeat_is_cut_into_neighbours():
     segments = fold(range(1000), 10)
     assert len(segments) <= 10
     assert covered(segments) == list(range(1000))
-    assert not any(one.iterations for one in segments)
+    assert not any(segment.iterations for segment in segments)
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 3, 9])
@@ -49,7 +51,10 @@ def test_any_sequence_is_covered_in_order_by_no_more_segments_than_asked_for(kin
         segments = fold(keys, most)
         assert len(segments) <= most
         assert covered(segments) == list(range(len(keys)))
-        for one in segments:
-            if one.iterations > 1:  # iterations are equal, but for the last segment of a run they are also whole
-                iteration = keys[one.start : one.start + one.period]
-                assert keys[one.start : one.start + one.iterations * one.period] == iteration * one.iterations
+        for segment in segments:
+            if segment.iterations > 1:  # iterations are equal, but for the last segment of a run they are also whole
+                iteration = keys[segment.start : segment.start + segment.period]
+                assert (
+                    keys[segment.start : segment.start + segment.iterations * segment.period]
+                    == iteration * segment.iterations
+                )

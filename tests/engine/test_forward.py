@@ -44,8 +44,8 @@ DIFFERENTIABLE = sorted(op.name for op in CATALOGUE.values() if not op.expand an
 
 def cases(op, dtype="float64"):
     """The op on its samples, where it takes the dtype and an input has gradients."""
-    for one in op.samples():
-        case = Case(op, one, DTYPES[dtype])
+    for sample in op.samples():
+        case = Case(op, sample, DTYPES[dtype])
         try:
             bound = case.bound()
         except InvalidArgumentError:
@@ -61,16 +61,16 @@ def inner(a, b):
 
 def started(case, recorder, tapes=()):
     """The inputs as values of the recorder, and an accumulator opened inside `tapes` with random tangents."""
-    given = [recorder.value(one) for one in case.inputs]
+    results = [recorder.value(operand) for operand in case.inputs]
     for tape in tapes:
         recorder.open(tape)
-        recorder.watch(tape, [given[i] for i in case.free()])
+        recorder.watch(tape, [results[i] for i in case.free()])
     accumulator = Accumulator()
     tangents = [drawn(case.inputs[i], seed=i) for i in case.free()]
     for i, t in zip(case.free(), tangents, strict=True):
-        accumulator.watch(given[i], recorder.value(np.asarray(t)))
+        accumulator.watch(results[i], recorder.value(np.asarray(t)))
     recorder.accumulate(accumulator)
-    return given, accumulator, tangents
+    return results, accumulator, tangents
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -79,8 +79,8 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
     for case in cases(CATALOGUE[name], dtype):
         recorder = Context()
         with case.cpu.quiet():
-            given, accumulator, tangents = started(case, recorder)
-            result = recorder.apply(case.op, given, case.attrs)
+            inputs, accumulator, tangents = started(case, recorder)
+            result = recorder.apply(case.op, inputs, case.attrs)
             ct = drawn(result.array, seed=9)
             back = case.vjp(ct)
         tangent = accumulator.tangent(result)
@@ -92,7 +92,7 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
 
 
 # TensorFlow's gradient of this one takes labels that add up to 1 for granted: elsewhere its Jacobian is not symmetric.
-@pytest.mark.parametrize("name", [one for one in DIFFERENTIABLE if one != "softmax_cross_entropy"])
+@pytest.mark.parametrize("name", [item for item in DIFFERENTIABLE if item != "softmax_cross_entropy"])
 def test_hessian_vector_products_agree_in_all_three_orders(name):
     for case in list(cases(CATALOGUE[name]))[:2]:
         ct = drawn(case.run(), seed=9)
@@ -100,56 +100,56 @@ def test_hessian_vector_products_agree_in_all_three_orders(name):
             reverse = outer_tape(case, ct)
             over_reverse = accumulated_gradient(case, ct)
             over_forward = taped_tangent(case, ct)
-        for expected, one, other in zip(reverse, over_reverse, over_forward, strict=True):
-            np.testing.assert_allclose(one, expected, rtol=1e-8, atol=1e-8)
+        for expected, item, other in zip(reverse, over_reverse, over_forward, strict=True):
+            np.testing.assert_allclose(item, expected, rtol=1e-8, atol=1e-8)
             np.testing.assert_allclose(other, expected, rtol=1e-8, atol=1e-8)
 
 
 def outer_tape(case, ct):
     """Reverse over reverse: H t, since H is symmetric."""
     recorder, outer, tape = Context(), Tape(), Tape()
-    given, accumulator, tangents = started(case, recorder, (outer, tape))
+    inputs, accumulator, tangents = started(case, recorder, (outer, tape))
     recorder.leave(accumulator)
-    result = recorder.apply(case.op, given, case.attrs)
-    sources = [given[i] for i in case.free()]
-    found = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[recorder.value(ct)]))
-    asked = [(one, t) for one, t in zip(found, tangents, strict=True) if one is not None]
-    targets = [getattr(one, "values", one) for one, _ in asked]
-    seeds = [recorder.value(rows(one, t)) for one, t in asked]
+    result = recorder.apply(case.op, inputs, case.attrs)
+    sources = [inputs[i] for i in case.free()]
+    gradients = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[recorder.value(ct)]))
+    results = [(item, t) for item, t in zip(gradients, tangents, strict=True) if item is not None]
+    targets = [getattr(item, "values", item) for item, _ in results]
+    seeds = [recorder.value(rows(item, t)) for item, t in results]
     return filled(case, gradient(recorder, GradientQuery(outer, targets, sources, output_gradients=seeds)))
 
 
-def rows(one, t):
+def rows(item, t):
     """The part of a dense tangent that a sparse gradient has rows for."""
-    return np.asarray(t)[one.indices.array] if hasattr(one, "indices") else np.asarray(t)
+    return np.asarray(t)[item.indices.array] if hasattr(item, "indices") else np.asarray(t)
 
 
 def accumulated_gradient(case, ct):
     """Forward over reverse."""
     recorder, tape = Context(), Tape()
-    given, accumulator, _ = started(case, recorder)
+    inputs, accumulator, _ = started(case, recorder)
     recorder.open(tape)
-    recorder.watch(tape, [given[i] for i in case.free()])
-    result = recorder.apply(case.op, given, case.attrs)
-    found = gradient(
-        recorder, GradientQuery(tape, [result], [given[i] for i in case.free()], output_gradients=[recorder.value(ct)])
+    recorder.watch(tape, [inputs[i] for i in case.free()])
+    result = recorder.apply(case.op, inputs, case.attrs)
+    gradients = gradient(
+        recorder, GradientQuery(tape, [result], [inputs[i] for i in case.free()], output_gradients=[recorder.value(ct)])
     )
-    return filled(case, [None if one is None else tangent_of(accumulator, one) for one in found])
+    return filled(case, [None if item is None else tangent_of(accumulator, item) for item in gradients])
 
 
-def tangent_of(accumulator, one):
-    if not hasattr(one, "indices"):
-        return accumulator.tangent(one)
-    values = accumulator.tangent(one.values)
-    return None if values is None else type(one)(values, one.indices, one.dense)
+def tangent_of(accumulator, item):
+    if not hasattr(item, "indices"):
+        return accumulator.tangent(item)
+    values = accumulator.tangent(item.values)
+    return None if values is None else type(item)(values, item.indices, item.dense)
 
 
 def taped_tangent(case, ct):
     """Reverse over forward."""
     recorder, tape = Context(), Tape()
-    given, accumulator, _ = started(case, recorder, (tape,))
-    result = recorder.apply(case.op, given, case.attrs)
-    sources = [given[i] for i in case.free()]
+    inputs, accumulator, _ = started(case, recorder, (tape,))
+    result = recorder.apply(case.op, inputs, case.attrs)
+    sources = [inputs[i] for i in case.free()]
     tangent = accumulator.tangent(result)
     if tangent is None:
         return filled(case, [None] * len(sources))
@@ -158,10 +158,10 @@ def taped_tangent(case, ct):
     )
 
 
-def filled(case, found):
+def filled(case, result):
     return [
-        np.zeros_like(case.inputs[i]) if one is None else np.asarray(dense(one))
-        for i, one in zip(case.free(), found, strict=True)
+        np.zeros_like(case.inputs[i]) if item is None else np.asarray(dense(item))
+        for i, item in zip(case.free(), result, strict=True)
     ]
 
 
@@ -173,10 +173,10 @@ def test_who_has_a_tangent_is_known_without_arrays(name, outside):
         has = []
         for recorder in (Context(), Shapes()):
             tapes = [Tape() for _ in outside]
-            given, accumulator, _ = started(case, recorder, tapes)
+            inputs, accumulator, _ = started(case, recorder, tapes)
             try:
                 with case.cpu.quiet():
-                    result = recorder.apply(op, given, case.attrs)
+                    result = recorder.apply(op, inputs, case.attrs)
             except NoGradientRegisteredError as error:
                 has.append(str(error))
                 continue
@@ -208,15 +208,15 @@ def opened(recorder, x, *, tangent=1.0):
     return accumulator
 
 
-def number(one):
-    return None if one is None else float(one.array)
+def number(item):
+    return None if item is None else float(item.array)
 
 
 def test_an_outer_accumulator_sees_the_inner_ones_work_and_not_the_other_way(recorder, x):
     outer, inner = opened(recorder, x), opened(recorder, x)
     y = cube(recorder, x)
     first = inner.tangent(y)
-    assert [number(one) for one in (first, outer.tangent(y), outer.tangent(first))] == [12, 12, 12]
+    assert [number(item) for item in (first, outer.tangent(y), outer.tangent(first))] == [12, 12, 12]
     assert inner.tangent(outer.tangent(y)) is None
     assert inner.tangent(first) is None
 
@@ -248,8 +248,8 @@ def test_a_tape_that_resumes_inside_lies_inside(recorder, x):
     recorder.pause(tape)
     recorder.open(tape)
     late = cube(recorder, x)
-    found = [gradient(recorder, GradientQuery(tape, [accumulator.tangent(one)], [x]))[0] for one in (early, late)]
-    assert [number(one) for one in found] == [12, None]
+    results = [gradient(recorder, GradientQuery(tape, [accumulator.tangent(item)], [x]))[0] for item in (early, late)]
+    assert [number(item) for item in results] == [12, None]
 
 
 def test_an_error_in_a_rule_leaves_the_context_as_it_was(recorder, x, monkeypatch):
@@ -257,7 +257,7 @@ def test_an_error_in_a_rule_leaves_the_context_as_it_was(recorder, x, monkeypatc
     recorder.open(tape)
     recorder.watch(tape, [x])
     opened(recorder, x)
-    monkeypatch.setattr(bind(CATALOGUE["square"], (x.spec,)), "_jvp_rules", {1: ((0, lambda t, kept: 1 / 0),)})
+    monkeypatch.setattr(bind(CATALOGUE["square"], (x.spec,)), "_jvp_rules", {1: ((0, lambda t, retained: 1 / 0),)})
     with pytest.raises(ZeroDivisionError):
         recorder.apply(CATALOGUE["square"], (x,))
     assert recorder.tapes == [tape]
@@ -271,7 +271,7 @@ def test_a_read_carries_the_variables_tangent_whatever_its_version(recorder):
     first = cube(recorder, recorder.read(variable))
     variable.assign(recorder.value(np.array(3.0)))
     second = cube(recorder, recorder.read(variable))
-    assert [number(accumulator.tangent(one)) for one in (variable, first, second)] == [1, 12, 27]
+    assert [number(accumulator.tangent(item)) for item in (variable, first, second)] == [1, 12, 27]
     assert accumulator.tangent(before) is None
 
 
@@ -306,8 +306,8 @@ def test_an_op_without_a_derivative_is_refused_where_it_runs(recorder):
     with pytest.raises(NoGradientRegisteredError, match="AdjustContrastv2"):
         recorder.apply(CATALOGUE["adjust_contrast"], (image, Literal(2.0)))
     declared.add("AdjustContrastv2")
-    found = recorder.apply(CATALOGUE["adjust_contrast"], (image, Literal(2.0)))
-    assert accumulator.tangent(found) is None
+    result = recorder.apply(CATALOGUE["adjust_contrast"], (image, Literal(2.0)))
+    assert accumulator.tangent(result) is None
 
 
 # ------------------------------------------------------------------------------------------------------------- commands
@@ -333,8 +333,8 @@ def test_the_commands_of_a_tangent():
 
 def test_a_hessian_vector_product_by_commands():
     session = Session()
-    asked = Gradient("t", ("s",), ("x",), ("g",))
-    put, *todo = watched(SQUARE, Call("mul", ("y", "x"), ("c",)), Call("reduce_sum", ("c",), ("s",)), asked)
+    gradient = Gradient("t", ("s",), ("x",), ("g",))
+    put, *todo = watched(SQUARE, Call("mul", ("y", "x"), ("c",)), Call("reduce_sum", ("c",), ("s",)), gradient)
     run(session, put, OPEN, *todo, Jvp("a", ("g",), ("hv",)))
     np.testing.assert_array_equal(value(session, "hv"), 6 * X)
 
@@ -346,7 +346,7 @@ def test_a_variable_as_a_primal_and_numbers_as_tangents():
         Call("square", ("v",), ("y",)), Assign("v", Literal(5.0)), Call("square", ("v",), ("z",)),
         Jvp("a", ("y", "z", "v"), ("ty", "tz", "tv")),
     )  # fmt: skip
-    assert [float(value(session, one)) for one in ("ty", "tz", "tv")] == [12, 20, 2]
+    assert [float(value(session, item)) for item in ("ty", "tz", "tv")] == [12, 20, 2]
 
 
 @pytest.mark.parametrize(

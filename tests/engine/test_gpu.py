@@ -18,46 +18,48 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES
 
 
-def numbers(context, one):
+def numbers(context, item):
     """A gradient's numbers on the host; slices as their values, in order."""
-    if one is None:
+    if item is None:
         return None
-    return context.backend.get(one.values.array if isinstance(one, SlicesValue) else one.array)
+    return context.backend.get(item.values.array if isinstance(item, SlicesValue) else item.array)
 
 
 def answers(device, op, case):
     """The result, the gradient of each input that has one, and those for two cotangents at once."""
     context, tape = Executor(backend(device), Memory(None, lambda: 0)), Tape(persistent=True)
     with context.backend.quiet():
-        given = [context.constant(np.asarray(one)) if is_array(one) else Literal(one) for one in case.inputs]
-        arrays = [one for one in given if one.uid is not None]
+        results = [
+            context.constant(np.asarray(operand)) if is_array(operand) else Literal(operand) for operand in case.inputs
+        ]
+        arrays = [item for item in results if item.uid is not None]
         context.open(tape)
         context.watch(tape, arrays)
-        result = context.apply(op, given, case.attrs)
-        found = [context.backend.get(result.array)]
+        result = context.apply(op, results, case.attrs)
+        outcome = [context.backend.get(result.array)]
         if result.spec.differentiable and op.registered:
-            ct = context.constant(drawn(found[0], seed=0))
-            found += [
-                numbers(context, one)
-                for one in gradient(context, GradientQuery(tape, [result], arrays, output_gradients=[ct]))
+            ct = context.constant(drawn(outcome[0], seed=0))
+            outcome += [
+                numbers(context, item)
+                for item in gradient(context, GradientQuery(tape, [result], arrays, output_gradients=[ct]))
             ]
-            cts = context.constant(np.stack([drawn(found[0], seed=k) for k in range(2)]))
-            found += [
-                numbers(context, one)
-                for one in vjps(context, GradientQuery(tape, [result], arrays, output_gradients=[cts]))
+            cts = context.constant(np.stack([drawn(outcome[0], seed=k) for k in range(2)]))
+            outcome += [
+                numbers(context, derivative)
+                for derivative in vjps(context, GradientQuery(tape, [result], arrays, output_gradients=[cts]))
             ]
-    return found
+    return outcome
 
 
 def compare(device, name, dtype):
     op = CATALOGUE[name]
     for sample in op.samples():
         case = Case(op, sample, DTYPES[dtype])
-        for found, expected in zip(answers(device, op, case), answers("cpu", op, case), strict=True):
-            assert (found is None) == (expected is None)
-            if found is not None:
-                assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        for answer, expected in zip(answers(device, op, case), answers("cpu", op, case), strict=True):
+            assert (answer is None) == (expected is None)
+            if answer is not None:
+                assert (answer.dtype, answer.shape) == (expected.dtype, expected.shape)
+                np.testing.assert_allclose(answer, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.gpu

@@ -37,7 +37,7 @@ def variable(trainable=True, dtype=F32):
 def call(context, name, *inputs):
     """Records an op as every recorder does."""
     op = CATALOGUE[name]
-    bound = bind(op, tuple(one.spec for one in inputs), op.attrs({}))
+    bound = bind(op, tuple(operand.spec for operand in inputs), op.attrs({}))
     result = Shape(bound.spec)
     record(context.tapes, bound, inputs, result, "here")
     return result

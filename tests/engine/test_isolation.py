@@ -59,6 +59,6 @@ def test_a_gradient_with_numpy_alone():
         command, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    code, asked = done.stdout.splitlines()
+    code, question = done.stdout.splitlines()
     assert code == "bad_attribute"  # bfloat16 does not exist without ml_dtypes
-    assert asked == "ml_dtypes org"  # org.python is what the standard library's copy looks for
+    assert question == "ml_dtypes org"  # org.python is what the standard library's copy looks for

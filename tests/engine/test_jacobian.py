@@ -80,10 +80,10 @@ def by_loop(context, tape, y, x):
     for at in np.ndindex(y.spec.shape):
         unit = np.zeros(y.spec.shape)
         unit[at] = 1
-        [one] = gradient(context, GradientQuery(tape, [y], [x], output_gradients=[context.value(unit)]))
-        if one is None:
+        [item] = gradient(context, GradientQuery(tape, [y], [x], output_gradients=[context.value(unit)]))
+        if item is None:
             return None
-        rows.append(one.array if not hasattr(one, "indices") else dense(context, one))
+        rows.append(item.array if not hasattr(item, "indices") else dense(context, item))
     return np.reshape(rows, (*y.spec.shape, *x.spec.shape))
 
 
@@ -102,8 +102,8 @@ def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     context, tape = Program(), Tape(persistent=True)
     x = context.value(X)
     y = recorded(context, steps, x, [tape])
-    [found] = jacobian(context, GradientQuery(tape, [y], [x], chunk_size=chunk))
-    np.testing.assert_allclose(found.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
+    [result] = jacobian(context, GradientQuery(tape, [y], [x], chunk_size=chunk))
+    np.testing.assert_allclose(result.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -134,10 +134,10 @@ def test_stacks_of_cotangents_are_gradients_one_after_the_other():
     y = recorded(context, ["sin", "product"], x, [tape])
     z = recorded(context, ["square"], x, [tape])
     cts = np.random.default_rng(0).normal(size=(5, *y.spec.shape))
-    [found] = vjps(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts), None]))
+    [derivative] = vjps(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts), None]))
     for k in range(5):
-        [one] = gradient(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts[k]), None]))
-        np.testing.assert_allclose(found.array[k], one.array)
+        [item] = gradient(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts[k]), None]))
+        np.testing.assert_allclose(derivative.array[k], item.array)
 
 
 def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
@@ -147,13 +147,13 @@ def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
     context.watch(tape, [x])
     y = context("mul", context("sin", x), context("reduce_sum", x, axis=1, keepdims=True))
     y = context("concat", y, y, axis=1)
-    found = batch_jacobian(context, GradientQuery(tape, [y], [x]))
+    result = batch_jacobian(context, GradientQuery(tape, [y], [x]))
     [whole] = jacobian(context, GradientQuery(tape, [y], [x]))
-    assert found.spec.shape == (3, 6, 3)
+    assert result.spec.shape == (3, 6, 3)
     for i in range(3):
-        np.testing.assert_allclose(found.array[i], whole.array[i, :, i])
-    found = batch_jacobian(context, GradientQuery(tape, [y], [x], chunk_size=4))
-    np.testing.assert_allclose(found.array[2], whole.array[2, :, 2])
+        np.testing.assert_allclose(result.array[i], whole.array[i, :, i])
+    result = batch_jacobian(context, GradientQuery(tape, [y], [x], chunk_size=4))
+    np.testing.assert_allclose(result.array[2], whole.array[2, :, 2])
 
 
 # -------------------------------------------------------------------------------------------- targets, sources, nothing
@@ -162,9 +162,9 @@ def test_what_is_not_connected_is_none_or_zeros():
     x, other, numbers = context.value(X), context.value(np.ones(2)), context.value(np.arange(2))
     y = recorded(context, ["sin"], x, [tape])
     assert jacobian(context, GradientQuery(tape, [y], [other, numbers])) == [None, None]
-    found = jacobian(context, GradientQuery(tape, [y], [other, numbers], zeros=True))
-    assert [(one.spec.shape, one.spec.dtype) for one in found] == [((3, 3, 2), "float64"), ((3, 3, 2), "int64")]
-    assert not any(one.array.any() for one in found)
+    jacobians = jacobian(context, GradientQuery(tape, [y], [other, numbers], zeros=True))
+    assert [(item.spec.shape, item.spec.dtype) for item in jacobians] == [((3, 3, 2), "float64"), ((3, 3, 2), "int64")]
+    assert not any(item.array.any() for item in jacobians)
 
 
 def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
@@ -194,8 +194,8 @@ def test_empty_targets_and_sources_have_empty_jacobians(target, source):
     context.open(tape)
     context.watch(tape, [x])
     y = context("broadcast_to", context("reduce_sum", x), shape=target)
-    [found] = jacobian(context, GradientQuery(tape, [y], [x]))
-    assert found.array.shape == (*target, *source)
+    [result] = jacobian(context, GradientQuery(tape, [y], [x]))
+    assert result.array.shape == (*target, *source)
     stack = context.value(np.ones((0, *target)))
     assert vjps(context, GradientQuery(tape, [y], [x], output_gradients=[stack]))[0].array.shape == (0, *source)
 
@@ -212,8 +212,8 @@ def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
     a, b = context.value(X), context.value(X)
     context.open(tape)
     context.watch(tape, [a, b])
-    found = jacobian(context, GradientQuery(tape, [context("add", a, b)], [a, b, a]))
-    assert len({one.uid for one in found}) == 3
+    jacobians = jacobian(context, GradientQuery(tape, [context("add", a, b)], [a, b, a]))
+    assert len({item.uid for item in jacobians}) == 3
 
 
 def test_a_tape_that_is_not_persistent_answers_once_and_several_questions_with_more():
@@ -243,7 +243,7 @@ def test_wrong_stacks_are_refused_and_the_tape_can_still_be_asked(why):
     context, tape = Program(), Tape()
     x = context.value(X)
     y = recorded(context, ["sin"], x, [tape])
-    seeds = [None if one is None else context.constant(np.asarray(one)) for one in given_]
+    seeds = [None if item is None else context.constant(np.asarray(item)) for item in given_]
     with pytest.raises(InvalidArgumentError, match=text):
         vjps(context, GradientQuery(tape, [y] * len(seeds), [x], output_gradients=seeds))
     assert not tape.consumed
@@ -291,7 +291,7 @@ def test_a_network_of_64_in_and_64_out_needs_no_64_passes(monkeypatch):
     calls, real = [], Op.__call__
 
     def counted(op, *args, **attrs):
-        if not any(isinstance(one, Operand) for one in args):  # on arrays, not inside a rule
+        if not any(isinstance(arg, Operand) for arg in args):  # on arrays, not inside a rule
             calls.append(op.name)
         return real(op, *args, **attrs)
 
@@ -347,16 +347,16 @@ def test_the_sessions_memory_bounds_it_too():
 
 
 def test_between_chunks_it_is_told_and_can_be_stopped():
-    session, told, asked = Session(), [], []
+    session, report, question = Session(), [], []
     y = network(session, 8)
-    one = Jacobian("t", (y,), ("x",), ("J",), chunk_size=2)
-    answer = session.execute(Batch((one,)), progress=lambda *where: told.append(where))
+    jacobian = Jacobian("t", (y,), ("x",), ("J",), chunk_size=2)
+    answer = session.execute(Batch((jacobian,)), progress=lambda *where: report.append(where))
     assert answer.failure is None
-    assert [where[2:] for where in told if where[2:]] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert [where[2:] for where in report if where[2:]] == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
     def stop():
-        asked.append(None)
-        return len(asked) > 3  # before the command, and before two of its chunks
+        question.append(None)
+        return len(question) > 3  # before the command, and before two of its chunks
 
     failure = session.execute(Batch((Jacobian("t", (y,), ("x",), ("K",), chunk_size=2),)), cancelled=stop).failure
     assert failure.code == "cancelled"
@@ -381,11 +381,11 @@ def test_commands_answer_structure_and_name_the_answers():
     session = Session()
     y = network(session, 4)
     stack = np.eye(4)[:, None, :]
-    [found] = run(session, Jacobian("t", (y,), ("x", "w0"), ("J", None)))
-    assert found.kinds == ("dense", "dense")
-    [found] = run(session, BatchJacobian("t", (y,), ("x",), ("B",)))
-    assert found.kinds == ("dense",)
-    [found] = run(session, Vjps("t", (y,), ("x",), ("V",), (stack,)))
+    [result] = run(session, Jacobian("t", (y,), ("x", "w0"), ("J", None)))
+    assert result.kinds == ("dense", "dense")
+    [result] = run(session, BatchJacobian("t", (y,), ("x",), ("B",)))
+    assert result.kinds == ("dense",)
+    [result] = run(session, Vjps("t", (y,), ("x",), ("V",), (stack,)))
     np.testing.assert_allclose(value(session, "V")[:, 0], value(session, "J")[0, :, 0])
     np.testing.assert_allclose(value(session, "B")[0], value(session, "J")[0, :, 0])
     run(session, Gradient("t", (y,), ("x",), ("g",), retain_tape=True))

@@ -17,14 +17,14 @@ from teletape_engine.spec import Spec
 
 def spec(name, *arrays, **attrs):
     op = CATALOGUE[name]
-    return bind(op, tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs)).spec
+    return bind(op, tuple(Spec.of(array.shape, array.dtype) for array in arrays), op.attrs(attrs)).spec
 
 
 def test_cholesky_reads_the_lower_triangle_and_spoils_no_neighbour():
     good, bad = np.array([[4.0, 99.0], [2.0, 5.0]]), np.array([[1.0, 0.0], [3.0, 1.0]])
-    found = CATALOGUE["cholesky"](np.stack([good, bad]))
-    np.testing.assert_allclose(found[0], [[2.0, 0.0], [1.0, 2.0]])
-    np.testing.assert_array_equal(np.isnan(found[1]), [[True, False], [True, True]])
+    result = CATALOGUE["cholesky"](np.stack([good, bad]))
+    np.testing.assert_allclose(result[0], [[2.0, 0.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(np.isnan(result[1]), [[True, False], [True, True]])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
@@ -35,12 +35,12 @@ def test_substitution_without_scipy_is_the_same(dtype, lower, adjoint):
     turn = 1 + 0.5j if dtype == "complex128" else 1
     a = (turn * random.normal(size=(4, 4)) + 3 * np.eye(4)).astype(dtype)
     b = (turn * random.normal(size=(4, 2))).astype(dtype)
-    found = linalg._substituted(a, b, lower=lower, adjoint=adjoint)
+    result = linalg._substituted(a, b, lower=lower, adjoint=adjoint)
     expected = linalg.triangular_solve(np, a, b, lower=lower, adjoint=adjoint)
-    assert found.dtype == expected.dtype == dtype
-    np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
+    assert result.dtype == expected.dtype == dtype
+    np.testing.assert_allclose(result, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
     triangle = np.tril(a) if lower else np.triu(a)
-    np.testing.assert_allclose((triangle.conj().T if adjoint else triangle) @ found, b, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose((triangle.conj().T if adjoint else triangle) @ result, b, rtol=1e-3, atol=1e-4)
 
 
 def test_triangular_systems_need_numpy_alone():
@@ -57,19 +57,19 @@ def test_triangular_systems_need_numpy_alone():
 
 def test_a_zero_on_the_diagonal_divides():
     with np.errstate(all="ignore"):
-        found = CATALOGUE["triangular_solve"](np.zeros((2, 2)), np.ones((2, 1)))
-    assert np.isinf(found[0, 0])
-    assert np.isnan(found[1, 0])
+        result = CATALOGUE["triangular_solve"](np.zeros((2, 2)), np.ones((2, 1)))
+    assert np.isinf(result[0, 0])
+    assert np.isnan(result[1, 0])
 
 
 @pytest.mark.parametrize(
     ("attrs", "shape"), [({}, (2, 2)), ({"k": 1}, (3, 3)), ({"k": -2}, (4, 4)), ({"num_rows": 5}, (5, 2))]
 )
 def test_as_few_rows_and_columns_as_hold_the_diagonal(attrs, shape):
-    found = CATALOGUE["diag"](np.array([1.0, 2.0]), **attrs)
-    assert found.shape == shape == spec("diag", np.ones(2), **attrs).shape
+    result = CATALOGUE["diag"](np.array([1.0, 2.0]), **attrs)
+    assert result.shape == shape == spec("diag", np.ones(2), **attrs).shape
     k = attrs.get("k", 0)
-    np.testing.assert_array_equal(np.diagonal(found, k)[:2], [1.0, 2.0])
+    np.testing.assert_array_equal(np.diagonal(result, k)[:2], [1.0, 2.0])
 
 
 def test_diagonals_refused():

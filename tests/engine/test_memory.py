@@ -191,16 +191,16 @@ def test_the_limit_holds_for_every_command_that_makes_an_array(last):
 def test_a_limit_is_reached_by_what_a_tape_keeps_and_left_when_it_has_answered():
     session = Session(memory_limit=50_000)
     run(session, Constant("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)))
-    made = 0
+    result = 0
     name = "x"
     while True:
-        batch = Batch((Call("tanh", (name,), (f"y{made}",)),), () if name == "x" else (name,))
+        batch = Batch((Call("tanh", (name,), (f"y{result}",)),), () if name == "x" else (name,))
         failure = session.execute(batch).failure
         if failure:
             break
-        name, made = f"y{made}", made + 1
+        name, result = f"y{result}", result + 1
     assert failure.code == "resource_exhausted"
-    assert made == 11  # x and eleven residuals take 48,000
+    assert result == 11  # x and eleven residuals take 48,000
     run(session, releases=("t",))
     run(session, Call("tanh", ("x",), ("z",)))
 

@@ -86,16 +86,16 @@ def test_a_number_that_the_dtype_beside_cannot_hold(beside, number):
 def test_a_plan_per_set_of_tracked_inputs():
     call = bound("mul", VECTOR, MATRIX)
     assert call.plan(1) is call.plan(1)
-    kept = {mask: call.plan(mask).picks for mask in (1, 2, 3)}
-    assert kept == {1: (1,), 2: (0,), 3: (0, 1)}
+    mapping = {mask: call.plan(mask).picks for mask in (1, 2, 3)}
+    assert mapping == {1: (1,), 2: (0,), 3: (0, 1)}
     assert [[i for i, _ in call.plan(mask).rules] for mask in (1, 2, 3)] == [[0], [1], [0, 1]]
 
 
 def test_a_plan_runs_the_rules_on_what_it_kept():
     a, b = np.array([1.0, 2, 3], np.float32), np.full((2, 3), 2, np.float32)
     plan = bound("mul", VECTOR, MATRIX).plan(3)
-    kept = plan.keep((a, b, a * b))
-    shares = {i: rule(np.ones((2, 3), np.float32), kept) for i, rule in plan.rules}
+    retained = plan.keep((a, b, a * b))
+    shares = {i: rule(np.ones((2, 3), np.float32), retained) for i, rule in plan.rules}
     assert shares[0].tolist() == [4, 4, 4]
     assert shares[1].tolist() == [[1, 2, 3], [1, 2, 3]]
 
@@ -151,7 +151,7 @@ class Noting(Runtime):
         self.seen = []
 
     def call(self, op, args, attrs):
-        self.seen.append((op.name, [getattr(one, "value", one) for one in args]))
+        self.seen.append((op.name, [getattr(arg, "value", arg) for arg in args]))
         return "made"
 
 

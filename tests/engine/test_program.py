@@ -32,8 +32,8 @@ def test_steps_run_in_order_on_arguments_numbers_and_constants(context):
 
 def test_attributes_are_those_of_the_op(context):
     program = Program(("a",), (Call("reduce_sum", ("a",), ("s",), {"axis": 0}),), ("s",))
-    (found,) = program.run(context, [context.constant(X)])
-    assert found.array == 3.0
+    (result,) = program.run(context, [context.constant(X)])
+    assert result.array == 3.0
 
 
 @pytest.mark.parametrize(
@@ -199,15 +199,15 @@ def test_a_long_program_can_be_cancelled():
     session = Session()
     calls = tuple(Call("neg", (f"v{i}",), (f"v{i + 1}",)) for i in range(1000))
     session.execute(Batch((Constant("x", X), DefineFunction("long", ("v0",), calls, ("v1000",)))))
-    asked = []
+    results = []
 
     def cancelled():
-        asked.append(None)
-        return len(asked) > 5
+        results.append(None)
+        return len(results) > 5
 
     answer = session.execute(Batch((CallFunction("long", ("x",), ("y",)),)), cancelled=cancelled)
     assert (answer.failure.code, answer.failure.message) == (
         "cancelled",
         "the batch was cancelled by its caller, in a program",
     )
-    assert len(asked) < 10
+    assert len(results) < 10

@@ -31,38 +31,38 @@ def kept_by(case):
     """(what the node keeps by name, the values themselves, inputs and result) of one call with everything watched."""
     context, tape = Context(), Tape(persistent=True)
     with CPU.quiet():
-        given = [context.value(one) for one in case.inputs]
+        results = [context.value(operand) for operand in case.inputs]
         context.open(tape)
-        context.watch(tape, [one for one in given if not isinstance(one, Literal)])
-        result = context.apply(case.op, given, case.attrs)
-    return tape, given, result
+        context.watch(tape, [item for item in results if not isinstance(item, Literal)])
+        result = context.apply(case.op, results, case.attrs)
+    return tape, results, result
 
 
-@pytest.mark.parametrize("op", [one for one in CATALOGUE.values() if one.expand is None], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [item for item in CATALOGUE.values() if item.expand is None], ids=lambda op: op.name)
 def test_a_tape_keeps_what_the_rules_ask_for_and_makes_no_copy_of_it(op):
     for sample in op.samples():
         case = Case(op, sample)
         try:
-            tape, given, result = kept_by(case)
+            tape, inputs, result = kept_by(case)
         except InvalidArgumentError:
             continue
         if not tape.nodes:
             assert not result.spec.differentiable or op.op_type == "StopGradient" or not case.free()
             continue
         (node,) = tape.nodes
-        plan, kept = node[0], node[3]
+        plan, retained = node[0], node[3]
         free = case.free()
         if not op.registered:  # a gradient that the caller registers may ask for anything
-            places = set(range(len(given) + 1))
+            places = set(range(len(inputs) + 1))
         elif op.variadic:
             saved = op.saves(0) if free else ()
-            places = {place for name in saved for place in ([len(given)] if name == "y" else range(len(given)))}
+            places = {place for name in saved for place in ([len(inputs)] if name == "y" else range(len(inputs)))}
         else:
             names = [name for i in free for name in op.saves(i)]
-            places = {len(given) if name == "y" else op.inputs.index(name) for name in names}
+            places = {len(inputs) if name == "y" else op.inputs.index(name) for name in names}
         assert set(plan.picks) == places
-        everything = [*given, result]
-        assert all(value is everything[place] for value, place in zip(kept, plan.picks, strict=True))
+        everything = [*inputs, result]
+        assert all(value is everything[place] for value, place in zip(retained, plan.picks, strict=True))
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "exp", "sqrt", "softmax", "reshape", "neg", "reduce_sum"])
@@ -92,23 +92,23 @@ def test_arrays_die_as_the_pass_goes_over_them():
     alive = []
 
     class Counting(Arrays):
-        def open(self, kept):
-            alive.append(sum(one() is not None for one in arrays))
-            return super().open(kept)
+        def open(self, retained):
+            alive.append(sum(array() is not None for array in arrays))
+            return super().open(retained)
 
     backward(tape, [(y.uid, np.ones_like(y.array))], {x.uid}, Counting(), release=True)
     assert alive == [min(19, 20 - i) for i in range(20)]
-    assert not any(one() is not None for one in arrays)
+    assert not any(array() is not None for array in arrays)
 
 
 def test_a_persistent_tape_lets_nothing_go():
     context, tape, x, y = chain(5, persistent=True)
     arrays = [weakref.ref(node[3][0].array) for node in tape.nodes]
     gradient(context, GradientQuery(tape, [y], [x]))
-    assert all(one() is not None for one in arrays)
+    assert all(array() is not None for array in arrays)
     del tape
     gc.collect()
-    assert [one() is not None for one in arrays] == [False] * 4 + [True]  # the last is y
+    assert [array() is not None for array in arrays] == [False] * 4 + [True]  # the last is y
 
 
 def test_the_pass_needs_no_room_beside_what_it_frees():
@@ -117,14 +117,14 @@ def test_the_pass_needs_no_room_beside_what_it_frees():
         context, tape, x, y = chain(30)
         forward, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        (found,) = gradient(context, GradientQuery(tape, [y], [x]))
+        (result,) = gradient(context, GradientQuery(tape, [y], [x]))
         left, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert forward > 30 * MIB
     assert peak < forward + 5 * MIB  # the seed, two cotangents, what a rule computes meanwhile
     assert left < 4 * MIB + 200_000  # x, y, the gradient
-    assert found.array.shape == x.array.shape
+    assert result.array.shape == x.array.shape
 
 
 def test_the_structure_of_a_consumed_tape_stays_and_keeps_no_array():
@@ -133,7 +133,7 @@ def test_the_structure_of_a_consumed_tape_stays_and_keeps_no_array():
     gradient(context, GradientQuery(tape, [y], [x]))
     assert tape.nodes == []
     assert [(plan, inputs, output, where) for plan, inputs, output, _, where in tape.structure()] == before
-    assert all(kept == () for _, _, _, kept, _ in tape.structure())
+    assert all(retained == () for _, _, _, retained, _ in tape.structure())
     assert (tape.length, tape.consumed) == (5, True)
     assert footprint(tape, CPU.base) == (0, 0)
 
@@ -143,14 +143,14 @@ def test_what_is_told_to_be_freed_is_what_is_freed():
     try:
         for hold in (0, 1, 7):
             _, tape, *_ends = chain(10, persistent=True)
-            held = [node[3][0] for node in tape.nodes[:hold]]
-            told = footprint(tape, CPU.base)
+            results = [node[3][0] for node in tape.nodes[:hold]]
+            answer = footprint(tape, CPU.base)
             before, _ = tracemalloc.get_traced_memory()
             del tape
             after, _ = tracemalloc.get_traced_memory()
-            assert told.kept == 10 * MIB
-            assert told.freed == (9 - len(held)) * MIB  # the last is held too
-            assert before - after == pytest.approx(told.freed, abs=20_000)
+            assert answer.kept == 10 * MIB
+            assert answer.freed == (9 - len(results)) * MIB  # the last is held too
+            assert before - after == pytest.approx(answer.freed, abs=20_000)
     finally:
         tracemalloc.stop()
 
@@ -184,8 +184,8 @@ def test_names_that_go_along_with_a_tape_do_not_count_as_others():
     )
 
     def frees(*along):
-        (told,) = run(session, TapeDescribe("t", np.array(along, np.int64) if along else None))
-        return told.facts["bytes"], told.facts["frees"]
+        (result,) = run(session, TapeDescribe("t", np.array(along, np.int64) if along else None))
+        return result.facts["bytes"], result.facts["frees"]
 
     assert frees() == (24_000, 0)
     assert frees(client, client + 2, client + 2, 5) == (24_000, 16_000)
@@ -234,8 +234,8 @@ def long_tape(persistent=False, sparse=False):
 def test_a_tape_of_a_hundred_thousand_ops_answers(sparse):
     context, tape, x, y = long_tape(sparse=sparse)
     assert tape.length > LONG
-    (found,) = gradient(context, GradientQuery(tape, [y], [x]))  # and not the other watched one
-    dense = found.values.array if sparse else found.array
+    (result,) = gradient(context, GradientQuery(tape, [y], [x]))  # and not the other watched one
+    dense = result.values.array if sparse else result.array
     assert np.array_equal(dense, np.full(8 if sparse else 4, (-1.0) ** (LONG // 2)))
 
 
@@ -246,5 +246,5 @@ def test_a_tape_of_a_hundred_thousand_ops_is_measured_drawn_and_let_go():
     assert footprint(tape, CPU.base).kept < 100
     facts = diagram(tape, targets=[y], sources=[x])
     assert len(facts["nodes"]) <= 2000
-    assert sum(one["ops"] for one in facts["nodes"]) == tape.length
+    assert sum(node["ops"] for node in facts["nodes"]) == tape.length
     del tape

@@ -16,13 +16,15 @@ VECTORISED = sorted(name for name, op in CATALOGUE.items() if op.inputs and not 
 def stacked(case):
     """Three rows of each array among the inputs; integers stay, since they may be indices."""
     return [
-        np.stack([one * (1 - 0.01 * k) for k in range(3)]) if is_array(one) and one.dtype.kind == "f" else one
-        for one in case.inputs
+        np.stack([operand * (1 - 0.01 * k) for k in range(3)])
+        if is_array(operand) and operand.dtype.kind == "f"
+        else operand
+        for operand in case.inputs
     ]
 
 
-def row(one, k, case_input):
-    return one[k] if one is not case_input else one
+def row(item, k, case_input):
+    return item[k] if item is not case_input else item
 
 
 @pytest.mark.parametrize("name", VECTORISED)
@@ -30,27 +32,27 @@ def test_an_op_over_rows_is_the_op_row_by_row(name):
     op = CATALOGUE[name]
     for sample in op.samples():
         case = Case(op, sample)
-        given = stacked(case)
-        if all(a is b for a, b in zip(given, case.inputs, strict=True)):
+        inputs = stacked(case)
+        if all(a is b for a, b in zip(inputs, case.inputs, strict=True)):
             continue
-        expected = [case.run([row(a, k, b) for a, b in zip(given, case.inputs, strict=True)]) for k in range(3)]
+        expected = [case.run([row(a, k, b) for a, b in zip(inputs, case.inputs, strict=True)]) for k in range(3)]
         with case.cpu.quiet():
-            found = over_rows(None, case, given)
-            real = over_rows(Context(), case, given)
-        np.testing.assert_allclose(found, np.stack(expected), rtol=1e-12, atol=1e-13)
+            result = over_rows(None, case, inputs)
+            real = over_rows(Context(), case, inputs)
+        np.testing.assert_allclose(result, np.stack(expected), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(real.value.array, np.stack(expected), rtol=1e-12, atol=1e-13)
-        foreseen = over_rows(Shapes(), case, given)
+        foreseen = over_rows(Shapes(), case, inputs)
         assert foreseen.value.spec is Spec.of(real.value.array.shape, real.value.array.dtype)
 
 
-def over_rows(recorder, case, given):
+def over_rows(recorder, case, inputs):
     rows, args = Rows(recorder), []
-    for one, alone in zip(given, case.inputs, strict=True):
-        if is_array(one):
-            below = one if recorder is None else Operand(recorder, recorder.value(one))
-            args.append(rows.shared(below) if one is alone else rows.stack(below))
+    for item, alone in zip(inputs, case.inputs, strict=True):
+        if is_array(item):
+            below = item if recorder is None else Operand(recorder, recorder.value(item))
+            args.append(rows.shared(below) if item is alone else rows.stack(below))
         else:
-            args.append(one)
+            args.append(item)
     return rows.unstack(rows.call(case.op, args, case.attrs), 3)
 
 
@@ -65,9 +67,9 @@ def test_what_is_the_same_for_all_rows_is_computed_once():
 def test_numbers_beside_rows_take_their_dtype():
     rows = Rows(None)
     x = rows.stack(np.ones((3, 2), np.float32))
-    for made in (x * 2.0, 2.0 - x, CATALOGUE["clip_by_value"](x, 0.0, 0.5)):
-        assert made.dtype == np.float32
-        assert made.shape == (2,)
+    for result in (x * 2.0, 2.0 - x, CATALOGUE["clip_by_value"](x, 0.0, 0.5)):
+        assert result.dtype == np.float32
+        assert result.shape == (2,)
 
 
 def test_an_op_whose_shape_hangs_on_values_has_no_form_over_rows():

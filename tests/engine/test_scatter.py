@@ -72,7 +72,7 @@ def test_places_are_counted_along_so_many_axes(depth):
 )
 def test_a_slice(index):
     session = table()
-    key = tuple(slice(*one) if isinstance(one, tuple) else ... if one == "..." else one for one in index)
+    key = tuple(slice(*item) if isinstance(item, tuple) else ... if item == "..." else item for item in index)
     expected = TABLE.copy()
     cut = cut_of(TABLE.shape, index)
     numbers = np.arange(np.prod([n for _, _, n in cut]), dtype=np.float64) + 100
@@ -148,9 +148,9 @@ def test_a_fetched_answer_stays():
     session = table()
     run(session, Assign("v", np.ones((1, 3)), "scatter_add", np.array([0])))
     before = value(session, "v")
-    kept = before.copy()
+    retained = before.copy()
     run(session, Assign("v", np.ones((1, 3)), "scatter_add", np.array([0])))
-    np.testing.assert_array_equal(before, kept)
+    np.testing.assert_array_equal(before, retained)
 
 
 def test_a_tape_keeps_the_numbers_that_it_needs():

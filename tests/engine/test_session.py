@@ -37,9 +37,9 @@ def test_put_and_fetch_give_the_same_bytes(session):
     for i, dtype in enumerate(("float16", "float32", "int64", "bool", "complex64")):
         array = np.arange(6).reshape(2, 3).astype(dtype)
         run(session, Constant(f"v{i}", array))
-        found = value(session, f"v{i}")
-        assert (found.dtype, found.shape) == (array.dtype, (2, 3))
-        assert found.tobytes() == array.tobytes()
+        result = value(session, f"v{i}")
+        assert (result.dtype, result.shape) == (array.dtype, (2, 3))
+        assert result.tobytes() == array.tobytes()
 
 
 def test_a_number_takes_tensorflows_dtype(session):
@@ -66,9 +66,9 @@ def test_a_fetch_tells_all_or_a_preview(session):
 
 @pytest.mark.parametrize("elements", [None, 2])
 def test_what_is_fetched_cannot_be_written_into(session, elements):
-    (found,) = run(session, Constant("x", X.copy()), Fetch("x", elements))
+    (result,) = run(session, Constant("x", X.copy()), Fetch("x", elements))
     with pytest.raises(ValueError, match="read-only"):
-        found.array[0] = 9
+        result.array[0] = 9
 
 
 def test_an_op_runs_on_values_numbers_tensors_and_variables(session):
@@ -125,7 +125,7 @@ def test_gradient_with_seeds_zeros_and_sources_not_wanted(session):
         Gradient("t", ("y",), ("x", "u"), ("h", "z"), unconnected="zero", predicted=("dense", "dense")),
         Gradient("t", ("y",), ("x", "u"), (None, "nothing"), predicted=("dense", "none")),
     )
-    assert [one.kinds for one in results] == [("dense",), ("dense", "dense"), ("dense", "none")]
+    assert [result.kinds for result in results] == [("dense",), ("dense", "dense"), ("dense", "none")]
     assert value(session, "g").tolist() == [2.0, 40.0, 600.0]
     assert value(session, "h").tolist() == [2.0, 4.0, 6.0]
     assert (value(session, "z").tolist(), value(session, "z").dtype) == ([0.0, 0.0], np.float64)
@@ -143,9 +143,9 @@ def test_slices_are_one_id_with_parts(session):
         SlicesComponent("g", "indices", "gi"),
         Fetch("g"),
     )
-    found = results[-1].array
-    assert isinstance(found, SlicesArrays)
-    assert (found.indices.tolist(), found.values.shape, found.dense.shape) == ([3, 0, 3], (3, 2), (4, 2))
+    result = results[-1].array
+    assert isinstance(result, SlicesArrays)
+    assert (result.indices.tolist(), result.values.shape, result.dense.shape) == ([3, 0, 3], (3, 2), (4, 2))
     assert value(session, "gi").tolist() == [3, 0, 3]
     assert value(session, "gv").tolist() == [[1, 1]] * 3
     assert session.describe("g") == {
@@ -161,9 +161,9 @@ def test_slices_are_one_id_with_parts(session):
 
 
 def test_an_op_whose_shape_depends_on_values_tells_it(session):
-    (made,) = run(session, Call("nonzero", (np.array([0, 5, 0, 7]),), ("where",)))
-    assert isinstance(made, Made)
-    assert made.specs[0].shape == (2, 1)
+    (result,) = run(session, Call("nonzero", (np.array([0, 5, 0, 7]),), ("where",)))
+    assert isinstance(result, Made)
+    assert result.specs[0].shape == (2, 1)
     assert value(session, "where").tolist() == [[1], [3]]
 
 
@@ -175,7 +175,7 @@ def test_a_program_is_defined_once_and_run_on_values_recorded_as_if_it_stood_the
     assert value(session, "same").tolist() == X.tolist()
     run(session, Gradient("t", ("y",), ("x",), ("g",)))
     assert value(session, "g").tolist() == [2.0, 4.0, 6.0]
-    assert [one["op"] for one in session.describe("f")["steps"]] == ["mul", "add"]
+    assert [step["op"] for step in session.describe("f")["steps"]] == ["mul", "add"]
 
 
 def test_a_program_that_gives_a_number_back_gives_a_value(session):
@@ -195,9 +195,9 @@ def test_a_declaration_counts_whenever_it_is_made_before_the_question(session):
 
 def test_listing_and_describing(session):
     run(session, *watched(Call("neg", ("x",), ("y",))), DefineFunction("f", (), (), ()), MakeVariable("v", X))
-    assert [one["id"] for one in session.listing("tensor")] == ["x", "y"]
-    assert [one["id"] for one in session.listing("variable")] == ["v"]
-    assert [one["id"] for one in session.listing("function")] == ["f"]
+    assert [entry["id"] for entry in session.listing("tensor")] == ["x", "y"]
+    assert [entry["id"] for entry in session.listing("variable")] == ["v"]
+    assert [entry["id"] for entry in session.listing("function")] == ["f"]
     (tape,) = session.listing("tape")
     assert (tape["ops"], tape["recording"], tape["consumed"]) == (1, True, False)
 

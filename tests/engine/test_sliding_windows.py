@@ -18,7 +18,7 @@ from teletape_engine.spec import Spec
 
 def spec(name, *arrays, **attrs):
     op = CATALOGUE[name]
-    return bind(op, tuple(Spec.of(one.shape, one.dtype) for one in arrays), op.attrs(attrs)).spec
+    return bind(op, tuple(Spec.of(array.shape, array.dtype) for array in arrays), op.attrs(attrs)).spec
 
 
 @st.composite
@@ -60,11 +60,11 @@ def test_convolution_is_its_definition(case, groups, depth, out):
         for k, l, place in seen(at, i, j):  # noqa: E741
             if place:
                 for g in range(groups):
-                    channels, made = slice(g * depth, (g + 1) * depth), slice(g * out, (g + 1) * out)
-                    expected[:, i, j, made] += x[:, *place, channels] @ filters[k, l, :, made]
-    found = CATALOGUE["conv2d"](x, filters, **how, dilations=dilations)
-    assert spec("conv2d", x, filters, **how, dilations=dilations).shape == found.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+                    channels, value = slice(g * depth, (g + 1) * depth), slice(g * out, (g + 1) * out)
+                    expected[:, i, j, value] += x[:, *place, channels] @ filters[k, l, :, value]
+    result = CATALOGUE["conv2d"](x, filters, **how, dilations=dilations)
+    assert spec("conv2d", x, filters, **how, dilations=dilations).shape == result.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=120, deadline=None)
@@ -111,8 +111,8 @@ def test_what_sees_the_border_alone_is_left_out():
     at = windows((4, 3), (5000, 4000), (1, 2), "SAME", None, (1, 1))
     assert len(list(at.places())) <= 8 * 6
     x = np.arange(12.0).reshape(1, 4, 3, 1)
-    found = CATALOGUE["max_pool"](x, ksize=(5000, 1), strides=(1, 1), padding="SAME")
-    np.testing.assert_array_equal(found[0, :, :, 0], np.tile([9.0, 10.0, 11.0], (4, 1)))
+    result = CATALOGUE["max_pool"](x, ksize=(5000, 1), strides=(1, 1), padding="SAME")
+    np.testing.assert_array_equal(result[0, :, :, 0], np.tile([9.0, 10.0, 11.0], (4, 1)))
 
 
 @pytest.mark.parametrize("bfloat16", [False, True])

@@ -40,18 +40,18 @@ def test_an_array_from_another_process_has_our_dtype():
 
 
 def test_specs_from_many_threads_are_one_object():
-    found, start = [], threading.Barrier(8)
+    result, start = [], threading.Barrier(8)
 
     def make():
         start.wait()
-        found.append([Spec.of((n, 77), F32) for n in range(200)])
+        result.append([Spec.of((n, 77), F32) for n in range(200)])
 
     threads = [threading.Thread(target=make) for _ in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert all(a is b for other in found for a, b in zip(found[0], other, strict=True))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(a is b for other in result for a, b in zip(result[0], other, strict=True))
 
 
 def test_what_a_spec_knows():

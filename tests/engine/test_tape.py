@@ -32,12 +32,12 @@ def recording(context, *values, persistent=False):
 
 
 def numbers(answers):
-    return [None if one is None else np.asarray(one.array).tolist() for one in answers]
+    return [None if answer is None else np.asarray(answer.array).tolist() for answer in answers]
 
 
 # ------------------------------------------------------------------------------------------------------------ residuals
 @pytest.mark.parametrize(
-    ("name", "tracked", "kept"),
+    ("name", "tracked", "retained"),
     [
         ("relu", "a", "y"),
         ("tanh", "a", "y"),
@@ -57,14 +57,14 @@ def numbers(answers):
         ("matmul", "b", "a"),
     ],
 )
-def test_a_tape_keeps_what_the_tracked_inputs_need_and_no_more(context, name, tracked, kept):
+def test_a_tape_keeps_what_the_tracked_inputs_need_and_no_more(context, name, tracked, retained):
     shape = (2, 2) if name == "matmul" else (4,)
-    given = {one: context.constant(np.full(shape, 1.5, np.float32)) for one in "ab"}
-    tape = recording(context, *(given[one] for one in tracked))
-    inputs = [given[one] for one in "ab"[: len(CATALOGUE[name].inputs)]]
+    mapping = {item: context.constant(np.full(shape, 1.5, np.float32)) for item in "ab"}
+    tape = recording(context, *(mapping[item] for item in tracked))
+    inputs = [mapping[item] for item in "ab"[: len(CATALOGUE[name].inputs)]]
     result = apply(context, name, *inputs, **({"shape": (2, 2)} if name == "reshape" else {}))
-    given["y"] = result
-    assert [id(one) for one in tape.nodes[-1][3]] == [id(given[one]) for one in kept]
+    mapping["y"] = result
+    assert [id(node) for node in tape.nodes[-1][3]] == [id(mapping[item]) for item in retained]
 
 
 def test_arrays_die_with_their_last_use(context):
@@ -73,12 +73,12 @@ def test_arrays_die_with_their_last_use(context):
     squared = apply(context, "mul", x, x)
     logistic = apply(context, "tanh", squared)
     shifted = apply(context, "add", logistic, 1.0)
-    alive = [weakref.ref(one.array) for one in (squared, logistic, shifted)]
+    alive = [weakref.ref(item.array) for item in (squared, logistic, shifted)]
     del squared, logistic
     target = shifted
     del shifted
     gc.collect()
-    assert [one() is not None for one in alive] == [
+    assert [item() is not None for item in alive] == [
         False,
         True,
         True,
@@ -86,7 +86,7 @@ def test_arrays_die_with_their_last_use(context):
     gradient(context, GradientQuery(tape, [target], [x]))
     del target
     gc.collect()
-    assert [one() is not None for one in alive] == [False, False, False]
+    assert [item() is not None for item in alive] == [False, False, False]
 
 
 def test_a_pass_over_a_non_persistent_tape_frees_each_node_as_it_goes(context, monkeypatch):
@@ -98,7 +98,7 @@ def test_a_pass_over_a_non_persistent_tape_frees_each_node_as_it_goes(context, m
     left = []
     plan = tape.nodes[0][0]
     (_, rule), *_ = plan.rules
-    watching = plan._replace(rules=((0, lambda ct, kept: (left.append(len(tape.nodes)), rule(ct, kept))[1]),))
+    watching = plan._replace(rules=((0, lambda ct, retained: (left.append(len(tape.nodes)), rule(ct, retained))[1]),))
     tape.nodes[:] = [(watching, *node[1:]) for node in tape.nodes]
     gradient(context, GradientQuery(tape, [y], [x]))
     assert left == [4, 3, 2, 1, 0]
@@ -130,11 +130,11 @@ def test_the_contracts_example_of_a_variable_between_assignments(context):
 
 @pytest.mark.parametrize(("source", "expected"), [("x", [6.0]), ("unwatched", [None]), ("y", [1.0]), ("int", [None])])
 def test_which_sources_count(context, source, expected):
-    x, other, count = (context.constant(one) for one in (np.float32(3), np.float32(3), np.int32(3)))
+    x, other, count = (context.constant(item) for item in (np.float32(3), np.float32(3), np.int32(3)))
     tape = recording(context, x)
     y = apply(context, "mul", x, x)
-    given = {"x": x, "unwatched": other, "y": y, "int": count}
-    assert numbers(gradient(context, GradientQuery(tape, [y], [given[source]]))) == expected
+    mapping = {"x": x, "unwatched": other, "y": y, "int": count}
+    assert numbers(gradient(context, GradientQuery(tape, [y], [mapping[source]]))) == expected
 
 
 def test_an_unconnected_source_gets_zeros_of_its_own_shape_and_dtype(context):
@@ -226,30 +226,30 @@ def test_kinds(context):
     table = context.constant(np.ones((3, 2), np.float32))
     tape = recording(context, table, persistent=True)
     rows = apply(context, "gather", table, context.constant(np.array([0, 2])))
-    found = [*gradient(context, GradientQuery(tape, [rows], [table, rows])), None]
-    assert [kind_of(one) for one in found] == [GradientKind.SLICES, GradientKind.DENSE, GradientKind.NONE]
+    results = [*gradient(context, GradientQuery(tape, [rows], [table, rows])), None]
+    assert [kind_of(item) for item in results] == [GradientKind.SLICES, GradientKind.DENSE, GradientKind.NONE]
 
 
 # -------------------------------------------------------------------------------------------------------- higher orders
 def test_nested_tapes_to_the_third_order(context):
     x = context.constant(np.float64(2))
     tapes = [recording(context, x) for _ in range(3)]
-    found = apply(context, "pow", x, 4.0)
+    result = apply(context, "pow", x, 4.0)
     orders = []
     for tape in reversed(tapes):
-        (found,) = gradient(context, GradientQuery(tape, [found], [x]))
-        orders.append(float(found.array))
+        (result,) = gradient(context, GradientQuery(tape, [result], [x]))
+        orders.append(float(result.array))
     assert orders == pytest.approx([32, 48, 48])
 
 
 def test_one_persistent_tape_asks_inside_itself_to_the_third_order(context):
     x = context.constant(np.float64(2))
     tape = recording(context, x, persistent=True)
-    found = apply(context, "pow", x, 4.0)
+    result = apply(context, "pow", x, 4.0)
     orders = []
     for _ in range(3):
-        (found,) = gradient(context, GradientQuery(tape, [found], [x]))
-        orders.append(float(found.array))
+        (result,) = gradient(context, GradientQuery(tape, [result], [x]))
+        orders.append(float(result.array))
     assert orders == pytest.approx([32, 48, 48])
 
 

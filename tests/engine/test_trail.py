@@ -30,9 +30,9 @@ F32 = np.float32
 
 
 def explained(session, target="y", source="x", tape="t"):
-    (told,) = run(session, Explain(tape, (target,), (source,)))
-    (found,) = told.facts["explanations"]
-    return found
+    (result,) = run(session, Explain(tape, (target,), (source,)))
+    (explanation,) = result.facts["explanations"]
+    return explanation
 
 
 def test_a_session_explains_with_the_lines_that_the_caller_sent(session):
@@ -44,11 +44,15 @@ def test_a_session_explains_with_the_lines_that_the_caller_sent(session):
         Call("reduce_sum", ("c",), ("y",), where="a.py:2"),
         Call("round", ("y",), ("z",), where="a.py:3"),
     )
-    found = explained(session)
+    explanation = explained(session)
     # An op that is made of others: they stand in its line.
-    assert (found["code"], found["where"]) == ("saturated", "a.py:1")
-    found = explained(session, "z")
-    assert (found["code"], found["op"], found["where"]) == ("non_differentiable_op", "round", "a.py:3")
+    assert (explanation["code"], explanation["where"]) == ("saturated", "a.py:1")
+    explanation = explained(session, "z")
+    assert (explanation["code"], explanation["op"], explanation["where"]) == (
+        "non_differentiable_op",
+        "round",
+        "a.py:3",
+    )
     assert session.find("t", object).tape.consumed is False
 
 
@@ -62,8 +66,8 @@ def test_what_was_computed_between_two_requests(session):
     run(session, MakeVariable("x", np.array(2.0, F32)), TapeOpen("t"), TapePause("t"))
     run(session, Call("mul", ("x", Literal(3.0)), ("a",), where="a.py:1"), TapeResume("t"))
     run(session, Call("mul", ("a", Literal(3.0)), ("y",)))
-    found = explained(session)
-    assert (found["code"], found["where"]) == ("computed_while_stopped", "a.py:1")
+    explanation = explained(session)
+    assert (explanation["code"], explanation["where"]) == ("computed_while_stopped", "a.py:1")
 
 
 def test_a_reset_keeps_what_it_forgets_for_explanations(session):
@@ -75,8 +79,8 @@ def test_a_reset_keeps_what_it_forgets_for_explanations(session):
         Call("mul", ("x", "x"), ("y",), where="a.py:1"),
         TapeReset("t"),
     )
-    found = explained(session)
-    assert (found["code"], found["where"]) == ("computed_before_reset", "a.py:1")
+    explanation = explained(session)
+    assert (explanation["code"], explanation["where"]) == ("computed_before_reset", "a.py:1")
 
 
 def test_an_assignment_of_another_value_later_is_not_blamed(session):
@@ -98,8 +102,8 @@ def test_bytes_that_were_fetched_and_put_again(session):
     run(session, MakeVariable("x", np.array([1.5, 2.5], F32)), TapeOpen("t"), Call("neg", ("x",), ("a",)))
     (fetched,) = run(session, Fetch("a"))
     run(session, Constant("b", np.array(fetched.array, np.float64)), Call("reduce_sum", ("b",), ("y",)))
-    found = explained(session)
-    assert (found["code"], found["certain"]) == ("left_and_returned", True)
+    explanation = explained(session)
+    assert (explanation["code"], explanation["certain"]) == ("left_and_returned", True)
 
 
 def test_only_the_latest_are_remembered(session, monkeypatch):
@@ -107,10 +111,10 @@ def test_only_the_latest_are_remembered(session, monkeypatch):
     small = Session()
     run(small, MakeVariable("x", np.array(2.0, F32)), Call("mul", ("x", Literal(3.0)), ("a",)))
     run(small, *(Call("neg", ("a",), (f"n{i}",)) for i in range(20)), TapeOpen("t"), Call("neg", ("a",), ("y",)))
-    found = explained(small)
+    explanation = explained(small)
     assert len(small.current.trail) == 8
-    assert (found["code"], found["certain"]) == ("unconnected", False)
-    assert "only the latest ops outside tapes are remembered" in " ".join(found["notes"])
+    assert (explanation["code"], explanation["certain"]) == ("unconnected", False)
+    assert "only the latest ops outside tapes are remembered" in " ".join(explanation["notes"])
 
 
 def test_an_op_that_a_tape_follows_leaves_nothing_beside_it(session):
@@ -133,8 +137,8 @@ def test_numbers_are_known_again_in_another_dtype_and_shape(departures, size):
     array = np.linspace(0, 7, size, dtype=F32).reshape(2, -1)
     departures.note(5, array, "a.py:1")
     again = array.astype(np.float64).reshape(-1)
-    found = departures.find(again)
-    assert (found.uid, found.where) == (5, "a.py:1")
+    result = departures.find(again)
+    assert (result.uid, result.where) == (5, "a.py:1")
     again[-1] += 1e-3
     assert departures.find(again) is None
 
@@ -154,7 +158,7 @@ def test_the_latest_read_counts_and_what_has_no_numbers_is_none(departures):
     departures.note(8, np.zeros((0, 2)), None)
     assert departures.find(np.array([1.0, 2.0])).where == "second"
     assert departures.find(np.array([b"a"], object)) is departures.find(np.zeros((0, 2))) is None
-    assert [one.uid for one in departures.log] == [5, 6]
+    assert [item.uid for item in departures.log] == [5, 6]
 
 
 def test_reads_are_forgotten_in_their_order(departures):
@@ -190,7 +194,7 @@ def test_very_many_turns_of_a_tape_keep_the_first_and_the_latest():
 
 def test_a_variables_version_is_linked_with_what_it_was_given():
     context = Context()
-    given = Value(np.ones(2, F32), Spec.of((2,), DTYPES["float32"]), new_uid())
-    variable = Variable(given.alias(new_uid()), trainable=True, name="v")
-    context.assigned(variable, given.uid, "add")
-    assert context.trail[-1] == (Event.UPDATE, (given.uid, variable.uid), variable.value.uid, None)
+    value = Value(np.ones(2, F32), Spec.of((2,), DTYPES["float32"]), new_uid())
+    variable = Variable(value.alias(new_uid()), trainable=True, name="v")
+    context.assigned(variable, value.uid, "add")
+    assert context.trail[-1] == (Event.UPDATE, (value.uid, variable.uid), variable.value.uid, None)

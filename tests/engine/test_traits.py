@@ -115,7 +115,7 @@ def test_a_product_with_zeros_has_a_gradient_of_zero(name):
     with np.errstate(all="ignore"):
         gradients = [vjp(case, (*zeros[:i], value, *zeros[i + 1 :])) for i, value in enumerate(case.inputs)]
         gradients.append(vjp(case, zeros))
-    assert any(gradient is not None and not np.any(gradient) for found in gradients for gradient in found)
+    assert any(gradient is not None and not np.any(gradient) for result in gradients for gradient in result)
 
 
 def test_what_draws_from_a_seed_is_random():
@@ -138,8 +138,8 @@ def test_where_an_op_saturates_an_element_of_the_result_has_no_derivative_by_its
 
 @pytest.mark.parametrize("name", having(Trait.SELECTS))
 def test_a_selection_leaves_elements_out(name):
-    found = [np.asarray(gradient) for case in cases(name) for gradient in vjp(case) if gradient is not None]
-    assert any(np.any(gradient == 0) for gradient in found) or name == "pad"
+    results = [np.asarray(gradient) for case in cases(name) for gradient in vjp(case) if gradient is not None]
+    assert any(np.any(gradient == 0) for gradient in results) or name == "pad"
 
 
 def test_a_padded_border_gets_no_element():

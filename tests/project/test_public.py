@@ -30,10 +30,10 @@ SURFACE = surface()
 
 
 def at(path: str) -> Any:
-    found: Any = tf
+    result: Any = tf
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        result = getattr(result, part)
+    return result
 
 
 def public() -> dict[str, Any]:
@@ -44,16 +44,16 @@ def public() -> dict[str, Any]:
     return names | surface()
 
 
-@pytest.mark.parametrize("name", sorted(name for name, thing in public().items() if callable(thing)))
+@pytest.mark.parametrize("name", sorted(name for name, subject in public().items() if callable(subject)))
 def test_what_is_public_is_documented(name: str) -> None:
-    thing = public()[name]
-    assert inspect.getdoc(thing), f"tf.{name} has no docstring"
-    if inspect.isclass(thing) and not issubclass(thing, Exception):
+    subject = public()[name]
+    assert inspect.getdoc(subject), f"tf.{name} has no docstring"
+    if inspect.isclass(subject) and not issubclass(subject, Exception):
         undocumented = [
             member
-            for member, value in vars(thing).items()
+            for member, value in vars(subject).items()
             if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
-            if not inspect.getdoc(getattr(thing, member) if inspect.isfunction(value) else value)
+            if not inspect.getdoc(getattr(subject, member) if inspect.isfunction(value) else value)
         ]
         assert not undocumented
 

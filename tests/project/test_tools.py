@@ -58,9 +58,9 @@ def modules() -> Iterator[ModuleType]:
     for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_server"):
         root = importlib.import_module(package)
         yield root
-        for found in pkgutil.walk_packages(root.__path__, f"{package}."):
-            if not found.name.endswith(".__main__"):
-                yield importlib.import_module(found.name)
+        for walk_package in pkgutil.walk_packages(root.__path__, f"{package}."):
+            if not walk_package.name.endswith(".__main__"):
+                yield importlib.import_module(walk_package.name)
 
 
 def test_public_methods_are_documented() -> None:
@@ -91,16 +91,16 @@ def test_constraints_hold_exact_versions_alone() -> None:
 def test_constraints_pin_every_dependency() -> None:
     project = PYPROJECT["project"]
     extras = project["optional-dependencies"].values()
-    asked = {name(line) for line in [*project["dependencies"], *(line for extra in extras for line in extra)]}
+    question = {name(line) for line in [*project["dependencies"], *(line for extra in extras for line in extra)]}
     pinned = {name(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
-    assert asked - {"teletape"} <= pinned, f"run `make constraints` for {sorted(asked - {'teletape'} - pinned)}"
+    assert question - {"teletape"} <= pinned, f"run `make constraints` for {sorted(question - {'teletape'} - pinned)}"
 
 
 def name(requirement: str) -> str:
     """The normalised name of the distribution that a requirement asks for."""
-    found = re.match(r"[\w.-]+", requirement)
-    assert found, requirement
-    return re.sub("[-_.]+", "-", found[0]).lower()
+    match = re.match(r"[\w.-]+", requirement)
+    assert match, requirement
+    return re.sub("[-_.]+", "-", match[0]).lower()
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,8 @@ scalars = st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.f
 attrs = st.dictionaries(words, st.one_of(scalars, st.lists(scalars, max_size=3).map(tuple)), max_size=3)
 
 
-def several(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(one, max_size=3).map(tuple)
+def several(item: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(item, max_size=3).map(tuple)
 
 
 calls = st.builds(commands.Call, words, several(inputs), several(ids), attrs, st.none() | words)
@@ -151,7 +151,7 @@ def same_numbers(a: Any, b: Any) -> bool:
     """JSON has one NaN: arrays that differ in nothing but the payloads of their NaNs are the same."""
     if a.dtype.kind == "c":
         part = np.dtype(f"f{a.dtype.itemsize // 2}")
-        a, b = (np.ascontiguousarray(one).reshape(-1).view(part) for one in (a, b))
+        a, b = (np.ascontiguousarray(item).reshape(-1).view(part) for item in (a, b))
     with np.errstate(invalid="ignore"):  # a NaN with a payload
-        a, b = (one.reshape(-1).astype(np.float64) for one in (a, b))
+        a, b = (item.reshape(-1).astype(np.float64) for item in (a, b))
     return bool(np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0])))

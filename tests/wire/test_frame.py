@@ -70,8 +70,8 @@ def test_an_answer_comes_back_as_it_was(answer: Any, seq: int) -> None:
     served = wire.Served(1e9, 0.25, 0.5)
     frame = wire.encode_answer(answer, served, client=3, seq=seq, nonce=b"n" * 16)
     data = b"".join(frame.buffers)
-    found, beside = wire.decode_answer(data)
-    assert same(found, answer)
+    result, beside = wire.decode_answer(data)
+    assert same(result, answer)
     assert beside == served
     prefix = wire.decode_prefix(data)
     assert (prefix.kind, prefix.client, prefix.seq, prefix.nonce) == (wire.FrameKind.ANSWER, 3, seq, b"n" * 16)
@@ -107,7 +107,7 @@ def test_nothing_waits_for_the_garbage_collector() -> None:
             wire.decode_batch(data[:-1].data)
         gone = [weakref.ref(array), weakref.ref(data)]
         del array, frame, data, batch
-        assert [one() for one in gone] == [None, None]
+        assert [item() for item in gone] == [None, None]
     finally:
         gc.enable()
 
@@ -135,15 +135,15 @@ def test_a_batch_of_many_commands_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "text"),
     [
         (Constant("x", np.array(["text"])), "dtype"),
         (Call("f", (Literal(1 << 5000),), ("y",)), "integer of 5001 bits"),
         (Call("f", ("x",), ("y",), {"a": object()}), "object"),
     ],
 )
-def test_what_cannot_travel_is_refused_by_the_sender(command: Any, said: str) -> None:
-    with pytest.raises((wire.WireError, InvalidArgumentError), match=said):
+def test_what_cannot_travel_is_refused_by_the_sender(command: Any, text: str) -> None:
+    with pytest.raises((wire.WireError, InvalidArgumentError), match=text):
         wire.encode_batch(Batch((command,)))
 
 
@@ -200,10 +200,10 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lying_frame_is_refused_and_costs_nothing(lie: str) -> None:
-    data, said = LIES[lie]
+    data, text = LIES[lie]
     tracemalloc.start()
     try:
-        with pytest.raises(wire.WireError, match=said):
+        with pytest.raises(wire.WireError, match=text):
             wire.decode_batch(data)
         assert tracemalloc.get_traced_memory()[1] < len(data) + (150 << 20)
     finally:
@@ -229,10 +229,10 @@ BAD_COMMANDS = {
 
 @pytest.mark.parametrize("case", BAD_COMMANDS)
 def test_a_bad_command_is_named_by_its_place(case: str) -> None:
-    command, said = BAD_COMMANDS[case]
+    command, text = BAD_COMMANDS[case]
     with pytest.raises(BadCommandError) as caught:
         wire.decode_batch(with_header([[], [[15, "x"], command], []]))
-    assert said in caught.value.message
+    assert text in caught.value.message
     assert caught.value.message.startswith("command 1: ")
     assert caught.value.details["command"] == 1
 

@@ -32,16 +32,16 @@ def test_what_a_frame_can_say_json_can_say(batch: Batch) -> None:
 
 @given(tensors(), st.sampled_from([None, "base64"]))
 def test_a_tensor_comes_back_as_it_was(array: Any, encoding: Any) -> None:
-    found = wire.tensor_from_json(through(wire.tensor_to_json(array, encoding=encoding)))
-    assert same(found, array)
-    assert not found.flags.writeable
+    result = wire.tensor_from_json(through(wire.tensor_to_json(array, encoding=encoding)))
+    assert same(result, array)
+    assert not result.flags.writeable
 
 
 @given(answers, st.booleans())
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_an_answer_is_json(answer: Any, full: bool) -> None:
     data = through(wire.answer_to_json(answer, wire.Served(1.0, 2.0, 3.0), full=full))
-    assert [one["command"] for one in data["results"]] == [one.index for one in answer.results]
+    assert [result["command"] for result in data["results"]] == [result.index for result in answer.results]
     assert (data["expires_at"], data["queue_seconds"], data["compute_seconds"]) == (
         "1970-01-01T00:00:01.000Z",
         2.0,
@@ -82,7 +82,7 @@ def test_a_batch_as_a_person_writes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype", "shape"),
+    ("inputs", "dtype", "shape"),
     [
         (2, "int32", ()),
         (2.5, "float32", ()),
@@ -103,13 +103,13 @@ def test_a_batch_as_a_person_writes_it() -> None:
         ({"data": [2**64 - 1], "dtype": "uint64"}, "uint64", (1,)),
     ],
 )
-def test_tensors_as_a_person_writes_them(given: Any, dtype: str, shape: Any) -> None:
-    array = wire.tensor_from_json(given)
+def test_tensors_as_a_person_writes_them(inputs: Any, dtype: str, shape: Any) -> None:
+    array = wire.tensor_from_json(inputs)
     assert (array.dtype, array.shape) == (DTYPES[dtype], shape)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("inputs", "text"),
     [
         ([[1], [2, 3]], "same length"),
         ([1, [2]], "numbers; found list"),
@@ -147,13 +147,13 @@ def test_tensors_as_a_person_writes_them(given: Any, dtype: str, shape: Any) -> 
         ({"data": "AAAA", "encoding": "gzip"}, "one encoding"),
     ],
 )
-def test_tensors_that_are_none(given: Any, said: str) -> None:
-    with pytest.raises(wire.MalformedJsonError, match=said):
-        wire.tensor_from_json(given)
+def test_tensors_that_are_none(inputs: Any, text: str) -> None:
+    with pytest.raises(wire.MalformedJsonError, match=text):
+        wire.tensor_from_json(inputs)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b"", "line 1 column 1"),
         (b'{"commands": [}', "line 1 column 15"),
@@ -163,13 +163,13 @@ def test_tensors_that_are_none(given: Any, said: str) -> None:
         (b"1" * 10_000, "no valid JSON"),
     ],
 )
-def test_text_that_is_no_json(text: bytes, said: str) -> None:
-    with pytest.raises(wire.MalformedJsonError, match=said):
+def test_text_that_is_no_json(text: bytes, message: str) -> None:
+    with pytest.raises(wire.MalformedJsonError, match=message):
         wire.parse_json(text)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("inputs", "text"),
     [
         ([], "a list under"),
         ({"commands": {}}, "a list under"),
@@ -197,9 +197,9 @@ def test_text_that_is_no_json(text: bytes, said: str) -> None:
         ({"commands": [], "nonce": 7}, "32 hexadecimal digits"),
     ],
 )
-def test_batches_that_are_none(given: Any, said: str) -> None:
-    with pytest.raises((wire.MalformedJsonError, BadCommandError), match=said):
-        wire.batch_from_json(given)
+def test_batches_that_are_none(inputs: Any, text: str) -> None:
+    with pytest.raises((wire.MalformedJsonError, BadCommandError), match=text):
+        wire.batch_from_json(inputs)
 
 
 json_values = st.recursive(
@@ -234,9 +234,9 @@ json_values = st.recursive(
 @given(json_values)
 @settings(max_examples=300)
 def test_any_json_gives_a_clear_error_or_a_batch(value: Any) -> None:
-    for one in (value, {"commands": [value]}, {"commands": [{"do": "constant", "id": "x", "value": value}]}):
+    for item in (value, {"commands": [value]}, {"commands": [{"do": "constant", "id": "x", "value": value}]}):
         with contextlib.suppress(wire.MalformedJsonError, BadCommandError):
-            wire.batch_from_json(one)
+            wire.batch_from_json(item)
 
 
 def test_floats_are_written_in_their_own_shortest_digits() -> None:
@@ -271,14 +271,14 @@ ANSWER = Answer(
 
 
 def test_an_answer_previews_big_tensors_unless_all_is_asked_for() -> None:
-    big, head, rows, kinds, made = wire.answer_to_json(ANSWER, full=False)["results"]
+    big, head, rows, kinds, result = wire.answer_to_json(ANSWER, full=False)["results"]
     assert big["value"]["shape"] == [5000]
     assert (big["value"]["complete"], len(big["value"]["data"])) == (False, wire.PREVIEW)
     assert head["value"] == {"dtype": "int32", "shape": [9], "complete": False, "data": [0, 1]}
     assert rows["value"]["values"]["data"] == [[1.0, 1.0]]
     assert (rows["value"]["shape"], rows["value"]["indices"]["data"]) == ([4, 2], [3])
     assert kinds == {"command": 3, "kinds": ["dense", "none"]}
-    assert made == {"command": 4, "made": [{"dtype": "bool", "shape": [2]}]}
+    assert result == {"command": 4, "made": [{"dtype": "bool", "shape": [2]}]}
     whole = wire.answer_to_json(ANSWER, full=True)["results"][0]["value"]
     assert len(whole["data"]) == 5000
     assert "complete" not in whole

@@ -27,8 +27,8 @@ def test_a_batch_and_its_frame_say_the_same(name: str) -> None:
 def test_an_answer_and_its_frame_say_the_same(name: str) -> None:
     frame = bytes.fromhex(VECTORS[name]["frame"])
     answer, served = wire.decode_answer(frame)
-    said = json.loads(json.dumps(wire.answer_to_json(answer, served, full=True)))
-    assert said == VECTORS[name]["answer"]
+    text = json.loads(json.dumps(wire.answer_to_json(answer, served, full=True)))
+    assert text == VECTORS[name]["answer"]
     prefix = wire.decode_prefix(frame)
     again = wire.encode_answer(answer, served, client=prefix.client, seq=prefix.seq, nonce=prefix.nonce)
     assert b"".join(again.buffers) == frame
@@ -44,5 +44,5 @@ def test_a_frame_that_must_be_refused(name: str) -> None:
 def test_the_vectors_show_every_command() -> None:
     from teletape_engine.commands import COMMANDS
 
-    shown = {one["do"] for name in named("batch") for one in VECTORS[name]["batch"]["commands"]}
+    shown = {command["do"] for name in named("batch") for command in VECTORS[name]["batch"]["commands"]}
     assert shown == COMMANDS.keys()

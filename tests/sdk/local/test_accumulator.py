@@ -33,10 +33,10 @@ def test_the_tangent_of_a_sparse_gradient_has_its_rows() -> None:
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(tf.gather(table, [2, 0, 2]) ** 3)
         g = tape.gradient(y, table)
-    found = acc.jvp(g)
-    assert isinstance(found, tf.IndexedSlices)
-    assert found.indices.numpy().tolist() == [2, 0, 2]
-    assert found.values.numpy().ravel().tolist() == [18.0, 6.0, 18.0]
+    tangents = acc.jvp(g)
+    assert isinstance(tangents, tf.IndexedSlices)
+    assert tangents.indices.numpy().tolist() == [2, 0, 2]
+    assert tangents.values.numpy().ravel().tolist() == [18.0, 6.0, 18.0]
     outside = tf.IndexedSlices(tf.ones([1, 1]), tf.constant([0]), tf.constant([3, 1]))
     assert acc.jvp(outside) is None
     zero = acc.jvp(outside, "zero")

@@ -119,16 +119,16 @@ def test_what_is_not_finite_is_told(connected):
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("inputs", "text"),
     [
         ({"entries": 0}, "entries must be a number above 0, found 0"),
         ({"step": 0.0}, "step must be a number above 0, found 0.0"),
         ({"rtol": float("nan")}, "rtol must be a number from 0, found nan"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(given, text):
+def test_a_setting_that_makes_no_sense_is_refused(inputs, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
-        check_gradients(tf.sin, tf.constant(1.0), **given)
+        check_gradients(tf.sin, tf.constant(1.0), **inputs)
 
 
 def test_inputs_or_results_without_gradients_are_refused():
@@ -203,11 +203,11 @@ def test_a_call_of_the_callers_own_gradient_cannot_be_run_again(connected):
 
 def test_a_replayable_tape_keeps_every_input_and_answers_as_others(connected):
     x, c = tf.Variable(np.ones(100, np.float32)), tf.constant(np.full(100, 2.0, np.float32))
-    kept, grads = [], []
+    retained, grads = [], []
     for replayable in (False, True):
         with tf.GradientTape(persistent=True, replayable=replayable) as tape:
             y = x + c
-        kept.append(tape.memory().bytes)
+        retained.append(tape.memory().bytes)
         grads.append(tape.gradient(y, x).numpy())
-    assert kept == [0, 800]
+    assert retained == [0, 800]
     assert np.array_equal(*grads)

@@ -118,9 +118,9 @@ def health() -> Iterator[HTTPServer]:
 
 def health_check(port: int) -> int:
     """The exit status of the image's HEALTHCHECK with the server on `port`."""
-    found = re.search(r"^HEALTHCHECK (?:.|\n)+?CMD (\[.+\])$", DOCKERFILE, re.MULTILINE)
-    assert found
-    interpreter, *arguments = json.loads(found[1])
+    match = re.search(r"^HEALTHCHECK (?:.|\n)+?CMD (\[.+\])$", DOCKERFILE, re.MULTILINE)
+    assert match
+    interpreter, *arguments = json.loads(match[1])
     assert interpreter == "python"
     environment = {"TELETAPE_PORT": str(port), "http_proxy": "http://127.0.0.1:9"}
     return subprocess.run([sys.executable, *arguments], env=environment, stderr=subprocess.DEVNULL).returncode

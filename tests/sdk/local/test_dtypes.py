@@ -19,9 +19,9 @@ ALL = [*FLOATS, *COMPLEXES, *INTEGERS, "bool", "string"]
 
 
 def of(name: str) -> DType:
-    found = getattr(dtypes, name)
-    assert isinstance(found, DType)
-    return found
+    result = getattr(dtypes, name)
+    assert isinstance(result, DType)
+    return result
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -77,7 +77,7 @@ def test_real_dtype() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("inputs", "name"),
     [
         ("half", "float16"),
         ("float", "float32"),
@@ -98,21 +98,21 @@ def test_real_dtype() -> None:
         (2, "float64"),
     ],
 )
-def test_as_dtype_takes(given: object, name: str) -> None:
-    assert as_dtype(given) is of(name)
+def test_as_dtype_takes(inputs: object, name: str) -> None:
+    assert as_dtype(inputs) is of(name)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         *(None, int, str, bytes, complex, list, "int", "float99", "<f4", "f4", 77, [1], {}),
         *(np.dtype("datetime64[s]"), np.longdouble, np.number),
     ],
 )
-def test_as_dtype_refuses(given: object) -> None:
+def test_as_dtype_refuses(inputs: object) -> None:
     with pytest.raises(TypeError) as error:
-        as_dtype(given)
-    assert str(error.value) == f"Cannot convert the argument `type_value`: {given!r} to a TensorFlow DType."
+        as_dtype(inputs)
+    assert str(error.value) == f"Cannot convert the argument `type_value`: {inputs!r} to a TensorFlow DType."
 
 
 def test_equality() -> None:

@@ -29,7 +29,7 @@ def session(connected):
 # ------------------------------------------------------------------------------------------------------------ the page
 def test_every_code_has_a_meaning_and_a_program_on_the_page():
     assert set(MEANINGS) == set(Reason)
-    assert re.findall(r"^### (.+)$", PAGE, re.M) == [one.value for one in sorted(Reason, key=_place)]
+    assert re.findall(r"^### (.+)$", PAGE, re.M) == [item.value for item in sorted(Reason, key=_place)]
 
 
 def _place(reason):
@@ -471,20 +471,22 @@ def the_target_itself():
 @pytest.mark.parametrize(("program", "code", "op", "certain"), PROGRAMS)
 def test_programs(session, program, code, op, certain):
     tape, target, source = program()
-    found = tape.explain(target, source)
-    assert (found.code, found.op, found.certain) == (code, op, certain), found
+    explanation = tape.explain(target, source)
+    assert (explanation.code, explanation.op, explanation.certain) == (code, op, certain), explanation
     if op is not None and "# here" in inspect.getsource(program):
-        assert found.where.endswith(f"test_explain.py:{line_of(program, 'here')}, in {program.__name__}"), found
-    if found.outcome is not Outcome.ERROR and tape._tape is not None:  # explaining has used up nothing
-        given = tape.gradient(target, source)
-        assert (given is None) == (found.outcome is Outcome.NONE), found
-        if given is not None and found.outcome in NUMERIC:
-            array = np.asarray(given.numpy())
-            assert np.isfinite(array).all() == (found.outcome is Outcome.ZERO)
-            assert not array.any() or found.outcome is Outcome.NOT_FINITE
+        assert explanation.where.endswith(f"test_explain.py:{line_of(program, 'here')}, in {program.__name__}"), (
+            explanation
+        )
+    if explanation.outcome is not Outcome.ERROR and tape._tape is not None:  # explaining has used up nothing
+        gradients = tape.gradient(target, source)
+        assert (gradients is None) == (explanation.outcome is Outcome.NONE), explanation
+        if gradients is not None and explanation.outcome in NUMERIC:
+            array = np.asarray(gradients.numpy())
+            assert np.isfinite(array).all() == (explanation.outcome is Outcome.ZERO)
+            assert not array.any() or explanation.outcome is Outcome.NOT_FINITE
         again = tape.explain(target, source)
-        if found.outcome is Outcome.NONE:  # structure stays when a tape has answered
-            assert again == found
+        if explanation.outcome is Outcome.NONE:  # structure stays when a tape has answered
+            assert again == explanation
 
 
 # ----------------------------------------------------------------------------------------------------------- questions
@@ -492,9 +494,9 @@ def test_the_answer_has_the_structure_of_the_sources(session):
     a, b, c = tf.Variable(1.0), tf.Variable(2.0), tf.constant(3.0)
     with tf.GradientTape(persistent=True) as tape:
         y, z = a * tf.round(b), c * a
-    found = tape.explain({"y": y, "z": z}, {"list": [a, b], "one": c})
-    assert found["list"][0].code == "connected"
-    assert [found["list"][1].code, found["one"].code] == ["non_differentiable_op", "not_watched"]
+    explanation = tape.explain({"y": y, "z": z}, {"list": [a, b], "one": c})
+    assert explanation["list"][0].code == "connected"
+    assert [explanation["list"][1].code, explanation["one"].code] == ["non_differentiable_op", "not_watched"]
 
 
 def test_many_sources_in_one_question_keep_their_own_reasons(session):
@@ -502,9 +504,9 @@ def test_many_sources_in_one_question_keep_their_own_reasons(session):
     with tf.GradientTape(persistent=True) as tape:
         y = tf.reduce_sum(a * 0.0) + tf.reduce_sum(tf.nn.relu(b - 9.0)) + tf.reduce_sum(tf.sqrt(c - 1.0))
         y = y + tf.reduce_sum(d - d * 0.5) + tf.reduce_sum(d * 0.5) + tf.reduce_sum(d * -2.0)
-    codes = [one.code for one in tape.explain(y, [a, b, c, d, a])]
+    codes = [item.code for item in tape.explain(y, [a, b, c, d, a])]
     assert codes == ["zero_factor", "saturated", "infinite_derivative", "connected", "zero_factor"]
-    assert codes == [tape.explain(y, one).code for one in (a, b, c, d, a)]
+    assert codes == [tape.explain(y, item).code for item in (a, b, c, d, a)]
 
 
 def test_a_sparse_source_and_a_sparse_target(session):
@@ -526,10 +528,10 @@ def test_a_none_survives_the_release_of_everything_between(session):
     assert tape.gradient(y, x) is None
     gc.collect()
     tf.sync()
-    found = tape.explain(y, x)
-    assert (found.code, found.op, found.length) == ("non_differentiable_op", "round", 12)
-    assert [step.op for step in found.path[:3]] == ["mul", "round", "mul"]
-    assert [step.cut for step in found.path[:3]] == [False, True, False]
+    explanation = tape.explain(y, x)
+    assert (explanation.code, explanation.op, explanation.length) == ("non_differentiable_op", "round", 12)
+    assert [step.op for step in explanation.path[:3]] == ["mul", "round", "mul"]
+    assert [step.cut for step in explanation.path[:3]] == [False, True, False]
 
 
 def test_a_custom_gradient_is_not_called_for_an_explanation(session):
@@ -547,12 +549,12 @@ def test_a_custom_gradient_is_not_called_for_an_explanation(session):
     with tf.GradientTape() as tape:
         y = f(x, w)
     first = tape.explain(y, [x, w])
-    assert [one.code for one in first] == ["connected", "connected"]
+    assert [item.code for item in first] == ["connected", "connected"]
     assert "gradient function" in first[0].notes[0]
     assert not calls
     tape.gradient(y, [x, w])
     assert len(calls) == 1
-    assert [one.code for one in tape.explain(y, [x, w])] == ["numbers_gone", "custom_none"]
+    assert [item.code for item in tape.explain(y, [x, w])] == ["numbers_gone", "custom_none"]
 
 
 def test_what_is_wrong_before_a_custom_gradient_is_found_without_calling_it(session):
@@ -566,8 +568,8 @@ def test_what_is_wrong_before_a_custom_gradient_is_found_without_calling_it(sess
         z = tf.reduce_sum(tf.nn.relu(f(x) - 100.0))
         w = tf.reduce_sum(tf.sqrt(x)) + tf.stop_gradient(tf.reduce_sum(f(x)))
     assert tape.explain(y, x).code == "infinite_derivative"
-    found = tape.explain(z, x)
-    assert (found.code, found.op, found.certain) == ("saturated", "relu", False)
+    explanation = tape.explain(z, x)
+    assert (explanation.code, explanation.op, explanation.certain) == ("saturated", "relu", False)
     assert tape.explain(w, x).code == "infinite_derivative"  # no custom gradient on this way
 
 
@@ -585,19 +587,19 @@ def test_a_tape_can_be_asked_while_it_records_and_after_a_lookup_error(session):
 
 
 def test_what_another_thread_did_is_told_with_its_line(session):
-    x, made = tf.Variable(2.0), []
+    x, result = tf.Variable(2.0), []
 
     def work():
-        made.append(x * x)  # here
+        result.append(x * x)  # here
 
     with tf.GradientTape() as tape:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        y = made[0] + 1.0
-    found = tape.explain(y, x)
-    assert found.code == "other_context"
-    assert f"test_explain.py:{line_of(work, 'here')}, in work" in found.where
+        y = result[0] + 1.0
+    explanation = tape.explain(y, x)
+    assert explanation.code == "other_context"
+    assert f"test_explain.py:{line_of(work, 'here')}, in work" in explanation.where
 
 
 def test_a_long_way_shows_its_two_ends(session):
@@ -606,28 +608,33 @@ def test_a_long_way_shows_its_two_ends(session):
         y = tf.round(x)
         for _ in range(300):
             y = y * 1.01
-    found = tape.explain(y, x)
-    assert (found.code, found.op, found.length, len(found.path)) == ("non_differentiable_op", "round", 302, 40)
-    assert "… 262 more …" in str(found)
+    explanation = tape.explain(y, x)
+    assert (explanation.code, explanation.op, explanation.length, len(explanation.path)) == (
+        "non_differentiable_op",
+        "round",
+        302,
+        40,
+    )
+    assert "… 262 more …" in str(explanation)
 
 
 def test_a_backward_pass_that_fails_is_told(session):
     x = tf.Variable([[1.0, 2.0], [2.0, 4.0]])
     with tf.GradientTape(persistent=True) as tape:
         y = tf.linalg.det(x)
-    found = tape.explain(y, x)
-    assert found.code == "connected"
-    assert "the backward pass fails" in found.notes[0]
+    explanation = tape.explain(y, x)
+    assert explanation.code == "connected"
+    assert "the backward pass fails" in explanation.notes[0]
 
 
 def test_how_it_looks(session):
     x = tf.Variable(2.0, name="<x>")
     with tf.GradientTape() as tape:
         y = tf.round(x)
-    found = tape.explain(y, x)
-    assert str(found).splitlines()[0].endswith("[non_differentiable_op]")
-    assert repr(found).startswith("<Explanation non_differentiable_op: op 'round'")
-    assert "read &lt;x&gt;:0" in found._repr_html_()
+    explanation = tape.explain(y, x)
+    assert str(explanation).splitlines()[0].endswith("[non_differentiable_op]")
+    assert repr(explanation).startswith("<Explanation non_differentiable_op: op 'round'")
+    assert "read &lt;x&gt;:0" in explanation._repr_html_()
 
 
 def test_no_line_is_told_where_none_may_be(session, monkeypatch):
@@ -635,10 +642,10 @@ def test_no_line_is_told_where_none_may_be(session, monkeypatch):
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = tf.constant(tf.round(x * 1.234).numpy())
-    found = tape.explain(y, x)
-    assert found.where is None
-    assert {step.where for step in found.path} == {None}
-    assert ".py" not in str(found)
+    explanation = tape.explain(y, x)
+    assert explanation.where is None
+    assert {step.where for step in explanation.path} == {None}
+    assert ".py" not in str(explanation)
 
 
 def test_a_tape_that_was_never_entered_and_what_is_no_tensor(session):
@@ -674,7 +681,7 @@ def test_round_trips(server_url):
         before = session.requests
         assert tape.explain(y, z).code == "non_differentiable_op"
         assert session.requests == before
-        assert [one.code for one in tape.explain(y, [x, z])] == ["saturated", "non_differentiable_op"]
+        assert [item.code for item in tape.explain(y, [x, z])] == ["saturated", "non_differentiable_op"]
         assert session.requests == before + 1
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(x)

@@ -25,7 +25,7 @@ def test_watched_variables_are_listed_in_order_of_creation() -> None:
 
 
 def test_an_op_of_another_thread_is_not_recorded_and_a_gradient_may_be_asked_there() -> None:
-    x, found = tf.Variable(2.0), {}
+    x, result = tf.Variable(2.0), {}
 
     def in_thread(work: Any) -> None:
         thread = threading.Thread(target=work)
@@ -33,10 +33,10 @@ def test_an_op_of_another_thread_is_not_recorded_and_a_gradient_may_be_asked_the
         thread.join()
 
     with tf.GradientTape() as tape:
-        in_thread(lambda: found.update(y=x * x))
-        z = found["y"] * x
-    in_thread(lambda: found.update(g=tape.gradient(z, x)))
-    assert found["g"].numpy() == 4.0
+        in_thread(lambda: result.update(y=x * x))
+        z = result["y"] * x
+    in_thread(lambda: result.update(g=tape.gradient(z, x)))
+    assert result["g"].numpy() == 4.0
 
 
 def test_an_exception_pops_the_tape() -> None:
@@ -76,11 +76,11 @@ def test_entering_again_continues() -> None:
         active.__enter__()
 
 
-@pytest.mark.parametrize("given", [None, [None], 3.0, [3.0], np.ones(1), "a", tf.float32])
+@pytest.mark.parametrize("inputs", [None, [None], 3.0, [3.0], np.ones(1), "a", tf.float32])
 @pytest.mark.parametrize("place", ["target", "sources"])
-def test_what_is_no_tensor_is_a_type_error(given: Any, place: str) -> None:
+def test_what_is_no_tensor_is_a_type_error(inputs: Any, place: str) -> None:
     tape, y, x = squared()
-    arguments = {"target": y, "sources": x} | {place: given}
+    arguments = {"target": y, "sources": x} | {place: inputs}
     with pytest.raises(TypeError):
         tape.gradient(**arguments)
     assert tape.gradient(y, x).numpy() == 6.0  # the question was refused, not answered

@@ -29,16 +29,16 @@ def gradient(f, *sources):
 
 # ------------------------------------------------------------------------------------------------ gradient functions
 def test_variables_come_in_the_order_in_which_they_were_made():
-    made = [tf.Variable(float(i), name=f"v{i}") for i in range(6)]
+    results = [tf.Variable(float(i), name=f"v{i}") for i in range(6)]
     seen = []
 
     @tf.custom_gradient
     def f(x):
         def grad(dy, variables):
-            seen.append([one.name for one in variables])
+            seen.append([variable.name for variable in variables])
             return dy, [None] * len(variables)
 
-        return x + sum(made[::-1], tf.constant(0.0)), grad
+        return x + sum(results[::-1], tf.constant(0.0)), grad
 
     gradient(f, tf.Variable(1.0))
     assert seen == [[f"v{i}:0" for i in range(6)]]
@@ -65,7 +65,7 @@ class Callable:
 def test_whatever_can_be_called_with_variables_will_do(grad):
     w = tf.Variable(3.0)
     f = tf.custom_gradient(lambda x: (x * w, grad))
-    assert [float(one) for one in gradient(f, tf.Variable(2.0))] == [1.0]
+    assert [float(item) for item in gradient(f, tf.Variable(2.0))] == [1.0]
 
 
 @pytest.mark.parametrize("result", [3, None])
@@ -84,34 +84,34 @@ def test_the_decorator_with_parentheses():
     def f(x):
         return x, lambda dy: dy * 4.0
 
-    assert [float(one) for one in gradient(f, tf.Variable(2.0))] == [4.0]
+    assert [float(item) for item in gradient(f, tf.Variable(2.0))] == [4.0]
 
 
-@pytest.mark.parametrize(("given", "expected"), [(3.0, 3.0), (np.float32(3), 3.0), (np.array(3.0), 3.0), ([1.0], 1.0)])
-def test_numbers_and_arrays_are_gradients_too(given, expected):
-    f = tf.custom_gradient(lambda x: (x * 2.0, lambda dy: given))
-    assert [float(one) for one in gradient(f, tf.Variable(2.0))] == [expected]
-    assert [float(one) for one in gradient(lambda x: f(x) + x, tf.Variable(2.0))] == [expected + 1.0]
+@pytest.mark.parametrize(("inputs", "expected"), [(3.0, 3.0), (np.float32(3), 3.0), (np.array(3.0), 3.0), ([1.0], 1.0)])
+def test_numbers_and_arrays_are_gradients_too(inputs, expected):
+    f = tf.custom_gradient(lambda x: (x * 2.0, lambda dy: inputs))
+    assert [float(item) for item in gradient(f, tf.Variable(2.0))] == [expected]
+    assert [float(item) for item in gradient(lambda x: f(x) + x, tf.Variable(2.0))] == [expected + 1.0]
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("inputs", "error", "text"),
     [
         (lambda: "x", TypeError, "Cannot convert 'x' to EagerTensor of dtype float"),
         (lambda: tf.constant(3), tf.errors.InvalidArgumentError, "has dtype int32, the input float32: cast it"),
         (lambda: tf.constant([1.0, 2.0]), tf.errors.InvalidArgumentError, "does not broadcast to the input"),
     ],
 )
-def test_gradients_that_go_nowhere(given, error, said):
-    f = tf.custom_gradient(lambda x: (x * 2.0, lambda dy: given()))
-    with pytest.raises(error, match=said):
+def test_gradients_that_go_nowhere(inputs, error, text):
+    f = tf.custom_gradient(lambda x: (x * 2.0, lambda dy: inputs()))
+    with pytest.raises(error, match=text):
         gradient(lambda x: f(x * x), tf.Variable(2.0))
 
 
 def test_what_broadcasts_goes_on():
     f = tf.custom_gradient(lambda x: (x * 2.0, lambda dy: tf.constant(1.0)))
-    (found,) = gradient(lambda x: f(x * x), tf.Variable([1.0, 2.0]))
-    assert found.numpy().tolist() == [2.0, 4.0]
+    (result,) = gradient(lambda x: f(x * x), tf.Variable([1.0, 2.0]))
+    assert result.numpy().tolist() == [2.0, 4.0]
 
 
 def test_a_thread_of_its_own_has_its_own_watchers():
@@ -124,7 +124,7 @@ def test_a_thread_of_its_own_has_its_own_watchers():
         reading.join()
         return x * 2.0, lambda dy: dy
 
-    assert [float(one) for one in gradient(f, tf.Variable(1.0))] == [1.0]
+    assert [float(item) for item in gradient(f, tf.Variable(1.0))] == [1.0]
 
 
 def test_an_error_in_the_body_leaves_the_tape_usable():
@@ -144,21 +144,21 @@ def test_what_a_function_closes_over_is_freed_with_the_answer():
     class Kept:
         pass
 
-    kept = Kept()
-    held = weakref.ref(kept)
+    retained = Kept()
+    reference = weakref.ref(retained)
 
-    def call(x, kept):
-        return tf.custom_gradient(lambda x: (x * 2.0, lambda dy: dy if kept else None))(x)
+    def call(x, retained):
+        return tf.custom_gradient(lambda x: (x * 2.0, lambda dy: dy if retained else None))(x)
 
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
-        y = call(x, kept)
-    del kept
+        y = call(x, retained)
+    del retained
     gc.collect()
-    assert held() is not None
+    assert reference() is not None
     tape.gradient(y, x)
     gc.collect()
-    assert held() is None
+    assert reference() is None
 
 
 # ------------------------------------------------------------------------------------------------------- recompute_grad
@@ -180,14 +180,14 @@ def test_recompute_keeps_a_fraction_at_the_peak():
                 for _ in range(8):
                     y = f(y)
                 y = tf.reduce_sum(y)
-            found = tape.gradient(y, x).numpy()
-            return tracemalloc.get_traced_memory()[1], found
+            result = tape.gradient(y, x).numpy()
+            return tracemalloc.get_traced_memory()[1], result
         finally:
             tracemalloc.stop()
 
     plain, expected = peak(block)
-    again, found = peak(tf.recompute_grad(block))
-    assert np.allclose(found, expected, rtol=1e-5)
+    again, result = peak(tf.recompute_grad(block))
+    assert np.allclose(result, expected, rtol=1e-5)
     assert again * 2.5 < plain, f"{again:,} bytes against {plain:,}"
 
 
@@ -195,8 +195,8 @@ def test_recompute_of_a_recomputed_function():
     inner = tf.recompute_grad(lambda x: tf.sin(x))
     outer = tf.recompute_grad(lambda x: inner(x) * inner(x * 2.0))
     x = tf.Variable(0.7)
-    (found,) = gradient(outer, x)
-    assert np.isclose(float(found), np.cos(0.7) * np.sin(1.4) + 2 * np.sin(0.7) * np.cos(1.4))
+    (result,) = gradient(outer, x)
+    assert np.isclose(float(result), np.cos(0.7) * np.sin(1.4) + 2 * np.sin(0.7) * np.cos(1.4))
 
 
 def test_a_tape_inside_a_recomputed_function_works():
@@ -206,8 +206,8 @@ def test_a_tape_inside_a_recomputed_function_works():
             y = x**3
         return tape.gradient(y, x)
 
-    (found,) = gradient(tf.recompute_grad(slope), tf.Variable(2.0))
-    assert float(found) == 12.0
+    (result,) = gradient(tf.recompute_grad(slope), tf.Variable(2.0))
+    assert float(result) == 12.0
 
 
 # -------------------------------------------------------------------------------------------------- questions over rows
@@ -256,8 +256,8 @@ def test_a_jacobian_through_a_traced_function_in_chunks(how):
         y, z, plain = tf.tanh(product(x, w)), again(x), tf.tanh(x @ w)
     expected = tape.jacobian(plain, [x, w])
     for target in (y, z):
-        for found, wanted in zip(tape.jacobian(target, [x, w], **how), expected, strict=True):
-            assert np.allclose(found, wanted, atol=1e-5)
+        for jacobian, wanted in zip(tape.jacobian(target, [x, w], **how), expected, strict=True):
+            assert np.allclose(jacobian, wanted, atol=1e-5)
     assert np.allclose(tape.batch_jacobian(y, x), tape.batch_jacobian(plain, x), atol=1e-5)
 
 
@@ -302,9 +302,9 @@ def test_registering_belongs_to_the_session():
         gradient(lambda x: tf.image.adjust_contrast(x, 2.0), x)
 
 
-@pytest.mark.parametrize("given", [lambda dy: dy, lambda dy: (dy, dy, dy)])
-def test_another_count_than_the_inputs(given):
-    tf.RegisterGradient("AdjustContrastv2")(lambda op, dy: given(dy))
+@pytest.mark.parametrize("inputs", [lambda dy: dy, lambda dy: (dy, dy, dy)])
+def test_another_count_than_the_inputs(inputs):
+    tf.RegisterGradient("AdjustContrastv2")(lambda op, dy: inputs(dy))
     with pytest.raises(tf.errors.OpError, match=r"returned too few gradients\. Expected 2 but received"):
         gradient(lambda x: tf.image.adjust_contrast(x, 2.0), tf.Variable(IMAGE))
 

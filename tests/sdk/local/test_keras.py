@@ -299,10 +299,10 @@ def test_arguments_of_call() -> None:
         def call(self, x: Any) -> Any:
             return x
 
-    one = tf.ones([1])
-    assert Two()(one, b=one).numpy().tolist() == Two()(one, one).numpy().tolist() == [2.0]
-    assert One()(one, training=True).numpy().tolist() == [1.0]
-    (listed,) = One()([one])
+    item = tf.ones([1])
+    assert Two()(item, b=item).numpy().tolist() == Two()(item, item).numpy().tolist() == [2.0]
+    assert One()(item, training=True).numpy().tolist() == [1.0]
+    (listed,) = One()([item])
     assert listed.numpy().tolist() == [1.0]
     dtypes = [One()(x).dtype for x in (np.ones(2), tf.constant([1]), np.array([1]), tf.ones([1], tf.float64))]
     assert dtypes == [tf.float32, tf.int32, tf.int64, tf.float32]

@@ -26,7 +26,7 @@ def test_a_hundred_thousand_ops_are_recorded_answered_counted_and_drawn(connecte
     assert tape.memory().bytes == LONG // 2 * 12
     picture = tape.graph()
     assert len(picture.json["nodes"]) <= 2000
-    assert sum(one["ops"] for one in picture.json["nodes"]) == LONG
+    assert sum(node["ops"] for node in picture.json["nodes"]) == LONG
     assert picture.json["bytes"] == LONG // 2 * 12
     first = tape.gradient(y, x).numpy()
     assert np.isfinite(first).all()

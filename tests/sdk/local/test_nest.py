@@ -104,9 +104,9 @@ def test_flatten(structure: Any, leaves: list[Any]) -> None:
 
 
 def test_flatten_gives_a_list_of_its_own() -> None:
-    given = [1, 2]
-    nest.flatten(given).append(3)
-    assert given == [1, 2]
+    results = [1, 2]
+    nest.flatten(results).append(3)
+    assert results == [1, 2]
 
 
 def test_flatten_of_keys_without_order() -> None:
@@ -142,13 +142,13 @@ def test_flatten_of_keys_without_order() -> None:
     ],
 )
 def test_pack(structure: Any, flat: Any, packed: Any) -> None:
-    made = nest.pack_sequence_as(structure, flat)
-    assert type(made) is type(packed)
-    assert made == packed
+    result = nest.pack_sequence_as(structure, flat)
+    assert type(result) is type(packed)
+    assert result == packed
     if isinstance(packed, dict):
-        assert list(made) == list(packed) == list(structure)
+        assert list(result) == list(packed) == list(structure)
     if isinstance(packed, defaultdict):
-        assert made.default_factory is packed.default_factory
+        assert result.default_factory is packed.default_factory
 
 
 TOO_SHORT = (
@@ -216,7 +216,7 @@ def test_map() -> None:
 
 
 def test_map_refuses() -> None:
-    asked: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+    results: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (TypeError, "func must be callable, got: 3", lambda: nest.map_structure(3, [1])),  # type: ignore[arg-type]
         (ValueError, "Must provide at least one structure", lambda: nest.map_structure(add)),
         (
@@ -224,7 +224,7 @@ def test_map_refuses() -> None:
             lambda: nest.map_structure(add, 1, foo=True, bar=True),
         ),
     ]
-    for error, text, ask in asked:
+    for error, text, ask in results:
         with pytest.raises(error) as raised:
             ask()
         assert str(raised.value) == text

@@ -23,7 +23,7 @@ def net():
 
 
 def shown(graph):
-    return [(one["label"], one["name"], one["bytes"], one["keeps"]) for one in graph.json["nodes"]]
+    return [(node["label"], node["name"], node["bytes"], node["keeps"]) for node in graph.json["nodes"]]
 
 
 def test_a_tape_is_drawn_with_its_variables_lines_and_bytes(connected):
@@ -38,10 +38,10 @@ def test_a_tape_is_drawn_with_its_variables_lines_and_bytes(connected):
         ("reduce_sum", None, 0, []),
     ]
     assert graph.json["bytes"] == 412
-    wheres = [one["where"] for one in graph.json["nodes"][2:]]
-    assert all(one is not None and "test_picture.py" in one and one.endswith("in net") for one in wheres)
+    wheres = [node["where"] for node in graph.json["nodes"][2:]]
+    assert all(where is not None and "test_picture.py" in where and where.endswith("in net") for where in wheres)
     assert repr(graph) == "<TapeGraph: 5 ops, 412 bytes kept>"
-    texts = [one.text for one in xml.fromstring(graph.svg.encode()).iter("{http://www.w3.org/2000/svg}text")]
+    texts = [item.text for item in xml.fromstring(graph.svg.encode()).iter("{http://www.w3.org/2000/svg}text")]
     assert "weights:0" in texts
     assert "float32 [1, 100]" in texts
 
@@ -51,13 +51,13 @@ def test_the_cut_is_marked_with_the_callers_line(connected):
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.round(w))
     graph = tape.graph(y, w)
-    (told,) = graph.json["explanations"]
-    (cut,) = [one for one in graph.json["nodes"] if one["id"] == told["drawn"]]
+    (explanation,) = graph.json["explanations"]
+    (cut,) = [node for node in graph.json["nodes"] if node["id"] == explanation["drawn"]]
     assert (cut["label"], cut["marks"]) == ("round", ["cut"])
     assert "in test_the_cut_is_marked" in cut["where"]
     assert "op 'round' is declared non-differentiable" in repr(graph)
     assert tape.gradient(y, w) is None
-    assert tape.graph(y, w).json["explanations"][0]["code"] == told["code"], "drawn after the answer too"
+    assert tape.graph(y, w).json["explanations"][0]["code"] == explanation["code"], "drawn after the answer too"
     assert tape.graph(y, w).json["bytes"] == 0
 
 

@@ -27,8 +27,8 @@ def test_inside_a_layer_the_line_is_that_of_the_call():
     x = tf.constant([[1.0, 2.0]])
     with tf.GradientTape(persistent=True) as tape:
         y, line = layer(x), here()
-    found = tape.explain(y, layer.trainable_variables[0])
-    assert {step.where for step in found.path} == {
+    explanation = tape.explain(y, layer.trainable_variables[0])
+    assert {step.where for step in explanation.path} == {
         f"tests/sdk/local/test_places.py:{line}, in test_inside_a_layer_the_line_is_that_of_the_call"
     }
 
@@ -41,15 +41,15 @@ def test_of_an_expression_of_several_lines_the_ops_own():
             tf.round(x)
             + 1.0
         )  # fmt: skip
-    found = tape.explain(y, x)
-    assert found.where.startswith(f"tests/sdk/local/test_places.py:{first}, ")
+    explanation = tape.explain(y, x)
+    assert explanation.where.startswith(f"tests/sdk/local/test_places.py:{first}, ")
 
 
 def test_a_lambda_and_a_comprehension():
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
         f, line = (lambda v: tf.floor(v)), here()
-        y = [f(one) for one in [x, x]]
+        y = [f(item) for item in [x, x]]
     assert tape.explain(y[1], x).where == f"tests/sdk/local/test_places.py:{line}, in <lambda>"
 
 

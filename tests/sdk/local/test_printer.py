@@ -32,7 +32,7 @@ def test_to_the_standard_streams_of_the_moment(capsys: pytest.CaptureFixture[str
 def test_to_the_log(stream: Any, level: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "teletape")
     tf.print("seen", tf.constant(3), output_stream=stream)
-    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [(level, "seen 3")]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [(level, "seen 3")]
 
 
 def test_to_a_file_that_grows(tmp_path: Path) -> None:

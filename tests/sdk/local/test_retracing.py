@@ -12,10 +12,10 @@ from teletape.functions.retracing import Retracing
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    said: list[str] = []
-    monkeypatch.setattr(logs.get_logger(), "warning", lambda text, *args: said.append(text))
-    return said
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    results: list[str] = []
+    monkeypatch.setattr(logs.get_logger(), "warning", lambda text, *args: results.append(text))
+    return results
 
 
 @pytest.mark.parametrize(
@@ -28,29 +28,29 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("RRRRTRRRRRRTRRRRRTRRRRRRTRRRRRT", []),
     ],
 )
-def test_five_in_ten_calls_are_too_many(told: list[str], calls: str, expected: list[str]) -> None:
+def test_five_in_ten_calls_are_too_many(warnings: list[str], calls: str, expected: list[str]) -> None:
     watched = Retracing()
-    for one in calls:
-        watched.traced("f") if one == "T" else watched.reused()
-    assert [text.split(" to f triggered")[0] for text in told] == expected
+    for call in calls:
+        watched.traced("f") if call == "T" else watched.reused()
+    assert [text.split(" to f triggered")[0] for text in warnings] == expected
 
 
-def test_functions_made_in_a_loop_share_the_count(told: list[str]) -> None:
-    def made() -> Any:
+def test_functions_made_in_a_loop_share_the_count(warnings: list[str]) -> None:
+    def doubled() -> Any:
         return tf.function(lambda x: x * 2)
 
     for _ in range(5):
-        made()(tf.constant(1.0))
-    (said,) = told
-    assert "5 out of the last 5 calls to <function" in said
-    assert "please define your @tf.function outside of the loop" in said
+        doubled()(tf.constant(1.0))
+    (text,) = warnings
+    assert "5 out of the last 5 calls to <function" in text
+    assert "please define your @tf.function outside of the loop" in text
 
 
-def test_numbers_as_arguments_retrace(told: list[str]) -> None:
+def test_numbers_as_arguments_retrace(warnings: list[str]) -> None:
     @tf.function
     def f(n: int) -> Any:
         return tf.constant(1.0) * n
 
     assert [float(f(n)) for n in range(6)] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert f.experimental_get_tracing_count() == 6
-    assert len(told) == 2
+    assert len(warnings) == 2

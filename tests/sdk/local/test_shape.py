@@ -101,13 +101,13 @@ def test_unknown_rank() -> None:
     assert unknown[:2] == [None, None]
     for key in (slice(1, None), slice(-1, None), slice(None, -1)):
         assert unknown[key].rank is None
-    asked: dict[str, Callable[[], object]] = {
+    mapping: dict[str, Callable[[], object]] = {
         "Steps are not yet handled": lambda: unknown[::2],
         "Cannot take the length of shape with unknown rank.": lambda: len(unknown),
         "Cannot iterate over a shape with unknown rank.": lambda: list(unknown),
         "as_list() is not defined on an unknown TensorShape.": unknown.as_list,
     }
-    for text, ask in asked.items():
+    for text, ask in mapping.items():
         with pytest.raises(ValueError) as error:  # noqa: PT011  # the text is compared below
             ask()
         assert str(error.value) == text
@@ -175,14 +175,14 @@ def test_rank() -> None:
     assert known.with_rank_at_least(2) is known.with_rank_at_most(2) is known
     unknown.assert_has_rank(3)
     unknown.assert_same_rank([1])
-    asked: dict[str, Callable[[], object]] = {
+    mapping: dict[str, Callable[[], object]] = {
         "Shape (1, 2) must have rank 3": lambda: known.with_rank(3),
         "Shape (1, 2) must have rank 1": lambda: known.assert_has_rank(1),
         "Shape (1, 2) must have rank at least 3": lambda: known.with_rank_at_least(3),
         "Shape (1, 2) must have rank at most 1": lambda: known.with_rank_at_most(1),
         "Shapes (1, 2) and (1,) must have the same rank": lambda: known.assert_same_rank([1]),
     }
-    for text, ask in asked.items():
+    for text, ask in mapping.items():
         with pytest.raises(ValueError) as error:  # noqa: PT011  # the text is compared below
             ask()
         assert str(error.value) == text

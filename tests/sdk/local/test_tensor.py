@@ -14,7 +14,7 @@ def test_a_tensor_is_no_variable_and_a_variable_no_tensor() -> None:
     assert isinstance(x, tf.Tensor)
     assert not isinstance(v, tf.Tensor)
     assert isinstance(v, tf.Variable)
-    assert [tf.is_tensor(one) for one in (x, v, 1.0, np.ones(1))] == [True, True, False, False]
+    assert [tf.is_tensor(item) for item in (x, v, 1.0, np.ones(1))] == [True, True, False, False]
 
 
 def test_numpy_never_aliases_the_session() -> None:

@@ -120,8 +120,8 @@ def test_a_tape_keeps_a_deleted_variable_and_lists_it() -> None:
         y = v * v
     del v
     gc.collect()
-    (kept,) = tape.watched_variables()
-    assert (kept.name, kept.numpy(), tape.gradient(y, kept).numpy()) == ("gone:0", 3.0, 6.0)
+    (retained,) = tape.watched_variables()
+    assert (retained.name, retained.numpy(), tape.gradient(y, retained).numpy()) == ("gone:0", 3.0, 6.0)
 
 
 def test_programs_may_set_attributes() -> None:

@@ -82,7 +82,7 @@ class Loopback(httpx.BaseTransport):
         if mishap == "lost":
             raise httpx.ReadError("the connection broke", request=request)
         frame = wire.encode_answer(answer, client=batch.client, seq=batch.seq, nonce=batch.nonce)
-        body = b"".join(bytes(one) for one in frame.buffers)
+        body = b"".join(bytes(buffer) for buffer in frame.buffers)
         return httpx.Response(200, stream=httpx.ByteStream(body[:-1] if mishap == "garbled" else body))
 
 

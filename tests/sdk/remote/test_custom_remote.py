@@ -18,9 +18,9 @@ def tenfold(x):
 
 @pytest.fixture
 def x(remote):
-    made = tf.Variable([1.0, 2.0])
+    variable = tf.Variable([1.0, 2.0])
     tf.sync()
-    return made
+    return variable
 
 
 def test_nothing_is_asked_unless_a_value_is_read(remote, loopback, x):
@@ -100,9 +100,9 @@ def test_a_function_that_raises_leaves_both_sides_right(remote, loopback, x):
         y = f(x) * 3.0
     with tf.GradientTape() as once:
         z = f(x)
-    for asked, what in ((tape, y), (once, z)):
+    for question, what in ((tape, y), (once, z)):
         with pytest.raises(KeyError, match="not yet"):
-            asked.gradient(what, x)
+            question.gradient(what, x)
     assert tape.gradient(y, x).numpy().tolist() == [15.0, 15.0]
     with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only be used to compute one set"):
         once.gradient(z, x)
@@ -166,9 +166,9 @@ def test_a_jacobian_is_one_request_and_traces_the_function_once(remote, loopback
     with tf.GradientTape(persistent=True) as tape:
         y = f(x) ** 2
     before = remote.requests
-    found = tape.jacobian(y, x)
+    jacobians = tape.jacobian(y, x)
     assert remote.requests == before
-    assert found.numpy().tolist() == [[12.0, 0.0], [0.0, 48.0]]
+    assert jacobians.numpy().tolist() == [[12.0, 0.0], [0.0, 48.0]]
     assert remote.requests == before + 1
     assert calls == [1]
     (command,) = loopback.commands(Jacobian)
@@ -187,9 +187,9 @@ def test_a_jacobian_through_a_function_that_reads_goes_row_by_row_and_says_so(re
         y = f(x) * 1.0
     tf.get_logger()
     with caplog.at_level(logging.WARNING, "teletape"):
-        found = tape.jacobian(y, x)
-    assert found.numpy().tolist() == [[3.0, 0.0], [0.0, 1.0]]
-    (notice,) = [one for one in caplog.messages if "One backward pass for each of 2 rows" in one]
+        jacobians = tape.jacobian(y, x)
+    assert jacobians.numpy().tolist() == [[3.0, 0.0], [0.0, 1.0]]
+    (notice,) = [message for message in caplog.messages if "One backward pass for each of 2 rows" in message]
     assert "test_custom_remote.py:" in notice
     assert "in grad" in notice
     assert not loopback.commands(Jacobian)
@@ -244,12 +244,12 @@ def test_recompute_runs_outside_the_tapes_on_the_server_too(remote, loopback):
             y = tf.reduce_sum(y)
         gc.collect()
         tf.sync()
-        kept = loopback.session.bytes_in_use() - before
-        return kept, tape.gradient(y, x).numpy()
+        retained = loopback.session.bytes_in_use() - before
+        return retained, tape.gradient(y, x).numpy()
 
     plain, expected = measure(block)
-    again, found = measure(tf.recompute_grad(block))
-    assert np.allclose(found, expected, rtol=1e-5)
+    again, result = measure(tf.recompute_grad(block))
+    assert np.allclose(result, expected, rtol=1e-5)
     assert again * 5 < plain
 
 

@@ -31,10 +31,10 @@ def test_a_failure_surfaces_once_at_the_next_read_with_the_op_and_the_line(remot
         (x * 2.0).numpy()
     with open(__file__) as source:
         line = next(number for number, text in enumerate(source, 1) if text.startswith("    return tf.gather(x, "))
-    message, told = str(caught.value).splitlines()
+    message, answer = str(caught.value).splitlines()
     assert message == "indices[0] = 100 is not in [0, 2)"
-    assert told.startswith("  op 'gather', recorded at ")
-    assert told.endswith(f"test_failures.py:{line}, in out_of_range")
+    assert answer.startswith("  op 'gather', recorded at ")
+    assert answer.endswith(f"test_failures.py:{line}, in out_of_range")
     assert caught.value.details["op"] == "gather"
     assert x.numpy().tolist() == [1.0, 2.0]  # made before it
     for dropped in (wrong, later, later * 2.0):
@@ -61,15 +61,15 @@ def test_what_was_recorded_before_the_failure_was_known_is_dropped_too(remote, l
     monkeypatch.setattr(module, "_MOST_COMMANDS", 6)
     out_of_range(tf.constant([1.0]) * 1.0)  # leaves by itself
     monkeypatch.undo()
-    made = [v + 1.0 for _ in range(3)]
+    results = [v + 1.0 for _ in range(3)]
     v.assign(9.0)
     assert len(loopback.batches) <= 2
     loopback.gate.set()
     with pytest.raises(tf.errors.InvalidArgumentError, match="gather"):
-        made[0].numpy()
-    for one in made:
+        results[0].numpy()
+    for item in results:
         with pytest.raises(tf.errors.InvalidArgumentError, match="gather"):
-            one.numpy()
+            item.numpy()
     assert v.numpy() == 1.0
     assert loopback.commands(Assign) == []
 
@@ -112,7 +112,7 @@ def test_tapes_stay_in_step_after_a_failure(remote, loopback):
     assert tape.gradient(y, v).numpy().tolist() == [4.0, 6.0]
     assert inner.gradient(z, v) is not None
     tf.sync()
-    assert not any(one["recording"] for one in loopback.session.listing("tape"))
+    assert not any(entry["recording"] for entry in loopback.session.listing("tape"))
     with tf.GradientTape() as healthy:
         y = v * 3.0
     assert healthy.gradient(y, v).numpy().tolist() == [3.0, 3.0]
@@ -210,7 +210,7 @@ def test_a_refused_batch_gives_its_number_back(remote, loopback, mishap, error, 
 def test_releases_of_a_refused_batch_are_not_forgotten(remote, loopback):
     x = tf.ones(300)
     tf.sync()
-    (name,) = [one["id"] for one in loopback.session.listing("tensor")]
+    (name,) = [entry["id"] for entry in loopback.session.listing("tensor")]
     del x
     loopback.mishaps.append("refused")
     with pytest.raises(RequestError):

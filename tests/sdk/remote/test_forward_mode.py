@@ -34,12 +34,12 @@ def test_a_hessian_vector_product_is_one_request(remote, loopback):
     v, direction = tf.Variable(X), tf.constant([1.0, 0.0, -1.0])
     tf.sync()
     before = remote.requests
-    found = hvp(v, direction)
+    products = hvp(v, direction)
     assert remote.requests == before
-    np.testing.assert_allclose(found, [12.0, 0.0, -108.0])
+    np.testing.assert_allclose(products, [12.0, 0.0, -108.0])
     assert remote.requests == before + 1
-    (asked,) = loopback.commands(Jvp)
-    assert asked.predicted == ("dense",)
+    (question,) = loopback.commands(Jvp)
+    assert question.predicted == ("dense",)
 
 
 def test_only_tangents_that_are_asked_for_get_names(remote, loopback):
@@ -53,8 +53,8 @@ def test_only_tangents_that_are_asked_for_get_names(remote, loopback):
     first, second = acc.jvp([y, y])
     assert acc.jvp(y).recorded is first.recorded is second.recorded
     tf.sync()
-    (asked,) = loopback.commands(Jvp)
-    assert len(asked.targets) == 1
+    (question,) = loopback.commands(Jvp)
+    assert len(question.targets) == 1
 
 
 def test_ops_of_a_tangent_never_travel(remote, loopback):
@@ -65,7 +65,7 @@ def test_ops_of_a_tangent_never_travel(remote, loopback):
             y = tf.exp(x) * x
         z = acc.jvp(y)
     np.testing.assert_allclose(tape.gradient(z, x), np.exp(X) * (2 + np.array(X)), rtol=1e-6)
-    assert [one.op for one in loopback.commands(Call)] == ["exp", "mul"]
+    assert [command.op for command in loopback.commands(Call)] == ["exp", "mul"]
 
 
 def test_the_life_of_an_accumulator_travels(remote, loopback):
@@ -79,9 +79,9 @@ def test_the_life_of_an_accumulator_travels(remote, loopback):
         z = y * y
     np.testing.assert_allclose(acc.jvp(z), [8.0, 64.0, 216.0])
     life = loopback.commands((AccumulatorOpen, AccumulatorClose, AccumulatorResume))
-    assert [type(one) for one in life] == [AccumulatorOpen, AccumulatorClose, AccumulatorResume, AccumulatorClose]
-    held = loopback.session.listing("accumulator")
-    assert [(one["recording"], one["tangents"]) for one in held] == [(False, 3)]
+    assert [type(item) for item in life] == [AccumulatorOpen, AccumulatorClose, AccumulatorResume, AccumulatorClose]
+    reference = loopback.session.listing("accumulator")
+    assert [(item["recording"], item["tangents"]) for item in reference] == [(False, 3)]
     del acc, y, z
     tf.sync()
     assert not loopback.session.listing("accumulator")
@@ -182,10 +182,10 @@ def test_rows_travel_and_no_table(remote, loopback):
     g = tape.gradient(loss, table)
     table.scatter_sub(tf.IndexedSlices(0.1 * g.values, g.indices))
     np.testing.assert_allclose(tf.gather(table, [5, 6, 7])[:, 0], [-0.2, 0.0, -0.1], rtol=1e-6)
-    assert [one.mode for one in loopback.commands(Assign)] == ["scatter_sub"]
-    assert max(one.value.nbytes for one in loopback.commands(Constant)) < 100
+    assert [command.mode for command in loopback.commands(Assign)] == ["scatter_sub"]
+    assert max(command.value.nbytes for command in loopback.commands(Constant)) < 100
     rows = loopback.session.listing("slices")
-    assert [one["rows"] for one in rows] == [3]
+    assert [row["rows"] for row in rows] == [3]
 
 
 def test_an_index_that_is_known_here_is_refused_on_its_line(remote, loopback):
@@ -206,5 +206,5 @@ def test_reading_a_sparse_gradient_moves_its_rows_alone(remote, loopback):
     assert g.values.numpy().shape == (2, 8)
     assert g.indices.numpy().tolist() == [1, 2]
     table_id = table.recorded.value.name.id
-    assert table_id not in [one.id for one in loopback.commands(Fetch)]
-    assert not [one for one in loopback.commands(Call) if one.op == "unsorted_segment_sum"]
+    assert table_id not in [command.id for command in loopback.commands(Fetch)]
+    assert not [command for command in loopback.commands(Call) if command.op == "unsorted_segment_sum"]

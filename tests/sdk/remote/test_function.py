@@ -30,11 +30,11 @@ def here(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is logged as a warning."""
-    said: list[str] = []
-    monkeypatch.setattr(logs.get_logger(), "warning", lambda text, *args: said.append(text % args if args else text))
-    return said
+    results: list[str] = []
+    monkeypatch.setattr(logs.get_logger(), "warning", lambda text, *args: results.append(text % args if args else text))
+    return results
 
 
 def step_of(w: tf.Variable, b: tf.Variable) -> Any:
@@ -63,20 +63,20 @@ def test_a_training_step_is_one_command(loopback: Loopback, remote: Any) -> None
     assert len(loopback.commands(commands.CallFunction)) == 20
     assert not loopback.commands(commands.Call)
     assert not loopback.commands(commands.Gradient)
-    (made,) = loopback.commands(commands.DefineFunction)
-    assert all(getattr(step, "where", None) is None for step in made.steps)  # lines never leave the program
+    (result,) = loopback.commands(commands.DefineFunction)
+    assert all(getattr(step, "where", None) is None for step in result.steps)  # lines never leave the program
 
 
 def test_it_trains_as_the_ops_one_by_one_do(here: Any) -> None:
-    found = []
+    results = []
     for eagerly in (False, True):
         tf.config.run_functions_eagerly(eagerly)
         w, b = tf.Variable([[1.0], [2.0]]), tf.Variable([0.0])
         step = step_of(w, b)
-        found.append([[float(step(tf.constant(X), tf.constant(Y))) for _ in range(5)], w.numpy(), b.numpy()])
+        results.append([[float(step(tf.constant(X), tf.constant(Y))) for _ in range(5)], w.numpy(), b.numpy()])
     tf.config.run_functions_eagerly(False)
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
+    for item, other in zip(*results, strict=True):
+        np.testing.assert_allclose(item, other, rtol=1e-6)
 
 
 def test_a_program_is_released_with_its_function(loopback: Loopback, remote: Any) -> None:
@@ -85,11 +85,11 @@ def test_a_program_is_released_with_its_function(loopback: Loopback, remote: Any
         return x * 2.0
 
     assert float(doubled(tf.constant(1.0))) == 2.0
-    (made,) = loopback.commands(commands.DefineFunction)
+    (result,) = loopback.commands(commands.DefineFunction)
     del doubled
     tf.sync()
-    assert any(made.id in batch.releases for batch in loopback.batches)
-    assert [one["kind"] for one in loopback.session.listing("function")] == []
+    assert any(result.id in batch.releases for batch in loopback.batches)
+    assert [entry["kind"] for entry in loopback.session.listing("function")] == []
 
 
 def test_what_is_taken_from_outside_is_bound_at_each_call(here: Any) -> None:
@@ -105,7 +105,7 @@ def test_what_is_taken_from_outside_is_bound_at_each_call(here: Any) -> None:
     assert (first, f(tf.constant(1.0)).numpy().tolist()) == ([21.0], [25.0])
 
 
-def test_a_body_that_reads_runs_op_by_op_and_says_so_once(here: Any, told: list[str]) -> None:
+def test_a_body_that_reads_runs_op_by_op_and_says_so_once(here: Any, warnings: list[str]) -> None:
     calls = []
 
     @tf.function
@@ -115,15 +115,15 @@ def test_a_body_that_reads_runs_op_by_op_and_says_so_once(here: Any, told: list[
             x = x * 2.0
         return x
 
-    assert [float(steps(tf.constant(one))) for one in (3.0, 4.0, 20.0)] == [12.0, 16.0, 20.0]
-    (said,) = told
-    assert "test_a_body_that_reads_runs_op_by_op_and_says_so_once.<locals>.steps" in said
-    assert "it reads a value at tests/sdk/remote/test_function.py:" in said
-    assert "tf.while_loop" in said
+    assert [float(steps(tf.constant(item))) for item in (3.0, 4.0, 20.0)] == [12.0, 16.0, 20.0]
+    (text,) = warnings
+    assert "test_a_body_that_reads_runs_op_by_op_and_says_so_once.<locals>.steps" in text
+    assert "it reads a value at tests/sdk/remote/test_function.py:" in text
+    assert "tf.while_loop" in text
     assert len(calls) == 4  # once traced in vain
 
 
-def test_gradients_of_a_body_that_reads(here: Any, told: list[str]) -> None:
+def test_gradients_of_a_body_that_reads(here: Any, warnings: list[str]) -> None:
     @tf.function
     def f(x: Any) -> Any:
         return x * x if x > 0 else -x
@@ -135,7 +135,7 @@ def test_gradients_of_a_body_that_reads(here: Any, told: list[str]) -> None:
         assert float(tape.gradient(y, x)) == expected
 
 
-def test_other_things_that_cannot_be_traced(here: Any, told: list[str]) -> None:
+def test_other_things_that_cannot_be_traced(here: Any, warnings: list[str]) -> None:
     outer = tf.GradientTape(persistent=True)
 
     @tf.function
@@ -160,23 +160,23 @@ def test_other_things_that_cannot_be_traced(here: Any, told: list[str]) -> None:
         assert asks_a_tape_from_outside(x).numpy().tolist() == [2.0, 4.0, 6.0]
     assert outer.gradient(y, x).numpy().tolist() == [4.0, 8.0, 12.0]
     assert float(with_a_shape_of_values(x)) == 5.0
-    told = [one for one in told if not one.startswith("Calling GradientTape.gradient")]
-    assert len(told) == 2
-    assert "asks a tape that was opened outside the function" in told[0]
-    assert "whose result's shape depends on values" in told[1]
+    texts = [text for text in warnings if not text.startswith("Calling GradientTape.gradient")]
+    assert len(texts) == 2
+    assert "asks a tape that was opened outside the function" in texts[0]
+    assert "whose result's shape depends on values" in texts[1]
 
 
-def test_variables_made_of_arguments_are_made_by_a_first_call_op_by_op(here: Any, told: list[str]) -> None:
-    made: list[tf.Variable] = []
+def test_variables_made_of_arguments_are_made_by_a_first_call_op_by_op(here: Any, warnings: list[str]) -> None:
+    results: list[tf.Variable] = []
 
     @tf.function
     def running_sum(x: Any) -> Any:
-        if not made:
-            made.append(tf.Variable(tf.zeros_like(x) + x * 0.0))
-        return made[0].assign_add(x)
+        if not results:
+            results.append(tf.Variable(tf.zeros_like(x) + x * 0.0))
+        return results[0].assign_add(x)
 
-    assert [float(running_sum(tf.constant(one))) for one in (1.0, 2.0, 3.0)] == [1.0, 3.0, 6.0]
-    assert told == []
+    assert [float(running_sum(tf.constant(item))) for item in (1.0, 2.0, 3.0)] == [1.0, 3.0, 6.0]
+    assert warnings == []
     assert running_sum.experimental_get_tracing_count() == 2
 
 
@@ -204,9 +204,9 @@ def test_an_error_when_it_runs_names_the_line_in_the_body(loopback: Loopback, re
         z = x + 1
         return z // (y - 1)
 
-    made = f(tf.constant([1, 2]), tf.constant([2, 1]))
+    result = f(tf.constant([1, 2]), tf.constant([2, 1]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero") as caught:
-        made.numpy()
+        result.numpy()
     assert "test_function.py" in str(caught.value)
 
 
@@ -261,7 +261,7 @@ def test_a_loop_in_a_function_is_asked_what_it_decided_only_under_a_tape(loopbac
     with tf.GradientTape() as tape:
         y = f(x, tf.constant(2))
     assert remote.batches == batches + 1
-    assert [float(one) for one in (*values, y, tape.gradient(y, x))] == [4.0, 16.0, 8.0, 12.0]
+    assert [float(value) for value in (*values, y, tape.gradient(y, x))] == [4.0, 16.0, 8.0, 12.0]
 
 
 def test_functions_of_another_session_are_traced_anew(here: Any) -> None:
@@ -315,24 +315,24 @@ def test_threads_trace_on_their_own(here: Any) -> None:
     import threading
 
     f = tf.function(lambda x: tf.reduce_sum(x * x))
-    found: list[float] = []
+    results: list[float] = []
 
     def work(n: int) -> None:
         for _ in range(5):
-            found.append(float(f(tf.ones([n]))))
+            results.append(float(f(tf.ones([n]))))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in (1, 2, 3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert sorted(found) == sorted([1.0, 2.0, 3.0] * 5)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == sorted([1.0, 2.0, 3.0] * 5)
 
 
 def test_trace_gives_data(here: Any) -> None:
     w = tf.Variable(2.0)
     traced = trace(lambda x: {"y": x * w, "n": None}, [Spec.of((2,), np.dtype(np.float32))])
-    assert [one.op for one in traced.program.calls] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
+    assert [call.op for call in traced.program.calls] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
     assert traced.specs == (Spec.of((2,), np.dtype(np.float32)),)
     result = traced.call([tf.constant([1.0, 2.0]).recorded])
     assert (result["y"].numpy().tolist(), result["n"]) == ([2.0, 4.0], None)
@@ -356,10 +356,10 @@ def test_what_leads_nowhere_is_no_step() -> None:
         return tf.constant(2.0) * 3.0 + x
 
     program = trace(body, [Spec.of((), np.dtype(np.float32))]).program
-    assert [one.op for one in program.calls] == ["add"]  # type: ignore[attr-defined]  # calls of ops
+    assert [call.op for call in program.calls] == ["add"]  # type: ignore[attr-defined]  # calls of ops
 
 
-def test_too_many_steps_are_not_traced(here: Any, told: list[str]) -> None:
+def test_too_many_steps_are_not_traced(here: Any, warnings: list[str]) -> None:
     @tf.function
     def f(x: Any) -> Any:
         for _ in range(17_000):
@@ -367,4 +367,4 @@ def test_too_many_steps_are_not_traced(here: Any, told: list[str]) -> None:
         return x
 
     assert float(f(tf.constant(0.0))) == 17_000.0
-    assert "has more than 16,384 steps" in told[0]
+    assert "has more than 16,384 steps" in warnings[0]

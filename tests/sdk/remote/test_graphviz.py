@@ -15,20 +15,18 @@ SMALL = 'digraph { a [label="x & <y>"]; a -> b; }'
 def test_a_text_becomes_a_picture_that_says_what_it_said():
     picture = xml.fromstring(graphviz.svg('digraph { a [label="&amp; <b> \\" \\\\"]; a -> b; }').encode())
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
-    assert '& <b> " \\' in [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert '& <b> " \\' in [item.text for item in picture.iter("{http://www.w3.org/2000/svg}text")]
 
 
 def test_a_layout_that_takes_too_long_is_given_up():
     nodes = range(400)
     slow = "digraph {" + "".join(f"n{i} -> n{(i * i + 7 * j) % 400};" for i in nodes for j in range(8)) + "}"
-    with pytest.raises(
-        LayoutFailedError, match=r"longer than 0\.5 s and was given up: ask for fewer nodes, or for DOT"
-    ):
+    with pytest.raises(LayoutFailedError, match=r"longer than 0\.5 s and was stopped: ask for fewer nodes, or for DOT"):
         graphviz.svg(slow, seconds=0.5)
 
 
 def test_a_text_that_is_no_dot_is_refused():
-    with pytest.raises(LayoutFailedError, match="Graphviz gave up"):
+    with pytest.raises(LayoutFailedError, match="Graphviz failed"):
         graphviz.svg("digraph {")
 
 

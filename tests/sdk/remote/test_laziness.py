@@ -23,39 +23,39 @@ def step(x, w):
 
 
 @pytest.fixture
-def made(remote):
+def pair(remote):
     """An input and a variable, on the server already."""
-    pair = tf.ones((4, 2)), tf.Variable(tf.zeros((2, 1)))
+    arguments = tf.ones((4, 2)), tf.Variable(tf.zeros((2, 1)))
     tf.sync()
-    return pair
+    return arguments
 
 
-def test_a_step_that_reads_nothing_makes_no_request_until_a_flush(remote, loopback, made):
+def test_a_step_that_reads_nothing_makes_no_request_until_a_flush(remote, loopback, pair):
     requests, batches = remote.requests, remote.batches
     for _ in range(3):
-        step(*made)
+        step(*pair)
     assert (remote.requests, remote.batches, len(loopback.batches)) == (requests, batches, batches)
     tf.sync()
     assert (remote.requests, remote.batches, len(loopback.batches)) == (requests + 1, batches + 1, batches + 1)
-    assert len([one for one in loopback.batches[-1].commands if isinstance(one, Gradient)]) == 3
+    assert len([command for command in loopback.batches[-1].commands if isinstance(command, Gradient)]) == 3
 
 
-def test_a_step_that_reads_the_loss_makes_one(remote, loopback, made):
+def test_a_step_that_reads_the_loss_makes_one(remote, loopback, pair):
     requests, batches = remote.requests, remote.batches
-    losses = [float(step(*made)) for _ in range(4)]
+    losses = [float(step(*pair)) for _ in range(4)]
     assert (remote.requests - requests, remote.batches - batches) == (4, 4)
     assert losses == sorted(losses, reverse=True)
     assert losses[0] == 1.0
 
 
-def test_reading_twice_asks_once(remote, made):
-    loss = step(*made)
+def test_reading_twice_asks_once(remote, pair):
+    loss = step(*pair)
     before = remote.requests
     assert loss.numpy() == loss.numpy() == float(loss)
     assert remote.requests == before + 1
 
 
-def test_nothing_to_send_asks_nobody(remote, made):
+def test_nothing_to_send_asks_nobody(remote, pair):
     before = remote.requests
     tf.sync()
     tf.sync()
@@ -152,10 +152,10 @@ def test_a_seed_of_a_wrong_shape_too(remote):
 def test_an_op_whose_shape_depends_on_values_asks_at_once(remote):
     x = tf.constant([0.0, 3.0, 0.0, 4.0]) * 2.0
     before = remote.requests
-    found = tf.where(x > 0)
+    result = tf.where(x > 0)
     assert remote.requests == before + 1
-    assert found.shape == (2, 1)
-    assert found.numpy().tolist() == [[1], [3]]
+    assert result.shape == (2, 1)
+    assert result.numpy().tolist() == [[1], [3]]
 
 
 def test_a_large_buffer_leaves_by_itself_and_recording_goes_on_meanwhile(remote, loopback, monkeypatch):
@@ -196,21 +196,22 @@ def test_one_batch_is_in_flight_at_a_time(remote, loopback, monkeypatch):
 
 def test_many_bytes_leave_by_themselves(remote, loopback, monkeypatch):
     monkeypatch.setattr(module, "_MOST_BYTES", 10_000)
-    kept = [tf.constant(np.zeros(1000, np.float32)) for _ in range(3)]
+    results = [tf.constant(np.zeros(1000, np.float32)) for _ in range(3)]
     assert loopback.arrived.wait(10)
-    assert len(kept) == len(loopback.commands(Constant)) == 3
+    assert len(results) == len(loopback.commands(Constant)) == 3
 
 
-def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, made, monkeypatch):
+def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, pair, monkeypatch):
     monkeypatch.setattr(module, "_FULL", 15)
-    step(*made)
+    step(*pair)
     batches = remote.batches
     for _ in range(3):
-        step(*made)
+        step(*pair)
     assert remote.batches > batches
     tf.sync()
     opened = [
-        next(i for i, one in enumerate(batch.commands) if isinstance(one, TapeOpen)) for batch in loopback.batches[1:]
+        next(i for i, command in enumerate(batch.commands) if isinstance(command, TapeOpen))
+        for batch in loopback.batches[1:]
     ]
     assert all(at == 1 for at in opened)  # behind the switch of contexts: a batch begins with its step
 
@@ -254,9 +255,9 @@ def test_what_a_loop_leaves_behind_is_released_with_the_batch_that_made_it(remot
     for _ in range(50):
         x = x + 1.0
     assert x.numpy()[0] == 51.0
-    made = {one for call in loopback.commands(Call) for one in call.outputs}
-    assert len(made - set(loopback.batches[0].releases)) == 1
-    assert [one["bytes"] for one in loopback.session.listing("tensor")] == [8000]
+    result = {output for call in loopback.commands(Call) for output in call.outputs}
+    assert len(result - set(loopback.batches[0].releases)) == 1
+    assert [entry["bytes"] for entry in loopback.session.listing("tensor")] == [8000]
 
 
 def test_a_value_still_used_survives_the_release_of_its_name(remote, loopback):
@@ -290,4 +291,4 @@ def test_a_fetch_asks_for_that_value_alone(remote, loopback):
     x = tf.ones(2)
     y, _ = x * 2.0, x * 3.0
     y.numpy()
-    assert [one.id for one in loopback.commands(Fetch)] == [loopback.commands(Call)[-2].outputs[0]]
+    assert [command.id for command in loopback.commands(Fetch)] == [loopback.commands(Call)[-2].outputs[0]]

@@ -38,8 +38,8 @@ def in_this_process() -> Iterator[None]:
     use(LocalSession())
 
 
-def numbers(found: Any) -> Any:
-    return tf.nest.map_structure(lambda one: None if one is None else np.asarray(one).tolist(), found)
+def numbers(result: Any) -> Any:
+    return tf.nest.map_structure(lambda item: None if item is None else np.asarray(item).tolist(), result)
 
 
 def test_a_thousand_counted_steps_are_one_request() -> None:
@@ -78,7 +78,7 @@ def test_under_a_tape_the_iterations_are_asked_for_once() -> None:
     here, there, batches, loopback = both(program)
     assert here == there
     assert batches == 4, "the loop's iterations, and three reads"
-    assert [one.report_decisions for one in loopback.commands(commands.While)] == [True]
+    assert [command.report_decisions for command in loopback.commands(commands.While)] == [True]
 
 
 @pytest.mark.parametrize("start", [0.5, 2000.0])
@@ -118,9 +118,9 @@ def test_a_body_that_cannot_be_a_program_runs_iteration_by_iteration() -> None:
         return (tf.concat([y, y], 0),)
 
     def program() -> Any:
-        one = tf.while_loop(lambda y: y < 100.0, reads, (tf.constant(1.0),))
+        item = tf.while_loop(lambda y: y < 100.0, reads, (tf.constant(1.0),))
         two = tf.while_loop(lambda y: tf.reduce_sum(y) < 10.0, grows, (tf.constant([1.0]),))
-        return numbers([one, two])
+        return numbers([item, two])
 
     here, there, _, _ = both(program)
     assert here == there
@@ -168,12 +168,12 @@ def test_maps_and_scans_of_a_thousand_are_one_request() -> None:
             y = tf.scan(lambda a, e: a * w + e, x)
             z = tf.vectorized_map(lambda e: e * e * w, x)
             total = tf.reduce_sum(y) + tf.reduce_sum(z)
-        return np.concatenate([one.numpy().reshape(-1) for one in tf.nest.flatten([tape.gradient(total, [x, w])])])
+        return np.concatenate([item.numpy().reshape(-1) for item in tf.nest.flatten([tape.gradient(total, [x, w])])])
 
     here, there, batches, loopback = both(program)
     np.testing.assert_array_equal(here, there)
     assert batches == 2, "one for each of the two reads"
-    assert [one.vectorize for one in loopback.commands(commands.Scan)] == [False, True]
+    assert [command.vectorize for command in loopback.commands(commands.Scan)] == [False, True]
 
 
 def test_a_body_of_many_ops_is_sent_once() -> None:
@@ -192,7 +192,7 @@ def test_a_body_of_many_ops_is_sent_once() -> None:
     here, there, batches, loopback = both(program)
     np.testing.assert_array_equal(here, there)
     assert batches == 1
-    assert sum(len(one.commands) for one in loopback.batches) < 40
+    assert sum(len(batch.commands) for batch in loopback.batches) < 40
 
 
 def test_what_python_does_with_an_element_is_done_with_each() -> None:
@@ -290,8 +290,8 @@ def test_what_stores_outside_itself_is_seen() -> None:
         z = y * 2.0
         return (lambda: z + y)()
 
-    def grows(y: Any, kept: list[Any] = []) -> Any:  # noqa: B006  # that is the point
-        kept += [y]
+    def grows(y: Any, results: list[Any] = []) -> Any:  # noqa: B006  # that is the point
+        results += [y]
         return y
 
     def other_name(y: Any) -> Any:

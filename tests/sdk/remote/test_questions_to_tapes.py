@@ -144,15 +144,15 @@ def test_each_question_is_one_command(loopback, remote):
     tape.hessian(y, [b, w])
     tape.hvp(y, [b], [tf.ones([2])])
     remote.sync()
-    sent = [one for batch in loopback.batches for one in batch.commands]
-    [jacobian] = [one for one in sent if isinstance(one, Jacobian)]
+    sent = [command for batch in loopback.batches for command in batch.commands]
+    [jacobian] = [item for item in sent if isinstance(item, Jacobian)]
     assert (jacobian.predicted, jacobian.max_bytes, jacobian.chunk_size) == (("dense", "dense"), 5000, None)
-    [by_example] = [one for one in sent if isinstance(one, BatchJacobian)]
+    [by_example] = [item for item in sent if isinstance(item, BatchJacobian)]
     assert by_example.chunk_size == 2
-    assert [one.predicted for one in sent if isinstance(one, Vjps | Hvp)] == [("dense",)] * 2
-    [hessian] = [one for one in sent if isinstance(one, Hessian)]
+    assert [item.predicted for item in sent if isinstance(item, Vjps | Hvp)] == [("dense",)] * 2
+    [hessian] = [item for item in sent if isinstance(item, Hessian)]
     assert hessian.predicted == ("dense",) * 4
-    assert not [one for one in sent if isinstance(one, Gradient)]
+    assert not [item for item in sent if isinstance(item, Gradient)]
 
 
 def test_what_does_not_fit_is_told_at_the_next_read():
@@ -160,9 +160,9 @@ def test_what_does_not_fit_is_told_at_the_next_read():
     use(session)
     try:
         tape, y, _, w, _ = network()
-        found = tape.jacobian(y, w, max_bytes=10)
+        jacobians = tape.jacobian(y, w, max_bytes=10)
         with pytest.raises(tf.errors.ResourceExhaustedError, match="max_bytes is 10: raise it"):
-            found.numpy()
+            jacobians.numpy()
         assert tape.jacobian(y, w).numpy().shape == (2, 2, 3, 2)
     finally:
         use(LocalSession())

@@ -58,8 +58,8 @@ def slices_of_two_lookups():
     table = tf.Variable(np.ones((4, 2), np.float32))
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.gather(table, [1, 1])) + tf.reduce_sum(tf.gather(table, [3]) * 2.0)
-    found = tape.gradient(y, table)
-    return found.values, found.indices, found.dense_shape
+    gradients = tape.gradient(y, table)
+    return gradients.values, gradients.indices, gradients.dense_shape
 
 
 def seeds_zeros_and_structures():
@@ -67,9 +67,9 @@ def seeds_zeros_and_structures():
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(y)
         a, b = x * y, tf.nn.softmax(x)
-    found = tape.gradient({"a": a, "b": b}, [x, (y, unused)], {"a": tf.constant([1.0, 10.0]), "b": x})
+    gradients = tape.gradient({"a": a, "b": b}, [x, (y, unused)], {"a": tf.constant([1.0, 10.0]), "b": x})
     zeros = tape.gradient(a, [x, unused], unconnected_gradients="zero")
-    return found[0], found[1][0], *zeros
+    return gradients[0], gradients[1][0], *zeros
 
 
 def variables_between_assignments():
@@ -79,9 +79,9 @@ def variables_between_assignments():
         v.assign(5.0)
         z = 3.0 * v
         w = v * v
-    found = tape.gradient([y, z, w], v)
-    v.assign_add(found)
-    return found, v.read_value()
+    gradients = tape.gradient([y, z, w], v)
+    v.assign_add(gradients)
+    return gradients, v.read_value()
 
 
 def recording_in_parts():
@@ -120,12 +120,12 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_gives_what_it_gives_at_home(remote, loopback, program):
-    found = [one.numpy() for one in program()]
+    results = [item.numpy() for item in program()]
     use(LocalSession())
-    expected = [one.numpy() for one in program()]
-    for one, other in zip(found, expected, strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_array_equal(one, other)
+    expected = [item.numpy() for item in program()]
+    for item, other in zip(results, expected, strict=True):
+        assert (item.dtype, item.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(item, other)
     assert len(loopback.commands(Gradient)) >= 1
 
 
@@ -142,15 +142,15 @@ def test_parts_of_slices_are_named_when_they_are_asked_for(remote, loopback):
     table = tf.Variable(np.ones((3, 2), np.float32))
     with tf.GradientTape() as tape:
         y = tf.gather(table, [2, 0])
-    found = tape.gradient(y, table)
+    gradients = tape.gradient(y, table)
     tf.sync()
     assert loopback.commands(SlicesComponent) == []
-    assert found.indices.numpy().tolist() == [2, 0]
-    assert found.indices is found.indices
-    assert found.values.shape == (2, 2)
-    table.scatter_sub(found)
+    assert gradients.indices.numpy().tolist() == [2, 0]
+    assert gradients.indices is gradients.indices
+    assert gradients.values.shape == (2, 2)
+    table.scatter_sub(gradients)
     assert table.numpy().tolist() == [[0, 0], [1, 1], [0, 0]]
-    assert [one.component for one in loopback.commands(SlicesComponent)] == ["indices", "values"]
+    assert [command.component for command in loopback.commands(SlicesComponent)] == ["indices", "values"]
 
 
 def test_strings_never_leave_the_program(remote, loopback):
@@ -159,11 +159,11 @@ def test_strings_never_leave_the_program(remote, loopback):
     with tf.GradientTape() as tape:
         tape.watch(words)
         y = x * x
-    found = tape.gradient([y, words], [x, words])
+    gradients = tape.gradient([y, words], [x, words])
     assert words.numpy().tolist() == [b"a", b"b"]
-    assert (float(found[0]), found[1]) == (4.0, None)
+    assert (float(gradients[0]), gradients[1]) == (4.0, None)
     assert all(put.value.dtype != object for put in loopback.commands(Constant))
-    assert [len(one.values) for one in loopback.commands(TapeWatch)] == [0]
+    assert [len(command.values) for command in loopback.commands(TapeWatch)] == [0]
     assert loopback.commands(Gradient)[0].targets == loopback.commands(Call)[0].outputs
 
 
@@ -194,13 +194,13 @@ def test_another_catalogue_is_told_and_a_wrong_prediction_refused(caplog, monkey
         with tf.GradientTape() as tape:
             y = x * x
         tf.sync()
-        (tape_on_server,) = [one["id"] for one in loopback.session.listing("tape")]
+        (tape_on_server,) = [entry["id"] for entry in loopback.session.listing("tape")]
         loopback.session.names[tape_on_server].tape.clear()  # as a server whose `mul` has no gradient
-        found = tape.gradient(y, x)
+        gradients = tape.gradient(y, x)
         with pytest.raises(
             tf.errors.OpError, match=r"has the structure \['none'\], predicted was \['dense'\]"
         ) as caught:
-            found.numpy()
+            gradients.numpy()
         assert caught.value.code == "structure_mismatch"
     finally:
         use(LocalSession())
@@ -211,9 +211,9 @@ def test_another_catalogue_is_told_and_a_wrong_prediction_refused(caplog, monkey
 def test_every_id_is_this_clients_own(remote, loopback):
     second_order()
     tf.sync()
-    made = [one for call in loopback.commands(Call) for one in call.outputs]
-    assert len(set(made)) == len(made)
-    assert {one >> 40 for one in made} == {1}
+    results = [output for call in loopback.commands(Call) for output in call.outputs]
+    assert len(set(results)) == len(results)
+    assert {item >> 40 for item in results} == {1}
 
 
 def test_two_programs_share_a_session_without_meeting(remote, loopback):
@@ -233,11 +233,11 @@ def test_a_watched_variable_lives_as_long_as_its_tape(remote, loopback):
     del v
     gc.collect()
     tf.sync()
-    (found,) = tape.watched_variables()
-    assert found.name == "mine:0"
-    assert tape.gradient(y, found).numpy().tolist() == [4.0, 6.0]
-    assert (found + 1.0).numpy().tolist() == [3.0, 4.0]
-    del tape, y, found
+    (result,) = tape.watched_variables()
+    assert result.name == "mine:0"
+    assert tape.gradient(y, result).numpy().tolist() == [4.0, 6.0]
+    assert (result + 1.0).numpy().tolist() == [3.0, 4.0]
+    del tape, y, result
     gc.collect()
     tf.sync()
     assert loopback.session.listing("variable") == []
@@ -295,8 +295,8 @@ def in_a_thread(work):
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(30)
-    (found,) = results
-    return found
+    (result,) = results
+    return result
 
 
 def test_an_op_in_another_thread_is_not_recorded(remote, loopback):
@@ -306,7 +306,7 @@ def test_an_op_in_another_thread_is_not_recorded(remote, loopback):
         z = x * 2.0
     assert tape.gradient(y, x) is None
     assert float(tape.gradient(z, x)) == 2.0
-    assert len({one.context for one in loopback.commands(ContextSwitch)}) == 2
+    assert len({command.context for command in loopback.commands(ContextSwitch)}) == 2
 
 
 def test_a_thread_has_tapes_of_its_own(remote, loopback):
@@ -319,10 +319,10 @@ def test_a_thread_has_tapes_of_its_own(remote, loopback):
 
     with tf.GradientTape() as tape:
         y = x * x
-        found = in_a_thread(other)
-        z = y + found  # a constant to this thread's tape
+        result = in_a_thread(other)
+        z = y + result  # a constant to this thread's tape
     assert float(tape.gradient(z, x)) == 6.0
-    assert float(found) == 27.0
+    assert float(result) == 27.0
 
 
 def test_threads_that_train_at_once_do_not_disturb_each_other(remote, loopback):
@@ -351,11 +351,11 @@ def test_threads_that_train_at_once_do_not_disturb_each_other(remote, loopback):
     for thread in threads:
         thread.join(60)
     use(LocalSession())
-    for scale, found in results.items():
+    for scale, result in results.items():
         losses, w = train(scale)
-        assert not isinstance(found, Exception), found
-        assert found[0] == losses
-        np.testing.assert_array_equal(found[1], w)
+        assert not isinstance(result, Exception), result
+        assert result[0] == losses
+        np.testing.assert_array_equal(result[1], w)
     assert len(results) == 4
 
 
@@ -401,6 +401,6 @@ def test_closing_delivers_what_is_left_and_ends_the_session(loopback):
 def test_tapes_open_and_close_in_the_order_of_the_program(remote, loopback):
     recording_in_parts()
     tf.sync()
-    seen = [one.verb for one in loopback.commands() if one.verb.startswith("tape.")]
+    seen = [command.verb for command in loopback.commands() if command.verb.startswith("tape.")]
     assert seen == ["tape.open", "tape.pause", "tape.resume", "tape.reset", "tape.pause", "tape.resume", "tape.pause"]
     assert loopback.commands(TapeOpen)[0].persistent

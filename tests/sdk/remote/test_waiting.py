@@ -39,11 +39,11 @@ def test_the_line(far: dict[str, int], shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "terminal", "shown"),
+    ("text", "terminal", "shown"),
     [("", True, True), ("", False, False), ("1", False, True), ("0", True, False), ("no", True, False)],
 )
-def test_when_it_is_shown(monkeypatch: pytest.MonkeyPatch, said: str, terminal: bool, shown: bool) -> None:
-    monkeypatch.setenv("TELETAPE_PROGRESS", said)
+def test_when_it_is_shown(monkeypatch: pytest.MonkeyPatch, text: str, terminal: bool, shown: bool) -> None:
+    monkeypatch.setenv("TELETAPE_PROGRESS", text)
     assert progress.shown(Terminal() if terminal else io.StringIO()) is shown
 
 
