@@ -63,11 +63,11 @@ OBSTACLES: dict[str, Callable[[], str | None]] = {"browser": without_browser, "g
 @pytest.fixture(autouse=True)
 def program_session() -> Iterator[None]:
     """Each test leaves the program connected as it found it: tensors that a module made at import stay usable."""
-    from teletape.sessions import session
+    from teletape.sessions import current
 
-    before = session._current
+    before = current._current
     yield
-    session._current = before
+    current._current = before
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,8 @@ from teletape.logs import get_logger
 from teletape.namespace import surface as _surface
 from teletape.ops import random
 from teletape.ops.dispatch import constant, convert_to_tensor
-from teletape.sessions.connect import connect
-from teletape.sessions.session import current
-from teletape.sessions.session import within as _within
+from teletape.sessions.current import connect, current
+from teletape.sessions.current import within as _within
 from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import (
     DType,

@@ -11,7 +11,7 @@ import numpy as np
 from teletape.derivatives.check_gradients import check_gradients
 from teletape.ops.arrays import identity
 from teletape.ops.dispatch import call, convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
@@ -54,7 +54,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerT
         raise InvalidArgumentError(
             f"Value for attr 'T' of {given.dtype.name} is not in the list of allowed values: {takes}"
         )
-    if session.current().tracing:
+    if current().tracing:
         return call(CATALOGUE["check_numerics"], (given,), message=message)
     if not bool(_all(call(CATALOGUE["isfinite"], (given,)))):
         found = [
@@ -72,7 +72,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> EagerTen
 
 def _holds(condition: EagerTensor, failed: str) -> bool:
     """Whether it is true. While a function is traced that is checked when it runs, and then the error is `failed`."""
-    if session.current().tracing:
+    if current().tracing:
         call(CATALOGUE["ensure"], (condition,), message=failed)
         return True
     return bool(condition)

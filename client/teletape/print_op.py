@@ -19,7 +19,7 @@ import numpy as np
 from teletape.functions.tracing_session import TracingSession
 from teletape.logs import get_logger
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import TensorLike
@@ -49,7 +49,7 @@ def tf_print(*inputs: Any, **kwargs: Any) -> None:
     Raises:
         ValueError: Another keyword or stream.
     """
-    owner, options = session.current(), dict(kwargs)
+    owner, options = current(), dict(kwargs)
     stream = kwargs.pop("output_stream", sys.stderr)
     kwargs.pop("name", None)
     summarize = kwargs.pop("summarize", 3)
@@ -113,7 +113,7 @@ def _text(inputs: Sequence[Any], sep: str, summarize: Any) -> str:
 def values(tensors: Iterable[Any]) -> list[HostArray]:
     """The numbers of tensors, variables and slices, in one round trip."""
     dense = [dispatch.as_tensor(one) if isinstance(one, IndexedSlices) else one for one in tensors]
-    return session.current().fetch_all([one.operand() for one in dense])
+    return current().fetch_all([one.operand() for one in dense])
 
 
 def _is_tensor(one: Any) -> bool:

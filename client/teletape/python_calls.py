@@ -22,7 +22,8 @@ from teletape.errors import (
 )
 from teletape.ops import dispatch
 from teletape.print_op import values
-from teletape.sessions import session
+from teletape.sessions.current import current
+from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.variables.variable import Variable
@@ -62,7 +63,7 @@ def numpy_function(
     read = dict(zip(map(id, tensors), values(tensors), strict=True))  # in one round trip
     found = func(*[np.array(read.get(id(one), one)) for one in given])
     results = [None if one is None else dispatch.convert_to_tensor(one) for one in nest.flatten(found)]
-    recorder = session.current().recorder()
+    recorder = current().recorder()
     for one in results:
         if one is not None:
             recorder.note(Event.LEFT, [_followed(tensor) for tensor in tensors], one.recorded.uid)
@@ -135,7 +136,7 @@ def _dtype(one: Any) -> dtypes.DType:
 
 def _linked(func: Callable[..., Any], args: list[EagerTensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
     """The results; those that have gradients are bound to the arguments by a gradient of their own."""
-    owner = session.current()
+    owner = current()
     if not owner.recorder().recorded:
         return _called(func, args, wanted)
     tape = GradientTape(persistent=True)
@@ -206,7 +207,7 @@ def _converted(one: Any, dtype: dtypes.DType) -> EagerTensor:
 
 
 @contextmanager
-def _unseen(owner: session.Session) -> Iterator[None]:
+def _unseen(owner: Session) -> Iterator[None]:
     """A block that no tape sees that is active before it; accumulators do. Behind it all are in their order again."""
     recorder = owner.recorder()
     opened = recorder.opened()

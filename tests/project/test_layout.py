@@ -23,12 +23,6 @@ SMALL = {
     "engine/teletape_engine/checking": "a package's laws and its two gradient checks",
     "engine/teletape_engine/session": "the session and its state; what commands do lies in handlers/",
 }
-#: Imports of types alone that would close a cycle, each with the reason.
-TYPES_ONLY = {
-    ("teletape.sessions.custom_backward", "teletape.sessions.remote"): "the session drives it and is its argument",
-    ("teletape.sessions.programs", "teletape.sessions.remote"): "the session drives it and is its argument",
-    ("teletape.sessions.recorder", "teletape.sessions.remote"): "the session drives it and is its argument",
-}
 #: Files of more than 400 lines whose docstring does not say why: none may join them.
 LONG = {
     "client/teletape/functions/tracing_session.py",
@@ -79,9 +73,6 @@ def test_a_long_file_says_why(path: Path) -> None:
 def test_no_module_imports_itself_through_others() -> None:
     graph = grimp.build_graph(*(Path(package).name for package in PACKAGES))
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
-    for importer, imported in TYPES_ONLY:
-        assert imported in imports[importer], f"{importer} no longer imports {imported}: take it from TYPES_ONLY"
-        imports[importer] = imports[importer] - {imported}
     while leaves := [module for module, others in imports.items() if not others & imports.keys() - {module}]:
         for module in leaves:
             del imports[module]

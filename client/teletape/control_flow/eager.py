@@ -18,7 +18,7 @@ from teletape.functions.purity import pure
 from teletape.functions.tensor_spec import spec_of
 from teletape.functions.trace import NotTraceable, control
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
@@ -73,7 +73,7 @@ def while_loop(
     if not values:
         raise ValueError("'loop_vars' must be provided.")
     limit = None if maximum_iterations is None else _count(maximum_iterations)
-    if session.current().tracing:
+    if current().tracing:
         return _written_loop(cond, body, values, limit)
     return nest.map_structure(as_result, _looped(cond, body, values, limit))
 
@@ -145,7 +145,7 @@ def _is_unknown(found: Any) -> bool:
 
 def _looped(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
     outline = nest.map_structure(spec_of, list(values) if limit is None else [0, values])
-    iteration, fresh = 0, not session.current().local
+    iteration, fresh = 0, not current().local
     while True:
         found = cond(*values)  # called even where the count has decided, as TensorFlow's eager loop does
         if fresh and _is_unknown(found) and (limit is None or found.dtype is dtypes.bool):
@@ -180,7 +180,7 @@ def cond(
         raise TypeError("'true_fn' must be callable.")
     if not callable(false_fn):
         raise TypeError("'false_fn' must be callable.")
-    if session.current().tracing and not isinstance(pred, bool):
+    if current().tracing and not isinstance(pred, bool):
         return _written_choice(convert_to_tensor(pred), [true_fn, false_fn])
     taken, other = (true_fn, false_fn) if _truth(pred) else (false_fn, true_fn)
     return unused(Event.UNTAKEN, other, taken())
@@ -361,7 +361,7 @@ def switch_case(
         actions.append(default)
     if branch_index.ndim:
         raise InvalidArgumentError("'then' must be at least a vector, but saw shape: []")
-    if session.current().tracing:
+    if current().tracing:
         return _written_choice(branch_index, actions)
     at = int(branch_index)
     return actions[at if 0 <= at < len(actions) else -1]()

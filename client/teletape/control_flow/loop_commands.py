@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
 from teletape_engine.programs.program import Program
@@ -155,5 +155,5 @@ def _operands(values: Leaves) -> list[Any]:
 def _run(
     command: type[commands.Command], programs: list[Program], inputs: list[Any], **fields: Any
 ) -> list[EagerTensor]:
-    owner = session.current()
+    owner = current()
     return [EagerTensor(one, owner) for one in owner.flow(command, programs, inputs, **fields)]

@@ -27,7 +27,7 @@ from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.functions.trace import NotTraceable
 from teletape.ops.arrays import concat
 from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
@@ -151,7 +151,7 @@ def scan(
     warn_of_back_prop(back_prop, "scan")
     pattern = elems if initializer is None else initializer
     written = partial(_written_scan, fn, elems, initializer, pattern, reverse)
-    if session.current().tracing:
+    if current().tracing:
         return written(True)
     tensors = tensors_of(elems)
     length = int(tensors[0].shape[0])
@@ -254,7 +254,7 @@ def _folded(
     check_callable(fn)
     warn_of_back_prop(back_prop, name)
     written = partial(_written_fold, fn, elems, initializer, reverse)
-    if session.current().tracing:
+    if current().tracing:
         return written(True)
     tensors = tensors_of(elems)
     length = int(tensors[0].shape[0])
@@ -336,7 +336,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     try:
         found = loop_commands.scanned(step, [], stacked, vectorize=True)[1]
     except NotTraceable:
-        if session.current().tracing:
+        if current().tracing:
             raise
         made = [step([], row)[1] for row in zip(*[rows_of(one) for one in stacked], strict=True)]
         found = [call(CATALOGUE["stack"], column) for column in zip(*made, strict=True)]
@@ -352,7 +352,7 @@ def _as_command(fn: Callable[..., Any], length: int, written: Callable[[bool], A
 
     Inside a traced function always; on a server where it is long, and nobody can tell the difference (`control`).
     """
-    owner = session.current()
+    owner = current()
     if owner.tracing:
         return written(True) if length else None
     if owner.local or length < _WORTH or not pure(fn):

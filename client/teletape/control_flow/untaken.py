@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.tensor import EagerTensor
 from teletape.variables.variable import Variable
@@ -19,7 +19,7 @@ def unused(event: Event, function: Callable[..., Any], made: T) -> T:
     """Notes that `made` (tensors, nested) was made without `function` being called, and gives it back."""
     held = tuple([one.recorded.uid for one in _held(function)])
     if held:
-        recorder = session.current().recorder()
+        recorder = current().recorder()
         for one in nest.flatten(made):
             if isinstance(one, EagerTensor):
                 recorder.note(event, held, one.recorded.uid)

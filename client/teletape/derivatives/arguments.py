@@ -9,7 +9,8 @@ from typing import Any
 
 from teletape.ops import dispatch
 from teletape.ops.derived.shape import reshape
-from teletape.sessions import session
+from teletape.sessions.current import current
+from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -81,14 +82,14 @@ def is_text(value: Any) -> bool:
     return value.dtype is dtypes.string
 
 
-def recorded_of(value: TensorLike | IndexedSlices, owner: session.Session) -> Any:
+def recorded_of(value: TensorLike | IndexedSlices, owner: Session) -> Any:
     """The recorded value or engine variable by which the tape knows a target or source.
 
     Raises:
         InvalidArgumentError: It belongs to another session than `owner`, the tape's.
     """
     tensor: Any = value.values if isinstance(value, IndexedSlices) else value
-    tracing = session.current().tracing
+    tracing = current().tracing
     if not tracing and tensor.session is not owner:
         subject = f"variable {value.name!r}" if isinstance(value, Variable) else f"a tensor of shape {value.shape}"
         raise InvalidArgumentError(

@@ -11,7 +11,7 @@ from teletape.derivatives.tape import GradientTape
 from teletape.errors import GradientMismatch
 from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.variables.variable import Variable
 from teletape_engine.arrays import HostArray
@@ -157,4 +157,4 @@ class _Function:
 def _fetch(tensors: Sequence[Any]) -> list[HostArray]:
     """The values of tensors, variables and slices, in one round trip."""
     operands = [convert_to_tensor(tensor).operand() for tensor in tensors]
-    return [np.array(array) for array in session.current().fetch_all(operands)]
+    return [np.array(array) for array in current().fetch_all(operands)]

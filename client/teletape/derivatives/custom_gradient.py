@@ -14,7 +14,7 @@ from teletape.derivatives.arguments import UnconnectedGradients
 from teletape.derivatives.custom_jvp import set_tangents
 from teletape.derivatives.tape import GradientTape
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, TensorLike
@@ -62,7 +62,7 @@ class _Custom:
 
 
 def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
-    owner = session.current()
+    owner = current()
     if owner.tracing:  # TensorFlow's graph mode hands the function the variables' values
         args = nest.map_structure(lambda leaf: leaf.read_value() if isinstance(leaf, Variable) else leaf, list(args))
     recorder, reads = owner.recorder(), Watcher()
@@ -124,7 +124,7 @@ def _gradient_function(
     """
 
     def function(cts: Sequence[Any]) -> list[Any]:
-        owner = session.current()
+        owner = current()
         upstream = [wrap(ct, owner) for ct in cts]
         if variables:
             input_grads, variable_grads = grad_fn(*upstream, variables=variables)
@@ -183,7 +183,7 @@ def recompute_grad(f: Callable[..., Any]) -> Any:
 
     def inner(*args: Any, **kwargs: Any) -> Any:
         _refuse_forward(f, args)
-        with session.current().outside():
+        with current().outside():
             result = f(*args, **kwargs)
 
         def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
@@ -205,7 +205,7 @@ def recompute_grad(f: Callable[..., Any]) -> Any:
 
 
 def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
-    accumulators = session.current().recorder().accumulators
+    accumulators = current().recorder().accumulators
     if not accumulators:
         return
     tensors = [leaf.recorded for leaf in nest.flatten(list(args)) if isinstance(leaf, TensorLike)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from teletape.derivatives.tape import GradientTape
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
@@ -18,7 +18,7 @@ from teletape_engine.recording.tape import Tape
 
 
 def set_tangents(
-    owner: session.Session,
+    owner: Session,
     inputs: Sequence[Any],
     outputs: Sequence[Any],
     function: Callable[[Sequence[Any]], Sequence[Any]],
@@ -45,7 +45,7 @@ def set_tangents(
 
 
 def _transposed(
-    owner: session.Session,
+    owner: Session,
     inputs: Sequence[Any],
     tangents: Sequence[Any],
     outputs: Sequence[Any],
@@ -69,7 +69,7 @@ def _transposed(
 
 
 @contextlib.contextmanager
-def _outside(owner: session.Session, accumulator: Accumulator) -> Iterator[list[tuple[Any, Any]]]:
+def _outside(owner: Session, accumulator: Accumulator) -> Iterator[list[tuple[Any, Any]]]:
     """A block seen only by the tapes and accumulators opened before `accumulator`.
 
     Yields:

@@ -9,7 +9,7 @@ from typing import Any
 from teletape import logs
 from teletape.derivatives.arguments import UnconnectedGradients
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
@@ -43,7 +43,7 @@ class ForwardAccumulator:
                     "intended, please sum the corresponding tangents."
                 )
             seen.add(id(primal))
-        self._session = session.current()
+        self._session = current()
         self._accumulator = Accumulator(self._session.declarations.no_gradient, surfaces=True)
         self._pairs: dict[int, tuple[Any, Any]] = {}  # (primal, tangent) that it is opened with, by uid
         self._opened = False

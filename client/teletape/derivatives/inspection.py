@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from teletape.derivatives.arguments import recorded_of, sources_of, targets_of
 from teletape.errors import GradientMismatch
-from teletape.sessions import session
+from teletape.sessions.session import Session
 from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings
 from teletape_engine.diagram import dot, graphviz
 from teletape_engine.diagram.facts import MAX_NODES
@@ -83,7 +83,7 @@ class TapeInspection:
     _tape: Tape | None
     _past: Tape | None
 
-    def _of_session(self) -> session.Session:
+    def _of_session(self) -> Session:
         """The tape's session; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
@@ -177,5 +177,5 @@ class TapeInspection:
             return {"text/plain": f"{self!r}\n({error})"}
 
 
-def _recorded(targets: Sequence[Any], sources: Sequence[Any], owner: session.Session) -> tuple[list[Any], list[Any]]:
+def _recorded(targets: Sequence[Any], sources: Sequence[Any], owner: Session) -> tuple[list[Any], list[Any]]:
     return [recorded_of(target, owner) for target in targets], [recorded_of(source, owner) for source in sources]

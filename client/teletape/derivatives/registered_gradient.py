@@ -8,7 +8,8 @@ from typing import Any
 
 from teletape.derivatives.custom_gradient import as_cotangent
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.current import current
+from teletape.sessions.session import Session
 from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import wrap
 from teletape_engine.derivatives.query import Stop
@@ -38,7 +39,7 @@ class RegisterGradient:
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Registers `f`, and returns it."""
-        owner = session.current()
+        owner = current()
         try:
             owner.register_gradient(self._op_type, functools.partial(_cotangents, f))
         except TeletapeError as error:
@@ -55,7 +56,7 @@ class _Op:
         outputs: A tuple of its one result.
     """
 
-    def __init__(self, owner: session.Session, stop: Stop) -> None:
+    def __init__(self, owner: Session, stop: Stop) -> None:
         self.type = stop.bound.op_type
         *inputs, result = stop.residuals
         self.inputs = tuple(
@@ -82,7 +83,7 @@ class _Op:
 
 def _cotangents(f: Callable[..., Any], stop: Stop) -> list[Any]:
     """Calls the registered function where a backward pass stops."""
-    owner = session.current()
+    owner = current()
     returned = f(_Op(owner, stop), *[wrap(ct, owner) for ct in stop.cts])
     grads = list(returned) if isinstance(returned, list | tuple) else [returned]
     specs = stop.bound.specs

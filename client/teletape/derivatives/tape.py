@@ -22,7 +22,8 @@ from teletape.derivatives.arguments import (
 from teletape.derivatives.inspection import TapeInspection
 from teletape.derivatives.jacobians import Jacobians
 from teletape.functions.tracing_session import NotTraceable
-from teletape.sessions import session
+from teletape.sessions.current import current
+from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor
@@ -57,7 +58,7 @@ class GradientTape(Jacobians, TapeInspection):
         self._watch_accessed_variables = watch_accessed_variables
         self._tape: Tape | None = None
         self._past: Tape | None = None  # the structure of a tape that has answered
-        self._session: session.Session | None = None
+        self._session: Session | None = None
         self._recording = False
         self._watched: tuple[Variable, ...] = ()
 
@@ -75,7 +76,7 @@ class GradientTape(Jacobians, TapeInspection):
         if self._recording:
             raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
         if self._tape is None:
-            self._session = session.current()
+            self._session = current()
             self._tape = Tape(
                 persistent=bool(self._persistent),
                 watch_accessed=bool(self._watch_accessed_variables),
@@ -93,7 +94,7 @@ class GradientTape(Jacobians, TapeInspection):
         self._recording = False
         self._of_session().pause_tape(self._tape)
 
-    def _of_session(self) -> session.Session:
+    def _of_session(self) -> Session:
         assert self._session is not None
         return self._session
 
@@ -123,7 +124,7 @@ class GradientTape(Jacobians, TapeInspection):
         if self._tape is None:
             raise AttributeError("'NoneType' object has no attribute '_tape'")
         owner = self._of_session()
-        if owner is session.current() or not session.current().tracing:  # a symbol means nothing to a tape outside
+        if owner is current() or not current().tracing:  # a symbol means nothing to a tape outside
             owner.watch(self._tape, (recorded_of(tensor, owner),))
 
     @contextlib.contextmanager
@@ -160,7 +161,7 @@ class GradientTape(Jacobians, TapeInspection):
             self._watched = tuple(Variable.of(slot) for slot in slots)
         return self._watched
 
-    def _begin(self, *, jacobian: bool = False) -> tuple[session.Session, Tape]:
+    def _begin(self, *, jacobian: bool = False) -> tuple[Session, Tape]:
         """The session and the tape, at the beginning of a question. A tape that is not persistent stops recording.
 
         Args:
@@ -179,7 +180,7 @@ class GradientTape(Jacobians, TapeInspection):
             else:
                 self._pop()
         owner = self._of_session()
-        if session.current().tracing and owner is not session.current():
+        if current().tracing and owner is not current():
             raise NotTraceable("asks a tape that was opened outside the function", "a tape opened inside it")
         return owner, self._tape
 

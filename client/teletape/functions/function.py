@@ -26,7 +26,7 @@ from teletape.functions.signature import (
 )
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -72,7 +72,7 @@ def functions_run_eagerly() -> bool:
 @contextmanager
 def init_scope() -> Iterator[None]:
     """A block that runs at once, also where a function is being traced."""
-    with session.inside(None):
+    with inside(None):
         yield
 
 
@@ -124,7 +124,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _eagerly:
             return self.python_function(*args, **kwargs)
-        owner = session.current()
+        owner = current()
         if not kwargs and self._home is owner and self.input_signature is None:
             inputs = []
             for one in args:
@@ -256,7 +256,7 @@ class Function:
             given = self._bind(args, kwargs)
         finally:
             self.input_signature = signature
-        known, _ = self._found(given, session.current())
+        known, _ = self._found(given, current())
         if known is None:
             raise TypeError(
                 f"{self.python_function} needs values while it is traced, so that it has no concrete function: call it"

@@ -20,7 +20,7 @@ import numpy as np
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.tracing_session import Capture, NotTraceable, Symbol, TracingSession, bound
 from teletape.ops.dispatch import as_tensor, call, constant
-from teletape.sessions import session
+from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
@@ -62,7 +62,7 @@ class Traced:
 
     def call(self, arguments: Sequence[Any]) -> Any:
         """The function's result for these arguments (recorded values and graph variables), as one command."""
-        owner = session.current()
+        owner = current()
         made = owner.flow(commands.CallFunction, [self.program], [*arguments, *self.bound()])
         for action, structure in self.deferred:
             action(
@@ -130,7 +130,7 @@ def trace(
         NotTraceable: It needs a value to go on. It is no Exception.
         TypeError: It gives what is no tensor.
     """
-    tracing = TracingSession(session.current(), gradient_program)
+    tracing = TracingSession(current(), gradient_program)
     tracing.deferred = [] if defers else None
     arguments: list[Symbol] = []
 
@@ -147,7 +147,7 @@ def trace(
             return IndexedSlices(values, indices, leaf.dense_shape)
         return leaf
 
-    with session.inside(tracing):
+    with inside(tracing):
         args = [
             nest.map_structure(partial(stand_in, name=name), one)
             for one, name in itertools.zip_longest(specs, names[: len(specs)], fillvalue="args")
@@ -196,7 +196,7 @@ def gradient_program(
 
 
 def _dense(gradient: Any, spec: Spec) -> EagerTensor:
-    tensor = as_tensor(wrap(gradient, session.current()))
+    tensor = as_tensor(wrap(gradient, current()))
     if tensor.recorded.spec is spec:
         return tensor
     return call(CATALOGUE["broadcast_to"], (tensor,), shape=spec.shape)
@@ -224,7 +224,7 @@ def control(function: F) -> F:
 
     @functools.wraps(function)
     def controlled(*args: Any, **kwargs: Any) -> Any:
-        if getattr(_through, "running", False) and not session.current().tracing:
+        if getattr(_through, "running", False) and not current().tracing:
             try:
                 return trace(lambda: function(*args, **kwargs), (), defers=True).call([])
             except (NotTraceable, TypeError, ValueError):

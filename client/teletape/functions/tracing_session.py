@@ -14,8 +14,8 @@ import numpy as np
 
 from teletape import call_site, environment
 from teletape.functions.program_builder import TracedStep, ordered, written_down
-from teletape.sessions import session
-from teletape.sessions.session import Session, inside, taking
+from teletape.sessions.current import current, inside
+from teletape.sessions.session import Session, taking
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -108,7 +108,7 @@ def bound(captures: Sequence[Capture]) -> list[Any]:
             found.append(thing)
         else:
             draw, which = thing
-            drawn = draws.get(id(draw)) or draws.setdefault(id(draw), session.current().draw(draw))
+            drawn = draws.get(id(draw)) or draws.setdefault(id(draw), current().draw(draw))
             found.append(Literal(drawn[which]) if isinstance(drawn[which], int) else drawn[which].operand())
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.call_site import Where, call_site_of
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
@@ -146,7 +146,7 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> EagerTensor:
         frame = _frame(1)
     code = frame.f_code
     where = (code, frame.f_lasti) if code is _latest else _line(frame)
-    owner = session.current()
+    owner = current()
     canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
     inputs = [arg.recorded if arg.__class__ is EagerTensor and arg.session is owner else None for arg in args]
     if None in inputs:
@@ -170,7 +170,7 @@ def _line(frame: FrameType) -> Where:
 
 def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> EagerTensor:
     """Runs `op`, and notes whether a Python number among the inputs is one that the program has read before."""
-    owner = session.current()
+    owner = current()
     recorder = owner.recorder()
     result = recorder.apply(op, inputs, attrs, where)
     recorder.took_numbers(inputs, result.uid)

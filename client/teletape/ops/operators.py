@@ -13,7 +13,7 @@ from teletape.call_site import Where, call_site_of
 from teletape.ops.arrays import boolean_mask
 from teletape.ops.derived.arithmetic import truediv
 from teletape.ops.dispatch import as_tensor, call, constant, operand, took
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors.convert import fits
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.indexing import index_spec
@@ -40,7 +40,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
         frame = _frame(1)  # `places.caller` written out: a call costs as much as all of this
         code = frame.f_code
         where = (code, frame.f_lasti) if code is _latest else _line(frame)
-        owner = session.current()
+        owner = current()
         mine = self.recorded if self.__class__ is EagerTensor and self.session is owner else self.operand()
         kind = other.__class__
         if kind is float or kind is int:

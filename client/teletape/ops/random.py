@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from teletape.ops.arguments import lengths
 from teletape.ops.dispatch import call, convert_to_tensor
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
@@ -52,7 +52,7 @@ def next_draw(seed: int | None = None) -> tuple[Any, Any]:
         Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced two tensors,
         which each of its calls gives its own numbers.
     """
-    return session.current().draw(partial(_next, seed))
+    return current().draw(partial(_next, seed))
 
 
 def _next(seed: int | None) -> tuple[int, int]:

@@ -1,15 +1,15 @@
-"""A backward pass on a server that stops at the program's own gradient functions, which run here.
+"""A server's backward pass that stops at the user's gradient functions, which run in this process.
 
-This side runs the same pass over structure: it knows where the pass stops, and with which cotangents. So nothing is
-asked: the functions compute with handles, and what they do joins the batch like everything else.
+The recorder runs the same pass by specs, so it knows where the pass stops and which cotangents it has there: nothing is
+asked. The functions compute with handles, and their ops join the batch like any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from teletape.sessions.recorder import Follower, id_of, query_fields
+from teletape.sessions.recorder import RemoteRecorder, id_of, query_fields
 from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
@@ -17,72 +17,66 @@ from teletape_engine.derivatives.query import GradientQuery, InputCotangents, St
 from teletape_engine.recording.custom import Custom
 from teletape_engine.recording.values import Literal, Recorded, kind_of
 
-if TYPE_CHECKING:
-    from teletape.sessions.remote import RemoteSession
-
 
 def run(
-    session: RemoteSession,
-    recorder: Follower,
+    recorder: RemoteRecorder,
     walk: Generator[Stop, InputCotangents, list[Recorded | None]],
     stop: Stop,
     query: GradientQuery,
 ) -> list[Recorded | None]:
-    """What the pass computes.
+    """Emits the commands of a pass with stops, and returns the gradient of each source.
 
     Args:
-        session: Where it runs.
         recorder: The context.
         walk: This side's pass, at its first stop.
         stop: That stop.
         query: The question.
     """
-    held = session.new_name()
-    session.emit(recorder, commands.BackwardBegin(held.id, *query_fields(query)))
-    at: Stop | None = stop
-    found: list[Recorded | None] = []
+    name = recorder.new_name()
+    recorder.emit(commands.BackwardBegin(name.id, *query_fields(query)))
+    current: Stop | None = stop
+    gradients: list[Recorded | None] = []
     try:
-        while at is not None:
-            tag = at.bound.tag if isinstance(at.bound, Custom) else None
-            kept = () if tag is not None else _named(session, at.residuals)
-            session.emit(recorder, commands.BackwardCotangents(held.id, _named(session, at.cts), tag, kept))
-            answers = query.declarations.gradient_at(at)
+        while current is not None:
+            tag = current.bound.tag if isinstance(current.bound, Custom) else None
+            op_values = () if tag is not None else _new_ids(recorder, current.residuals)
+            recorder.emit(commands.BackwardCotangents(name.id, _new_ids(recorder, current.cts), tag, op_values))
+            cotangents = query.declarations.gradient_at(current)
             with recorder.inside():
                 try:
-                    at = walk.send(answers)
-                except StopIteration as done:
-                    at, found = None, done.value
-            session.emit(
-                recorder, commands.BackwardResume(held.id, tuple([_given(session, recorder, one) for one in answers]))
-            )
+                    current = walk.send(cotangents)
+                except StopIteration as end:
+                    current, gradients = None, end.value
+            ids = tuple([_sent_id(recorder, cotangent) for cotangent in cotangents])
+            recorder.emit(commands.BackwardResume(name.id, ids))
     finally:
         walk.close()
-    outputs = [None if one is None else session.new_name() for one in found]
-    for one, name in zip(found, outputs, strict=True):
-        if one is not None:
-            one.name = name
-    names = tuple([None if one is None else one.id for one in outputs])
-    session.emit(recorder, commands.BackwardEnd(held.id, names, tuple([kind_of(one).value for one in found])))
-    return found
+    outputs = name_all(recorder, gradients)
+    kinds = tuple([kind_of(gradient).value for gradient in gradients])
+    recorder.emit(commands.BackwardEnd(name.id, outputs, kinds))
+    return gradients
 
 
-def _named(session: RemoteSession, values: Sequence[Any]) -> tuple[Id | None, ...]:
-    """An id for each value that has none yet."""
-    names: list[Id | None] = []
-    for one in values:
-        if isinstance(one, Literal) or one.name is not None:
-            names.append(None)
-        else:
-            one.name = session.new_name()
-            names.append(one.name.id)
-    return tuple(names)
+def name_all(recorder: RemoteRecorder, values: Sequence[Recorded | None]) -> tuple[Id | None, ...]:
+    """Gives each value a new name, and returns the ids; None stays None."""
+    for value in values:
+        if value is not None:
+            value.name = recorder.new_name()
+    return tuple([None if value is None else id_of(value) for value in values])
 
 
-def _given(session: RemoteSession, recorder: Follower, value: Any) -> Id | None:
-    if value is None:
+def _new_ids(recorder: RemoteRecorder, values: Sequence[Any]) -> tuple[Id | None, ...]:
+    """Gives each value that has no name one, and returns the new ids; None for the other values."""
+    unnamed = [None if isinstance(value, Literal) or value.name is not None else value for value in values]
+    return name_all(recorder, unnamed)
+
+
+def _sent_id(recorder: RemoteRecorder, cotangent: Any) -> Id | None:
+    """Returns a cotangent's id on the server, which gets to know slices that the function has built."""
+    if cotangent is None:
         return None
-    if isinstance(value, SlicesValue) and value.name is None:
-        value.name = session.new_name()
-        rows = value.dense.shape[0]
-        session.emit(recorder, commands.MakeSlices(value.name.id, id_of(value.values), id_of(value.indices), rows))
-    return id_of(value)
+    if isinstance(cotangent, SlicesValue) and cotangent.name is None:
+        cotangent.name = recorder.new_name()
+        parts = id_of(cotangent.values), id_of(cotangent.indices)
+        recorder.emit(commands.MakeSlices(cotangent.name.id, *parts, cotangent.dense.shape[0]))
+    return id_of(cotangent)

@@ -1,6 +1,6 @@
-"""Waiting for a batch: after a while a line on stderr says how far it is; an interrupt says what goes on without us.
+"""Waiting for a batch: after a second a line on stderr shows the server's progress.
 
-TELETAPE_PROGRESS: 1 shows the line always, 0 never; by default where stderr is a terminal.
+TELETAPE_PROGRESS: 1 always shows the line, 0 never; by default it is shown if stderr is a terminal.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from teletape import environment, logs
 T = TypeVar("T")
 
 _QUIET: Final = 1.0  #: Seconds before anything is shown.
-_STEP: Final = 0.3  #: Seconds between two looks.
+_STEP: Final = 0.3  #: Seconds between two updates.
 _WIDTH: Final = 30  #: Characters of the bar.
 
 
-def wait(future: Future[T], look: Callable[[], Mapping[str, Any] | None]) -> T:
-    """The future's result.
+def wait(future: Future[T], progress: Callable[[], Mapping[str, Any] | None]) -> T:
+    """Returns the future's result.
 
     Args:
-        future: What is waited for.
-        look: How far it is: done, total, iteration, iterations; None: not known.
+        future: The answer of the batch in flight.
+        progress: Returns the progress as done, total, iteration, iterations; None: not known.
 
     Raises:
         KeyboardInterrupt: The program was interrupted; the batch goes on.
     """
     try:
         if shown(sys.stderr):
-            _watch(future, look, sys.stderr)
+            _watch(future, progress, sys.stderr)
         return future.result()
     except KeyboardInterrupt:
         logs.get_logger().warning(
@@ -44,20 +44,20 @@ def wait(future: Future[T], look: Callable[[], Mapping[str, Any] | None]) -> T:
 
 
 def shown(stream: TextIO) -> bool:
-    """Whether the line is shown."""
+    """Whether the line is shown on this stream."""
     wanted = environment.progress()
     return stream.isatty() if wanted is None else wanted
 
 
-def _watch(future: Future[Any], look: Callable[[], Mapping[str, Any] | None], stream: TextIO) -> None:
+def _watch(future: Future[Any], progress: Callable[[], Mapping[str, Any] | None], stream: TextIO) -> None:
     began = time.monotonic()
     if _ready(future, _QUIET):
         return
     try:
         while not _ready(future, _STEP):
-            far = look()
-            if far is not None:
-                stream.write("\r\x1b[2K" + line(far, time.monotonic() - began))
+            facts = progress()
+            if facts is not None:
+                stream.write("\r\x1b[2K" + line(facts, time.monotonic() - began))
                 stream.flush()
     finally:
         stream.write("\r\x1b[2K")
@@ -68,14 +68,13 @@ def _ready(future: Future[Any], seconds: float) -> bool:
     return bool(concurrent.futures.wait([future], timeout=seconds).done)
 
 
-def line(far: Mapping[str, Any], seconds: float) -> str:
-    """What is shown: a bar of the loop that runs if its length is known, else of the commands; and the time."""
-    done, total, iteration, iterations = (
-        int(far.get(name, 0)) for name in ("done", "total", "iteration", "iterations")
-    )
+def line(progress: Mapping[str, Any], seconds: float) -> str:
+    """Returns the line: a bar of the loop that runs if its length is known, else of the commands; then the time."""
+    names = ("done", "total", "iteration", "iterations")
+    done, total, iteration, iterations = (int(progress.get(name, 0)) for name in names)
     share = iteration / iterations if iterations else done / total if total else 0.0
     filled = round(_WIDTH * min(share, 1.0))
-    told = f"{done:,} of {total:,} commands" if total else "waiting"
+    text = f"{done:,} of {total:,} commands" if total else "waiting"
     if iteration or iterations:
-        told += f", iteration {iteration:,} of {iterations:,}" if iterations else f", iteration {iteration:,}"
-    return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {told}, {seconds:.0f} s"
+        text += f", iteration {iteration:,} of {iterations:,}" if iterations else f", iteration {iteration:,}"
+    return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {text}, {seconds:.0f} s"

@@ -1,14 +1,16 @@
-"""A thread's recorder on this side of the wire: follows ops by their specs, and writes them down as commands."""
+"""A remote session's recorder: one context on the server. It infers the specs of ops and emits them as commands."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from teletape.call_site import Where
+from teletape.sessions.batch_buffer import Name
+from teletape.sessions.channel import Channel
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
@@ -16,41 +18,29 @@ from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.catalogue.trait import Trait
-from teletape_engine.commands.results import Made
+from teletape_engine.commands import Command
+from teletape_engine.commands.results import Made, Result
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.executor import translated
+from teletape_engine.recording.executor import evaluate
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Variable, new_uid
 from teletape_engine.spec import BOOL, INTEGER, DType, Spec
 
-if TYPE_CHECKING:
-    from teletape.sessions.remote import RemoteSession
-
-_EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes in which this machine and the server cannot differ.
-_SMALL: Final = 16  #: Results of at most so many elements are computed here too.
-_JUDGED: Final = 1 << 20  #: Ops of a price up to so many bytes are tried here for values that they refuse.
-
-
-class Name:
-    """An id on the server, alive for as long as anything here holds this: then it joins the next batch's releases."""
-
-    __slots__ = ("_released", "id")
-
-    def __init__(self, id: int, released: deque[int]) -> None:
-        self.id, self._released = id, released
-
-    def __del__(self) -> None:
-        self._released.append(self.id)
+_EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results cannot differ between this machine and the server.
+_SMALL: Final = 16  #: Results with at most this many elements are also computed here.
+_CHECKED: Final = 1 << 20  #: Ops that allocate at most this many bytes are tried here for values that they refuse.
 
 
 class Handle:
-    """A value on the server: its spec, and its name there (None while nothing outside a rule has needed one).
+    """A value on the server.
 
     Attributes:
-        uid: Which value it is to this side's tapes.
-        name: What the server knows it by; a variable's is that of all its versions.
-        host: The numbers, if they are known here.
+        spec: Its shape and dtype.
+        name: Its id there; all versions of a variable share one. None: no command has needed one yet.
+        host: Its elements, if they are known here.
+        uid: Identifies the value to tapes.
     """
 
     __slots__ = ("__weakref__", "host", "name", "spec", "uid")
@@ -60,99 +50,45 @@ class Handle:
         self.uid = new_uid()
 
     def alias(self, uid: int) -> Handle:
-        """The same value under another uid."""
-        made = Handle(self.spec, self.name, self.host)
-        made.uid = uid
-        return made
+        """Returns the same value under another uid."""
+        alias = Handle(self.spec, self.name, self.host)
+        alias.uid = uid
+        return alias
 
 
-class Follower(Recorder):
-    """A thread's recorder on this side: runs nothing, follows specs, and writes commands."""
+class RemoteRecorder(Recorder):
+    """Records ops on tapes by their specs, computes nothing, and emits one command for each op.
+
+    Args:
+        channel: The session's way to its server.
+
+    Attributes:
+        id: The context's id on the server.
+    """
 
     bare = Presence()
 
-    def __init__(self, session: RemoteSession) -> None:
+    def __init__(self, channel: Channel) -> None:
         super().__init__()
-        self.session = session
-        self.id = session.next_id()
-        self._inside = False  # inside a rule or a composite: the server does the same by itself
-        self._decided: Iterator[int] | None = None
+        self.channel = channel
+        self.id = channel.next_id()
+        self._inside = False  # in a rule or a composite op, whose steps the server runs by itself
+        self._decisions: Iterator[int] | None = None
         self.decides, self.outlines = False, True
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
-        if bound.op.refuses:
-            _judge(bound, inputs)
-        return Handle(bound.spec)
+    # ------------------------------------------------------------------------------------------------------- commands
+    def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
+        """See `Channel.emit`."""
+        self.channel.emit(self.id, command, nbytes, where)
 
-    def constant(self, array: HostArray) -> Handle:
-        """A constant of a program: the server has it."""
-        return Handle(Spec.of(array.shape, array.dtype), None, array)
+    def ask(self, question: Command) -> Result:
+        """Sends everything recorded and then the question, and returns its result."""
+        (result,) = self.channel.ask(self.id, (question,))
+        return result
 
-    def assign(self, variable: Variable, value: Any, mode: str = "set", *rest: Any) -> None:
-        """Inside a program: from here on its numbers are not known."""
-        before: Handle = variable.value
-        super().assign(variable, value, mode, *rest)
-        variable.value = Handle(variable.spec, before.name)
-
-    def number(self, number: Literal, dtype: DType) -> Handle:
-        return Handle(Spec.of((), dtype))
-
-    def full(self, spec: Spec, number: int) -> Handle:
-        return Handle(spec)
-
-    def ct(self, value: Any) -> GradientKind | SparseGradient:
-        return (
-            SparseGradient(value.values.spec, value.indices.spec, value.dense)
-            if isinstance(value, SlicesValue)
-            else GradientKind.DENSE
-        )
-
-    def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, SparseGradient):
-            return SlicesValue(Handle(ct.values), Handle(ct.indices), ct.dense)
-        return Handle(spec)
-
-    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Handle) -> Handle:
-        return Handle(bound.spec)
-
-    @contextmanager
-    def replaying(self, decisions: Sequence[tuple[int, int]] | None) -> Iterator[None]:
-        """As `inside`, of a flow: what the server decided, as (value, times in a row); None: not known.
-
-        Without, and where nothing records, a loop is an outline; else it is followed iteration by iteration.
-        """
-        self.decides, self.outlines = decisions is not None, not self.recorded
-        self._decided = (value for value, times in decisions or () for _ in range(times))
-        try:
-            with self.inside():
-                yield
-        finally:
-            self.decides, self.outlines, self._decided = False, True, None
-
-    def decide(self, value: Any) -> int:
-        """As the server did."""
-        assert self._decided is not None
-        return next(self._decided)
-
-    def follows(self, inputs: Sequence[Any]) -> bool:
-        """Whether anything that records here follows one of them, or would once it is read."""
-        if self.accumulators:
-            return True
-        return any(
-            one.uid in tape.tracked
-            or (isinstance(one, Variable) and (one.uid in tape.variables or (tape.watch_accessed and one.trainable)))
-            for tape in self.tapes
-            for one in inputs
-        )
-
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """A block whose ops the server does by itself: they are followed, and no command is written."""
-        before, self._inside = self._inside, True
-        try:
-            yield
-        finally:
-            self._inside = before
+    def new_name(self) -> Name:
+        """See `Channel.new_name`."""
+        return self.channel.new_name()
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         if self._inside:
@@ -165,64 +101,139 @@ class Follower(Recorder):
             self._inside = False
         if result.spec.dtype in _EXACT and result.spec.size <= _SMALL and result.host is None:
             result.host = _computed(op, inputs, attrs)
-        result.name = name = self.session.new_name()
-        names = tuple([one if one.__class__ is Literal else one.name.id for one in inputs])
-        call = commands.Call(op.name, names, (name.id,), attrs)
+        channel = self.channel
+        result.name = name = channel.new_name()
+        ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
+        call = commands.Call(op.name, ids, (name.id,), attrs)
         if op.dynamic:
-            made = self.session.ask(self, call)
-            assert isinstance(made, Made)
-            (result.spec,) = made.specs
+            answer = self.ask(call)
+            assert isinstance(answer, Made)
+            (result.spec,) = answer.specs
         else:
-            self.session.emit(self, call, where=where)
+            channel.emit(self.id, call, 0, where)
         return result
 
+    # ---------------------------------------------------------------------------------- values of which specs are known
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
+        if bound.op.refuses:
+            _check_values(bound, inputs)
+        return Handle(bound.spec)
 
-def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
-    """What the server will compute too, of integers and truth values known here: counting a loop asks nobody."""
-    arrays = [one.array if one.__class__ is Literal else one.host for one in inputs]
-    if not arrays or any(one is None for one in arrays) or op.expand is not None or op.dynamic:
-        return None
-    if Trait.RANDOM in op.traits:
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            return np.asarray(bind(op, tuple([one.spec for one in inputs]), attrs).forward(np, *arrays))
-    except Exception:  # the server will say why
-        return None
+    def constant(self, array: HostArray) -> Handle:
+        """Returns a constant of a function; the server has it already."""
+        return Handle(Spec.of(array.shape, array.dtype), None, array)
+
+    def assign(self, variable: Variable, value: Any, mode: str = "set", *rest: Any) -> None:
+        """Assigns inside a function: from here on the variable's elements are not known."""
+        before: Handle = variable.value
+        super().assign(variable, value, mode, *rest)
+        variable.value = Handle(variable.spec, before.name)
+
+    def number(self, number: Literal, dtype: DType) -> Handle:
+        return Handle(Spec.of((), dtype))
+
+    def full(self, spec: Spec, number: int) -> Handle:
+        return Handle(spec)
+
+    def ct(self, value: Any) -> GradientKind | SparseGradient:
+        if isinstance(value, SlicesValue):
+            return SparseGradient(value.values.spec, value.indices.spec, value.dense)
+        return GradientKind.DENSE
+
+    def answer(self, ct: Any, spec: Spec) -> Any:
+        if isinstance(ct, SparseGradient):
+            return SlicesValue(Handle(ct.values), Handle(ct.indices), ct.dense)
+        return Handle(spec)
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Handle) -> Handle:
+        return Handle(bound.spec)
+
+    # ----------------------------------------------------------------------------------- what the server runs by itself
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Records a block on tapes, and emits no commands: the server runs the same ops by itself."""
+        before, self._inside = self._inside, True
+        try:
+            yield
+        finally:
+            self._inside = before
+
+    @contextmanager
+    def replaying(self, decisions: Sequence[tuple[int, int]] | None) -> Iterator[None]:
+        """As `inside`, for a command that takes functions.
+
+        Args:
+            decisions: What the server's loops and conditions decided, as (value, times in a row). None: not known; if
+                nothing records, a loop is then followed by its specs alone, and not iteration by iteration.
+        """
+        self.decides, self.outlines = decisions is not None, not self.recorded
+        self._decisions = (value for value, times in decisions or () for _ in range(times))
+        try:
+            with self.inside():
+                yield
+        finally:
+            self.decides, self.outlines, self._decisions = False, True, None
+
+    def decide(self, value: Any) -> int:
+        """Returns what the server decided."""
+        assert self._decisions is not None
+        return next(self._decisions)
+
+    def follows(self, inputs: Sequence[Any]) -> bool:
+        """Whether an active tape or accumulator tracks one of the inputs, or would when it is read."""
+        if self.accumulators:
+            return True
+        return any(
+            value.uid in tape.tracked
+            or (
+                isinstance(value, Variable)
+                and (value.uid in tape.variables or (tape.watch_accessed and value.trainable))
+            )
+            for tape in self.tapes
+            for value in inputs
+        )
 
 
-def _judge(bound: Bound, inputs: Sequence[Any]) -> None:
-    """Raises what the server would raise for values that are known here, on the program's own line.
-
-    The forward itself judges, with zeros of no memory for the inputs that are not known.
-    """
-    arrays = [one.array if isinstance(one, Literal) else one.host for one in inputs]
-    integers = [i for i in bound.op.refuses if bound.specs[i].dtype in INTEGER]
-    if not integers or bound.price > _JUDGED or any(arrays[i] is None for i in integers):
-        return
-    for i, spec in enumerate(bound.specs):
-        if arrays[i] is None:
-            arrays[i] = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
-    try:
-        with np.errstate(all="ignore"):
-            bound.forward(np, *arrays)
-    except Exception as error:
-        raise translated(error, bound) from None
-
-
-def id_of(one: Any) -> int:
-    """The id that the server knows a handle, slices or a variable by."""
-    return (one.value if isinstance(one, Variable) else one).name.id  # type: ignore[no-any-return]  # a Name's
+def id_of(value: Any) -> int:
+    """Returns the server's id of a handle, slices or a variable."""
+    return (value.value if isinstance(value, Variable) else value).name.id  # type: ignore[no-any-return]  # a Name's
 
 
 def query_fields(query: GradientQuery) -> tuple[Any, ...]:
-    """The fields that every gradient command has after its own id, in their order."""
-    weights = query.output_gradients
+    """Returns the fields that every gradient command has after its own id, in their order."""
+    cotangents = query.output_gradients
     return (
         query.tape.name.id,
         tuple([id_of(target) for target in query.targets]),
         tuple([id_of(source) for source in query.sources]),
-        None if weights is None else tuple([None if weight is None else id_of(weight) for weight in weights]),
+        None if cotangents is None else tuple([None if ct is None else id_of(ct) for ct in cotangents]),
         "zero" if query.zeros else "none",
         query.retain_tape,
     )
+
+
+def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
+    """Returns what the server will compute, if all inputs are known here: counting a loop then sends nothing."""
+    arrays = [value.array if value.__class__ is Literal else value.host for value in inputs]
+    random = Trait.RANDOM in op.traits
+    if not arrays or any(array is None for array in arrays) or op.expand is not None or op.dynamic or random:
+        return None
+    try:
+        return evaluate(bind(op, tuple([value.spec for value in inputs]), attrs), arrays)
+    except TeletapeError:  # the server will say why
+        return None
+
+
+def _check_values(bound: Bound, inputs: Sequence[Any]) -> None:
+    """Raises what the server would raise for values that are known here, on the program's own line.
+
+    The forward function itself checks them, with zeros that take no memory for the inputs that are not known.
+    """
+    arrays = [value.array if isinstance(value, Literal) else value.host for value in inputs]
+    integers = [i for i in bound.op.refuses if bound.specs[i].dtype in INTEGER]
+    if not integers or bound.price > _CHECKED or any(arrays[i] is None for i in integers):
+        return
+    for i, spec in enumerate(bound.specs):
+        if arrays[i] is None:
+            arrays[i] = np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
+    evaluate(bound, arrays)

@@ -1,8 +1,8 @@
-"""The abstract session: where the SDK's values, variables and tapes live. Also which session is the program's now.
+"""The abstract session: where the SDK's values, variables and tapes live.
 
 `LocalSession` (local.py) computes in this process, `RemoteSession` (remote.py) on a server, and `TracingSession`
 (functions/tracing_session.py) records a function's steps. Each gives every thread a recorder; the code above a session
-is the same for all three.
+is the same for all three. current.py says which session is the program's.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ class Session(ABC):
     Attributes:
         local: Whether it computes in this process, each op at once.
         tracing: Whether ops only become steps of a function.
-        closed: Why it can no longer be used, or None.
         declarations: What the user has declared about op types that have no gradient of their own.
         departures: Reads of values, for explanations.
         trails: The provenance logs of the latest threads.
@@ -77,7 +76,6 @@ class Session(ABC):
 
     local: bool
     tracing: bool = False
-    closed: str | None = None
 
     def __init__(self) -> None:
         self.declarations = Declarations()
@@ -319,6 +317,11 @@ class Session(ABC):
 
     # ------------------------------------------------------------------------------------------------------- lifetime
     @property
+    def closed(self) -> str | None:
+        """Why the session can no longer be used, or None."""
+        return None
+
+    @property
     def requests(self) -> int:
         """The number of answers received from a server so far."""
         return 0
@@ -350,64 +353,3 @@ def taking(command: type[Command], programs: Sequence[Any], **fields: Any) -> Co
         several = str(command.__dataclass_fields__[name].type).startswith("tuple")  # type: ignore[attr-defined]
         values[name] = tuple(rest) if several else rest.pop(0)
     return command(**values)
-
-
-# --------------------------------------------------------------------------------------------- the program's session
-_current: Session | None = None
-_open_default: Callable[[], Session] | None = None
-_lock = threading.RLock()
-_traces = 0  # threads that are tracing: while there is none, `current` does not look at thread locals
-_thread = threading.local()
-
-
-def current() -> Session:
-    """Returns the program's session, or this thread's trace; the first use opens the default session."""
-    if _traces:
-        tracing: Session | None = getattr(_thread, "session", None)
-        if tracing is not None:
-            return tracing
-    session = _current
-    return session if session is not None else _first()
-
-
-def _first() -> Session:
-    with _lock:
-        if _current is None:
-            assert _open_default is not None, "teletape.sessions.connect has not been imported"
-            use(_open_default())
-        assert _current is not None
-        return _current
-
-
-def open_default_with(open_default: Callable[[], Session]) -> None:
-    """Sets how `current` opens a session if the program has chosen none; connect.py calls this."""
-    global _open_default
-    _open_default = open_default
-
-
-def use(session: Session) -> Session:
-    """Makes `session` the program's."""
-    global _current
-    _current = session
-    return session
-
-
-@contextmanager
-def inside(session: Session | None) -> Iterator[None]:
-    """Makes `session` this thread's current one for a block; None: the program's session again."""
-    global _traces
-    before, depth = getattr(_thread, "session", None), within()
-    with _lock:
-        _traces += 1
-    _thread.session, _thread.depth = session, depth + (session is not None)
-    try:
-        yield
-    finally:
-        _thread.session, _thread.depth = before, depth
-        with _lock:
-            _traces -= 1
-
-
-def within() -> int:
-    """Returns how many traces this thread is in; those that a block of `inside(None)` has left count too."""
-    return getattr(_thread, "depth", 0)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from teletape.sessions import session
+from teletape.sessions.session import Session
 from teletape.tensors import printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor, from_host
@@ -76,7 +76,7 @@ class _TapeSlices(IndexedSlices):
 
     recorded: SlicesValue
 
-    def __init__(self, slices: SlicesValue, owner: session.Session) -> None:
+    def __init__(self, slices: SlicesValue, owner: Session) -> None:
         super().__init__(None, None, None)
         self.recorded, self._session = slices, owner
 
@@ -106,7 +106,7 @@ class _TapeSlices(IndexedSlices):
 _TapeSlices.__name__ = _TapeSlices.__qualname__ = "IndexedSlices"
 
 
-def wrap(value: Any, owner: session.Session) -> Any:
+def wrap(value: Any, owner: Session) -> Any:
     """A recorded value as a program sees it: a tensor, IndexedSlices, or None."""
     if value is None:
         return None

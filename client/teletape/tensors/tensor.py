@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from teletape.sessions import session
+from teletape.sessions.current import current
+from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor_shape import TensorShape, shape_of
@@ -26,7 +27,7 @@ class TensorLike:
     __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
     __hash__: Any
     recorded: Any  #: What the session's recorder knows it by: a value, or the engine's variable. Both have a `spec`.
-    session: session.Session  #: The session that it belongs to.
+    session: Session  #: The session that it belongs to.
 
     if TYPE_CHECKING:  # ops/operators.py defines them
 
@@ -89,12 +90,12 @@ class EagerTensor(Tensor):
 
     __slots__ = ("__weakref__", "recorded", "session")
 
-    def __init__(self, value: Any, owner: session.Session) -> None:
+    def __init__(self, value: Any, owner: Session) -> None:
         self.recorded = value
         self.session = owner
 
     def operand(self) -> Any:
-        owner = session.current()
+        owner = current()
         if self.session is owner:
             return self.recorded
         adopted = owner.adopt(self.recorded, self.session)
@@ -210,7 +211,7 @@ class EagerTensor(Tensor):
 
 def from_host(array: HostArray) -> EagerTensor:
     """A tensor of the current session with the values of a host array, which the caller gives up."""
-    owner = session.current()
+    owner = current()
     return EagerTensor(owner.constant(array), owner)
 
 

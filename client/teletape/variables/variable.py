@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from teletape.ops import dispatch
-from teletape.sessions import session
+from teletape.sessions.current import current
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexing import index_spec
@@ -94,7 +94,7 @@ class Variable(ScatterMethods):
                 f"In this `tf.Variable` creation, the initial value's shape ({value.shape}) is not compatible with the "
                 f"explicitly supplied `shape` argument ({shape})."
             )
-        owner = session.current()
+        owner = current()
         self.session = owner.home
         self.recorded = owner.variable(value.operand(), trainable=trainable is not False, name=self._name + ":0")
         self.recorded.owner = weakref.ref(self)
@@ -106,7 +106,7 @@ class Variable(ScatterMethods):
         if variable is None:
             variable = object.__new__(ResourceVariable)
             variable._name = (slot.name or "Variable:0").removesuffix(":0")
-            variable.session, variable.recorded = session.current().home, slot
+            variable.session, variable.recorded = current().home, slot
             slot.owner = weakref.ref(variable)
         return variable
 
@@ -125,7 +125,7 @@ class Variable(ScatterMethods):
 
     def check_session(self) -> None:
         """Raises InvalidArgumentError if it belongs to another session than the current one."""
-        if self.session is not session.current().home:
+        if self.session is not current().home:
             raise InvalidArgumentError(
                 f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
                 "it was made): make it again from .numpy()"
@@ -133,7 +133,7 @@ class Variable(ScatterMethods):
 
     def operand(self) -> Any:
         self.check_session()
-        return session.current().recorder().read(self.recorded)
+        return current().recorder().read(self.recorded)
 
     @property
     def name(self) -> str:
@@ -167,7 +167,7 @@ class Variable(ScatterMethods):
     value = read_value
 
     def _fetched(self) -> HostArray:
-        owner = session.current()
+        owner = current()
         return (owner if owner.tracing else self.session).fetch(self.recorded.value)
 
     def numpy(self) -> Any:
@@ -229,13 +229,13 @@ class Variable(ScatterMethods):
         return operand
 
     def _assign(self, value: Any, mode: str, read_value: bool) -> Any:
-        session.current().assign(self.recorded, value, mode)
+        current().assign(self.recorded, value, mode)
         return self._same(_UnreadVariable) if read_value else None
 
     def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
         value, at = self._operand_for(updates), dispatch.convert_to_tensor(indices).operand()
         check_scatter(self.recorded.spec, value.spec, at.spec, mode)
-        session.current().assign(self.recorded, value, mode, at)
+        current().assign(self.recorded, value, mode, at)
         return self._same(_UnreadVariable)
 
     def __getitem__(self, key: Any) -> EagerTensor:
@@ -270,7 +270,7 @@ class Variable(ScatterMethods):
         raise TypeError("object of type 'ResourceVariable' has no len()")
 
     def __repr__(self) -> str:
-        if session.current().tracing:
+        if current().tracing:
             return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
         return printing.variable_repr(self.numpy(), self.shape, self.dtype, self.name)
 

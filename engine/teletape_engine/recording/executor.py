@@ -226,3 +226,16 @@ def translated(error: Exception, bound: Bound) -> TeletapeError:
     if isinstance(error, ValueError | OverflowError | np.linalg.LinAlgError | ZeroDivisionError):
         return InvalidArgumentError(f"op {op.name!r} on {shapes}: {error}", op=op.name)
     return InternalError(f"op {op.name!r} on {shapes} failed: {type(error).__name__}: {error}", op=op.name)
+
+
+def evaluate(bound: Bound, arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Computes a bound call on host arrays with NumPy, outside every context: for constants and checks.
+
+    Raises:
+        TeletapeError: The op refuses these values.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(bound.forward(np, *arrays))
+    except Exception as error:
+        raise translated(error, bound) from None

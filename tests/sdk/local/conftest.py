@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import teletape as tf
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 
 
 @pytest.fixture(params=["in-process", "http"])

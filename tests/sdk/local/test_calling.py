@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from teletape.sessions.current import current, use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import current, use
 
 
 def test_constant_reshapes_and_fills() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 import teletape as tf
 from teletape.errors import GradientMismatch
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 from teletape_engine.derivatives.finite_differences import Report, Settings, check, weights
 
 check_gradients = tf.debugging.check_gradients

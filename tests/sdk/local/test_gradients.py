@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 
 
 @pytest.fixture(autouse=True)

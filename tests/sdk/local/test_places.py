@@ -8,8 +8,8 @@ import pytest
 
 import teletape as tf
 from teletape import call_site
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 
 
 @pytest.fixture(autouse=True)

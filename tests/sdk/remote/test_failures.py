@@ -10,10 +10,10 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
+from teletape.sessions import channel as module
 from teletape.sessions import http
-from teletape.sessions import remote as module
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
 
 
@@ -140,10 +140,10 @@ def test_what_is_known_of_failures_is_forgotten_with_the_values(remote):
     wrong = [out_of_range(tf.constant([1.0]) * 1.0) for _ in range(3)]
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.sync()
-    assert remote._poisoned
+    assert remote.channel.buffer.poisoned
     del wrong
     tf.sync()
-    assert remote._poisoned == {}
+    assert remote.channel.buffer.poisoned == {}
 
 
 def test_the_memory_limit_is_told_with_the_numbers():
@@ -262,7 +262,7 @@ def test_an_interrupt_while_waiting_keeps_the_batch_in_flight(remote, loopback):
 def test_a_defect_while_sending_is_told_and_not_taken_for_an_answer(remote, loopback, monkeypatch):
     x = tf.ones(300)
     with monkeypatch.context() as broken:
-        broken.setattr(remote._http, "frame", lambda *args: 1 / 0)
+        broken.setattr(remote.channel.http, "frame", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             x.numpy()
     assert x.numpy().sum() == 300
@@ -296,12 +296,12 @@ def test_the_end_of_the_program_tells_what_was_not_delivered(loopback, caplog):
     session = use(session_on(loopback))
     out_of_range(tf.constant([1.0]) * 1.0)
     use(LocalSession())
-    session._at_exit()
+    session.channel.close_at_exit()
     assert "the last commands were not delivered: " in caplog.text
     assert "gather" in caplog.text
     assert session.closed
     assert len(loopback.commands(Call)) == 4
-    session._at_exit()
+    session.channel.close_at_exit()
 
 
 def test_numbers_survive_the_way_there_and_back(remote):

@@ -10,8 +10,8 @@ from loopback import Loopback, session_on
 import teletape as tf
 from teletape import logs
 from teletape.functions.trace import NotTraceable, trace
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 from teletape_engine import commands
 from teletape_engine.spec import Spec
 

@@ -8,9 +8,9 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions import remote as module
+from teletape.sessions import channel as module
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 from teletape_engine.commands import Call, Constant, Fetch, Gradient, TapeOpen
 
 
@@ -60,7 +60,7 @@ def test_nothing_to_send_asks_nobody(remote, pair):
     tf.sync()
     tf.sync()
     assert remote.requests == before
-    remote.round_trip()
+    remote.channel.round_trip()
     assert remote.requests == before + 1
 
 
@@ -202,7 +202,7 @@ def test_many_bytes_leave_by_themselves(remote, loopback, monkeypatch):
 
 
 def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, pair, monkeypatch):
-    monkeypatch.setattr(module, "_FULL", 15)
+    monkeypatch.setattr(module, "_STEP_COMMANDS", 15)
     step(*pair)
     batches = remote.batches
     for _ in range(3):

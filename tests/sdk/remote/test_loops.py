@@ -9,9 +9,9 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.functions.purity import pure
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
-from teletape.sessions.session import use
 from teletape_engine import commands
 
 SEEN: list[Any] = []

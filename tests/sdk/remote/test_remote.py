@@ -11,8 +11,8 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.errors import SessionEndedError
+from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import use
 from teletape_engine.commands import (
     Assign,
     Call,
@@ -247,19 +247,19 @@ def test_a_watched_variable_lives_as_long_as_its_tape(remote, loopback):
 def test_a_temporary_dies_after_the_command_that_uses_it(remote, loopback):
     """Whatever thread seals between the making of a temporary and its use."""
     v = tf.Variable([1.0, 2.0])
-    emit = remote.emit
+    emit = remote.channel.emit
 
-    def sealing(recorder, command, nbytes=0, **more):
+    def sealing(context, command, *rest):
         if isinstance(command, Assign | Call):
             tf.sync()  # as another thread's read would
-        emit(recorder, command, nbytes, **more)
+        emit(context, command, *rest)
 
-    remote.emit = sealing
+    remote.channel.emit = sealing
     try:
         v.assign([3.0, 4.0])
         x = tf.tanh([1.0, 2.0]) + np.ones(2, np.float32)
     finally:
-        del remote.emit
+        del remote.channel.emit
     assert v.numpy().tolist() == [3.0, 4.0]
     np.testing.assert_allclose(x.numpy(), np.tanh([1.0, 2.0]) + 1, rtol=1e-6)
 

@@ -115,6 +115,6 @@ def test_a_cancelled_loop_raises_at_the_next_read_and_the_session_goes_on(server
 
 def _cancel_when_it_runs(session: RemoteSession) -> None:
     deadline = time.monotonic() + 20
-    while not (session._far() or {}).get("iteration") and time.monotonic() < deadline:
+    while not (session.channel.progress() or {}).get("iteration") and time.monotonic() < deadline:
         time.sleep(0.01)
     session.cancel()

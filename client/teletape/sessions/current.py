@@ -1,0 +1,97 @@
+"""Which session is the program's: `current`, `use`, `connect`, and the traces that a thread is in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from teletape import environment
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import Session
+
+_current: Session | None = None
+_lock = threading.Lock()
+_traces = 0  # threads that are tracing: while there is none, `current` does not look at thread locals
+_thread = threading.local()
+
+
+def current() -> Session:
+    """Returns the program's session, or this thread's trace; the first use opens a session from the environment."""
+    if _traces:
+        tracing: Session | None = getattr(_thread, "session", None)
+        if tracing is not None:
+            return tracing
+    session = _current
+    return session if session is not None else _first()
+
+
+def _first() -> Session:
+    with _lock:
+        if _current is not None:
+            return _current
+        url = environment.url()
+        return use(LocalSession(environment.device()) if url is None else _remote(url, None, None, None))
+
+
+def use(session: Session) -> Session:
+    """Makes `session` the program's."""
+    global _current
+    _current = session
+    return session
+
+
+def connect(
+    url: str | None = None,
+    api_key: str | None = None,
+    device: str | None = None,
+    lazy: bool | None = None,
+    local: bool = False,
+) -> Session:
+    """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
+
+    Args:
+        url: A server's address, as `https://gpu-box:8470`. None: TELETAPE_URL, and without it this process.
+        api_key: Your key for the server. None: TELETAPE_API_KEY.
+        device: cpu, gpu or gpu:N; None: the server's default. In this process: cpu or gpu.
+        lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. In this process every
+            op runs at once.
+        local: Whether to stay in this process even if TELETAPE_URL is set.
+
+    Returns:
+        The session; a `with` statement closes it.
+
+    Raises:
+        teletape.errors.ConnectionFailed: No server answers at that address.
+        teletape.errors.AuthenticationError: The key is missing or wrong.
+    """
+    url = None if local else url or environment.url()
+    return use(LocalSession(device) if url is None else _remote(url, api_key, device, lazy))
+
+
+def _remote(url: str, api_key: str | None, device: str | None, lazy: bool | None) -> Session:
+    from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
+
+    lazy = environment.lazy() if lazy is None else lazy
+    return RemoteSession(url, api_key or environment.api_key(), device=device, lazy=lazy)
+
+
+@contextmanager
+def inside(session: Session | None) -> Iterator[None]:
+    """Makes `session` this thread's current one for a block; None: the program's session again."""
+    global _traces
+    before, depth = getattr(_thread, "session", None), within()
+    with _lock:
+        _traces += 1
+    _thread.session, _thread.depth = session, depth + (session is not None)
+    try:
+        yield
+    finally:
+        _thread.session, _thread.depth = before, depth
+        with _lock:
+            _traces -= 1
+
+
+def within() -> int:
+    """Returns how many traces this thread is in; those that a block of `inside(None)` has left count too."""
+    return getattr(_thread, "depth", 0)

@@ -1,0 +1,115 @@
+"""Functions on a server: each is defined there once, and the results of a command that takes functions are inferred.
+
+If values decide which steps run and a tape records them, the server reports its decisions, and this side records the
+same steps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Sequence
+from typing import Any, Final
+
+from teletape.sessions.batch_buffer import Name
+from teletape.sessions.channel import Channel
+from teletape.sessions.recorder import Handle, RemoteRecorder, id_of
+from teletape.sessions.session import taking
+from teletape_engine import commands
+from teletape_engine.commands import Command, schema
+from teletape_engine.commands.results import Told
+from teletape_engine.programs.program import FLOWS, Program
+from teletape_engine.recording.values import Literal, Variable
+from teletape_engine.spec import Spec, weak_dtype
+
+_DECIDING: Final = (commands.While, commands.Cond)
+
+
+class RemoteFunctions:
+    """The functions that a session has defined on its server; one that nothing here holds is released there."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._names: weakref.WeakKeyDictionary[Program, Name] = weakref.WeakKeyDictionary()
+
+    def id(self, recorder: RemoteRecorder, program: Program) -> int:
+        """Returns the id of a function, which is defined on the first request, or again if that failed."""
+        name = self._names.get(program)
+        if name is None or self._channel.failed(name.id):
+            name = self._names[program] = self._channel.new_name()
+            steps = tuple([self._step(recorder, step) for step in program.calls])
+            definition = commands.DefineFunction(name.id, program.inputs, steps, program.outputs)
+            recorder.emit(definition, program.nbytes)
+        return name.id
+
+    def _step(self, recorder: RemoteRecorder, step: Command) -> Command:
+        """Returns a step as it is sent: without its call site, and with ids of the functions that it takes."""
+        taken = list(commands.programs_of(step))
+        if isinstance(step, commands.Call):
+            return dataclasses.replace(step, where=None)
+        if not taken:
+            return step
+        fields = {name: getattr(step, name) for name in schema.fields(step.verb)}
+        return taking(type(step), [self.id(recorder, program) for program in taken], **fields)
+
+    def run(
+        self,
+        recorder: RemoteRecorder,
+        command: type[Command],
+        programs: Sequence[Program],
+        inputs: Sequence[Any],
+        fields: dict[str, Any],
+    ) -> list[Handle]:
+        """See `Session.flow`."""
+        ids = [self.id(recorder, program) for program in programs]
+        fields["inputs"] = tuple([value if isinstance(value, Literal) else id_of(value) for value in inputs])
+        decides = command in _DECIDING or any(program.decides for program in programs)
+        if decides and recorder.follows(inputs):
+            carried = len(inputs) - fields.get("captured", 0)
+            count = carried if command is commands.While else len(programs[0].outputs)
+            names = [self._channel.new_name() for _ in range(count)]
+            fields |= {"outputs": tuple([name.id for name in names]), "report_decisions": True}
+            answer = recorder.ask(taking(command, ids, **fields))
+            assert isinstance(answer, Told)
+            inferred = _inferred(recorder, command, programs, inputs, fields, answer.facts["decisions"])
+            return [_named(value, name) for value, name in zip(inferred, names, strict=True)]
+        inferred = _inferred(recorder, command, programs, inputs, fields, None)
+        results = [_named(value, self._channel.new_name()) for value in inferred]
+        fields["outputs"] = tuple([id_of(result) for result in results])
+        recorder.emit(taking(command, ids, **fields))
+        if any(program.checks for program in programs):
+            self._channel.sync()  # a failed assertion is raised on the program's own line
+        return results
+
+
+def _inferred(
+    recorder: RemoteRecorder,
+    command: type[Command],
+    programs: Sequence[Program],
+    inputs: Sequence[Any],
+    fields: dict[str, Any],
+    decisions: Any,
+) -> list[Any]:
+    """Returns the command's results by their specs; active tapes record the steps that the server runs."""
+    (program, *_) = programs
+    if command is commands.CallFunction and decisions is None and not (recorder.recorded or program.refuses):
+        for i in program.assigns:
+            _changed(inputs[i])
+        return [Handle(spec) for spec in program.infer([value.spec for value in inputs])]
+    with recorder.replaying(decisions):
+        return FLOWS[command](recorder, taking(command, programs, **fields), programs, inputs)
+
+
+def _changed(variable: Variable) -> None:
+    """Notes that a function has assigned to a variable: its elements are not known here."""
+    variable.assign(Handle(variable.spec, variable.value.name))
+
+
+def _named(value: Any, name: Name) -> Handle:
+    """Returns a result as a value with a name of its own."""
+    if isinstance(value, Literal):
+        return Handle(Spec.of((), weak_dtype(value.spec, None)), name)
+    # An argument or a constant of the function has another name on the server: that object stays as it is.
+    result: Handle = value if value.name is None and value.host is None else value.alias(value.uid)
+    result.name = name
+    return result
