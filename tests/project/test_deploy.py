@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from serving import Server, ok
 from teletape_server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,11 +22,11 @@ def table(first: str) -> list[list[str]]:
 def test_every_setting_of_the_server_is_documented_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         Settings.load(["--help"], {})
-    told = " ".join(capsys.readouterr().out.split())
-    found = re.findall(r"(--[a-z-]+) [A-Z]+ [^()]*\(default ([^)]+)\); (TELETAPE_\w+)", told)
+    printed = " ".join(capsys.readouterr().out.split())
+    documented = re.findall(r"(--[a-z-]+) [A-Z]+ [^()]*\(default ([^)]+)\); (TELETAPE_\w+)", printed)
     rows = {(flag, default, variable) for flag, variable, default, _ in table("flag")}
-    assert rows - {("none", "none", "TELETAPE_API_KEYS")} == set(found)
-    assert "TELETAPE_API_KEYS" in told
+    assert rows - {("none", "none", "TELETAPE_API_KEYS")} == set(documented)
+    assert "TELETAPE_API_KEYS" in printed
 
 
 def test_every_setting_of_the_compose_file_is_documented() -> None:
@@ -33,3 +34,16 @@ def test_every_setting_of_the_compose_file_is_documented() -> None:
     documented = {variable: default for variable, default, _ in table("in `.env`")}
     assert documented == {variable: default or "required" for variable, default in defaults.items()}
     assert set(defaults) <= set(re.findall(r"\w+", COMPOSE.partition("\nx-server")[0])), "its head lists them too"
+
+
+def test_the_memory_of_a_session_process_is_capped_as_the_page_says(server: Server) -> None:
+    prose = " ".join(PAGE.split())
+    assert "grow by `2 · memory-limit + 3 · max-body + 512 MiB` after its start, which is 7.5 GiB" in prose
+    defaults = Settings()
+    assert 2 * defaults.memory_limit + 3 * defaults.max_body + (512 << 20) == 7.5 * (1 << 30)
+    with server.client() as client:
+        ok(client.post("/v1/sessions", json={"id": "capped"}))
+        limits = Path(f"/proc/{server.worker('capped')}/limits").read_text(encoding="ascii")
+    [cap] = re.findall(r"^Max address space +(\d+)", limits, re.M)
+    growth = 2 * server.settings.memory_limit + 3 * server.settings.max_body + (512 << 20)
+    assert growth < int(cap) < growth + (1 << 30), "the address space at the start is less than 1 GiB"
