@@ -196,7 +196,7 @@ def test_what_cannot_be_asked(rest: Rest) -> None:
     path = f"{rest.path}/tapes/t/explain"
     assert problem(rest.http.post(path, json={"targets": [], "sources": ["x"]}), 422, "invalid_request")
     assert problem(rest.http.post(path, json={"targets": ["y"], "sources": []}), 422, "invalid_request")
-    assert problem(rest.http.post(path, json={"targets": ["y"], "sources": [None]}), 422, "bad_command")
+    assert problem(rest.http.post(path, json={"targets": ["y"], "sources": [None]}), 422, "invalid_request")
     assert problem(rest.http.post(path, json={"targets": ["nope"], "sources": ["x"]}), 404, "unknown_id")
     assert problem(rest.http.post(path, json={"targets": ["t"], "sources": ["x"]}), 422, "invalid_argument")
     gone = rest.http.post(f"{rest.path}/tapes/gone/explain", json={"targets": ["y"], "sources": ["x"]})

@@ -51,7 +51,7 @@ def require_field(new: dict[str, Any]) -> None:
 
 
 def drop_field_of_body(new: dict[str, Any]) -> None:
-    del new["components"]["schemas"]["Question"]["properties"]["unconnected"]
+    del new["components"]["schemas"]["GradientQuestion"]["properties"]["unconnected"]
 
 
 def drop_field_of_answer(new: dict[str, Any]) -> None:

@@ -72,10 +72,7 @@ def test_an_unknown_form_type_or_tape_is_refused(tape, server_url):
 def test_without_graphviz_the_other_forms_still_come(monkeypatch):
     from teletape_engine.diagram import graphviz
     from teletape_engine.session.session import Session
-    from teletape_server.worker.handlers import (
-        pictures,
-        tapes,  # noqa: F401  # they register themselves
-    )
+    from teletape_server.worker.handlers import graphs
     from teletape_server.worker.methods import METHODS, Request
 
     def ask(accept):
@@ -89,8 +86,8 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
     METHODS["tape.create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
     monkeypatch.setattr(graphviz, "available", lambda: False)
     with pytest.raises(graphviz.NoLayoutError, match="pip install"):
-        ask(pictures.SVG_TYPE)
-    assert bytes(ask(pictures.DOT_TYPE).buffers[0]).startswith(b"digraph")
+        ask(graphs.SVG_TYPE)
+    assert bytes(ask(graphs.DOT_TYPE).buffers[0]).startswith(b"digraph")
     assert ask("application/json").content_type == "application/json"
 
 

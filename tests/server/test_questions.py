@@ -108,8 +108,8 @@ def test_a_hessian_by_blocks(tape: Tape) -> None:
     np.testing.assert_allclose(data(a), np.diag(2 * x))
     np.testing.assert_allclose(data(b), np.diag(2 * w))
     np.testing.assert_allclose(data(c), np.diag(2 * w))
-    assert (d["kind"], d["value"], d["source"], d["by"]) == ("none", None, "x", "x")
-    assert (a["id"], b["source"], b["by"]) == ("ww2", "w", "x")
+    assert (d["kind"], d["value"], d["source"], d["second_source"]) == ("none", None, "x", "x")
+    assert (a["id"], b["source"], b["second_source"]) == ("ww2", "w", "x")
     assert tape.tensors() == before | {"ww2"}
     body = {"targets": ["loss"], "sources": ["w", "x"], "unconnected": "zero"}
     assert not data(tape.ask("hessian", body)["derivatives"][1][1]).any()
@@ -173,11 +173,14 @@ def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) ->
     ("questions", "told"),
     [
         ([], "questions"),
-        ([{"ask": "explain"}], "questions.0.ask: must be gradient, jacobian, batch_jacobian, vjps, hessian, hvp"),
+        (
+            [{"ask": "explain"}],
+            "questions.0.ask: must be one of gradient, jacobian, batch_jacobian, vjps, hessian, hvp",
+        ),
         ([MANY[0], {"ask": "jacobian", "sources": ["w"]}], "questions.1.targets: Field required"),
         (
             [{"targets": ["loss"], "sources": ["w"], "outputs": []}],
-            "question 0: outputs: one for each of the 1 sources",
+            "question 0: outputs: one id for each of the 1 sources",
         ),
     ],
 )

@@ -55,16 +55,22 @@ LOOP = {"inputs": [1.0], "cond": "always", "maximum_iterations": 3}
 LOST = {"inputs": [1.0], "steps": [{"op": "square", "inputs": ["x"], "outputs": ["y"]}]}
 REFUSED: list[tuple[str, Any, int, str, str]] = [
     # sources, targets and cotangents
-    ("tapes/t/gradient", {"targets": ["loss"], "sources": ["w", None]}, 422, "bad_command", "member 1 must be an id"),
-    ("tapes/t/gradient", {"targets": [None], "sources": ["w"]}, 422, "bad_command", "'targets', member 0"),
-    ("tapes/t/explain", {"targets": ["loss"], "sources": [None]}, 422, "bad_command", "found null"),
-    ("tapes/t/jacobian", {"targets": [["loss"]], "sources": ["w"]}, 422, "bad_command", "found a list"),
+    (
+        "tapes/t/gradient",
+        {"targets": ["loss"], "sources": ["w", None]},
+        422,
+        "invalid_request",
+        "sources.1: must be an id",
+    ),
+    ("tapes/t/gradient", {"targets": [None], "sources": ["w"]}, 422, "invalid_request", "targets.0: must be an id"),
+    ("tapes/t/explain", {"targets": ["loss"], "sources": [None]}, 422, "invalid_request", "found null"),
+    ("tapes/t/jacobian", {"targets": [["loss"]], "sources": ["w"]}, 422, "invalid_request", "found a list"),
     (
         "tapes/t/gradient",
         {"targets": ["loss"], "sources": ["w"], "output_gradients": [1.0, 2.0]},
         422,
         "invalid_argument",
-        "1 targets, but 2 seeds",
+        "1 targets, but 2 output gradients",
     ),
     (
         "tapes/t/gradient",
@@ -96,7 +102,7 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
     ),
     ("tapes/t/batch_jacobian", {"targets": ["cubes"], "sources": ["w"]}, 422, "invalid_argument", "rank at least 2"),
     ("tapes/t/gradient", {"targets": ["loss"], "sources": ["other"]}, 404, "unknown_id", "nothing in this session"),
-    ("tapes/w/gradient", {"targets": ["loss"], "sources": ["w"]}, 404, "unknown_id", "under variables/w"),
+    ("tapes/w/gradient", {"targets": ["loss"], "sources": ["w"]}, 404, "unknown_id", "at variables/w"),
     (
         "tapes/t/jacobian",
         {"targets": ["cubes"], "sources": ["w"], "max_bytes": -1},
@@ -110,21 +116,21 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
         {"targets": ["loss"], "sources": ["w"] * 3000},
         422,
         "invalid_request",
-        "3,000 make 9,000,000; at most 16,384",
+        "3,000 make 9,000,000; the limit is 16,384",
     ),
     (
         "tapes/t/gradient",
         {"targets": ["loss"], "sources": ["w"] * 20_000},
         422,
-        "bad_command",
-        "'sources' has at most 16,384 members; found 20,000",
+        "invalid_request",
+        "sources: List should have at most 16384 items",
     ),
     # functions
     ("functions/square/call", {"inputs": []}, 422, "invalid_argument", "takes 1 inputs (x), found 0"),
     ("functions/square/call", {"inputs": ["w"], "outputs": ["w"]}, 409, "id_in_use", "a variable"),
-    ("functions/square/call", {"inputs": [None]}, 422, "bad_command", "member 0 must be an id, a number or a tensor"),
-    ("functions/w/gradient", {"inputs": [1.0]}, 404, "unknown_id", "under variables/w"),
-    ("functions/square/gradient", {"inputs": [1.0], "sources": ["z"]}, 422, "invalid_request", "has x, and no z"),
+    ("functions/square/call", {"inputs": [None]}, 422, "invalid_request", "inputs.0: must be an id, a number"),
+    ("functions/w/gradient", {"inputs": [1.0]}, 404, "unknown_id", "at variables/w"),
+    ("functions/square/gradient", {"inputs": [1.0], "sources": ["z"]}, 422, "invalid_request", "has x, not z"),
     (
         "functions",
         {
@@ -141,8 +147,8 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
         "functions",
         {"inputs": ["x"], "steps": [op("square", "x", to=f"y{at}") for at in range(17_000)], "outputs": ["y1"]},
         422,
-        "bad_command",
-        "'steps' has at most 16,384 members; found 17,000",
+        "invalid_request",
+        "steps: has at most 16,384 members; found 17,000",
     ),
     # checks
     (

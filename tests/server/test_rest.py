@@ -114,7 +114,7 @@ def test_generated_ids_begin_with_the_reserved_sign(rest: Rest) -> None:
     assert rest.made("tapes", {})["id"].startswith("_")
     for wrong in ("_mine", "12", "a/b", "", "a b"):
         told = problem(rest.post("variables", {"id": wrong, "value": 1.5}), 422, "invalid_request")
-        assert told["details"]["fields"][0]["where"] == "id"
+        assert told["details"]["fields"][0]["field"] == "id"
 
 
 # ------------------------------------------------------------------------------------------------------------ tensors
@@ -147,7 +147,7 @@ def test_a_raw_variable_takes_its_fields_from_the_query(rest: Rest) -> None:
     found = ok(rest.get("variables/w")).json()
     assert (found["trainable"], found["name"], found["value"]["data"]) == (False, "label", [2, 2])
     told = problem(rest.http.post(f"{path}?id=v", json={"value": 1.5}), 422, "invalid_request")
-    assert "id in the query" in told["detail"]
+    assert "query parameters id belong" in told["detail"]
 
 
 def test_a_large_tensor_is_held_once_and_previewed(rest: Rest) -> None:
@@ -197,7 +197,7 @@ def test_a_tape_records_its_own_ops_alone_and_answers_again_and_again(rest: Rest
     rest.made("tapes", {"id": "t", "persistent": True})
     rest.done("ops", {"ops": [op("square", "w", to="unrecorded")]})
     answer = rest.done("tapes/t/ops", {"ops": [op("square", "w"), op("square", "w", to="y")]})
-    assert [one["shape"] for one in answer["made"]] == [[3], [3]]
+    assert [one["shape"] for one in answer["outputs"]] == [[3], [3]]
     assert answer["values"] == {"y": {"dtype": "float32", "shape": [3], "data": [1, 4, 9]}}
     for _ in range(2):
         [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]
@@ -351,7 +351,7 @@ def test_bodies_that_are_wrong(rest: Rest, place: str, body: Any, where: str | N
     rest.made("variables", {"id": "w", "value": 1.5})
     rest.made("tapes", {"id": "t"})
     found = problem(rest.post(place, body), 422, "invalid_request")
-    assert where is None or found["details"]["fields"][0]["where"] == where
+    assert where is None or found["details"]["fields"][0]["field"] == where
     assert ok(rest.get("tapes/t")).json()["consumed"] is False
 
 
@@ -396,7 +396,7 @@ def test_a_function_is_called_and_recorded(rest: Rest) -> None:
     assert answer["values"]["y"]["data"] == [2, 5, 10]
     [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]
     assert dw["value"]["data"] == [2, 4, 6]
-    assert len(rest.done("functions/f/call", {"inputs": ["w", 1], "fetch": []})["made"]) == 2
+    assert len(rest.done("functions/f/call", {"inputs": ["w", 1], "fetch": []})["outputs"]) == 2
     problem(rest.post("functions/f/call", {"inputs": ["w"]}), 422, "invalid_argument")
     problem(rest.post("functions/f/call", {"inputs": ["w", 1], "outputs": ["one"]}), 422, "invalid_request")
     problem(

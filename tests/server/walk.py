@@ -39,7 +39,7 @@ def _step(path: str, method: str, operation: dict[str, Any]) -> Step:
         elif parameter["in"] == "query" and "example" in parameter:
             query[parameter["name"]] = parameter["example"]
     content = operation.get("requestBody", {}).get("content", {}).get(JSON)
-    body = None if content is None else content["example"]
+    body = None if content is None else next(iter(content["examples"].values()))["value"]
     # As the page does: the first type that any answer has, of an operation without one that of its problems.
     accept = next(kind for answer in operation["responses"].values() for kind in answer.get("content", ()))
     return Step(operation["operationId"], method, path, query, body, accept)

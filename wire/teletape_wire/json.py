@@ -59,7 +59,8 @@ def _no_constant(word: str) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------- commands
-def _id_from(given: Any) -> Any:
+def id_from_json(given: Any) -> Any:
+    """Returns the id in {"id": integer}, and everything else as it is."""
     if isinstance(given, dict) and given.keys() == {"id"} and type(given["id"]) is int:
         return given["id"]
     return given
@@ -78,7 +79,13 @@ def _number_from(given: Any) -> Any:
     )
 
 
-def _input_from(given: Any) -> Any:
+def input_from_json(given: Any) -> Any:
+    """Returns an id, a `Literal` or an array.
+
+    Raises:
+        BadCommandError: The value is none of them.
+        MalformedJsonError: A tensor that cannot be read.
+    """
     kind = type(given)
     if kind is str:
         return given
@@ -86,7 +93,7 @@ def _input_from(given: Any) -> Any:
         return Literal(given)
     if kind is dict:
         if given.keys() == {"id"}:
-            return _id_from(given)
+            return id_from_json(given)
         if given.keys() == {"number"}:
             return Literal(_number_from(given["number"]))
     if kind in (dict, list):
@@ -111,11 +118,17 @@ def _each(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return every
 
 
-def _attrs_from(given: Any) -> Any:
+def attributes_from_json(given: Any) -> Any:
+    """Returns an op's attributes with lists as tuples; what is no object as it is."""
     return {name: _attr_from(value) for name, value in given.items()} if isinstance(given, dict) else given
 
 
-def _step_from(given: Any) -> Any:
+def step_from_json(given: Any) -> Any:
+    """Returns the command of a function's step; `do` is op by default.
+
+    Raises:
+        BadCommandError: The step is no command, or a field of it is wrong.
+    """
     return _command_from({"do": "op"} | given if isinstance(given, dict) else given)
 
 
@@ -155,23 +168,23 @@ def _same(value: Any) -> Any:
 
 #: How a field of that annotation is read from JSON, and written to it.
 _FORMS: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
-    "Id": (_id_from, _same),
-    "FunctionId": (_id_from, _same),
-    "tuple[FunctionId, ...]": (_each(_id_from), list),
-    "Input": (_input_from, _input_to),
-    "Input | None": (lambda given: None if given is None else _input_from(given), _input_to),
-    "Tensor | Literal": (_input_from, _input_to),
-    "Tensor | Literal | None": (_input_from, _input_to),
-    "Mapping[str, Any]": (_attrs_from, _attrs_to),
-    "tuple[Id, ...]": (_each(_id_from), list),
-    "tuple[Id | None, ...]": (_each(_id_from), list),
-    "tuple[Input, ...]": (_each(_input_from), _every(_input_to)),
-    "tuple[Input | None, ...]": (_each(_input_from), _every(_input_to)),
-    "tuple[Input | None, ...] | None": (_each(_input_from), _every(_input_to)),
+    "Id": (id_from_json, _same),
+    "FunctionId": (id_from_json, _same),
+    "tuple[FunctionId, ...]": (_each(id_from_json), list),
+    "Input": (input_from_json, _input_to),
+    "Input | None": (lambda given: None if given is None else input_from_json(given), _input_to),
+    "Tensor | Literal": (input_from_json, _input_to),
+    "Tensor | Literal | None": (input_from_json, _input_to),
+    "Mapping[str, Any]": (attributes_from_json, _attrs_to),
+    "tuple[Id, ...]": (_each(id_from_json), list),
+    "tuple[Id | None, ...]": (_each(id_from_json), list),
+    "tuple[Input, ...]": (_each(input_from_json), _every(_input_to)),
+    "tuple[Input | None, ...]": (_each(input_from_json), _every(_input_to)),
+    "tuple[Input | None, ...] | None": (_each(input_from_json), _every(_input_to)),
     "tuple[str, ...]": (_same, list),
     "tuple[bool, ...]": (_same, list),
     "tuple[str, ...] | None": (_same, list),
-    "tuple[Step, ...]": (_each(_step_from), _every(lambda step: _command_to(step))),
+    "tuple[Step, ...]": (_each(step_from_json), _every(lambda step: _command_to(step))),
 }
 _FIELDS: Final = {
     verb: {f.name: (_FORMS.get(str(f.type), (_same, _same)), f) for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -229,7 +242,7 @@ def batch_from_json(given: Any) -> Batch:
         except MalformedJsonError as error:
             raise MalformedJsonError(f"command {at}: {error.message}", command=at) from None
     release = given.get("release", [])
-    ids: list[Any] = [_id_from(one) for one in release] if isinstance(release, list) else [None]
+    ids: list[Any] = [id_from_json(one) for one in release] if isinstance(release, list) else [None]
     if not all((type(one) is int and one >= 0) or (type(one) is str and one) for one in ids):
         raise MalformedJsonError('"release" is a list of ids')
     client, seq = given.get("client", 0), given.get("seq", 0)

@@ -1,209 +1,197 @@
-"""The OpenAPI document: what routes declare about bodies that this process does not read, and the order of the page.
+"""The OpenAPI document: every model once under a public name, and the operations in the order of the API page.
 
-Schemas and examples are those of the models with which the session's process checks; the page's operations run as they
-stand from top to bottom, and again.
+The page's operations can be run from top to bottom with their examples, and then again.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic.json_schema import models_json_schema
 
 import teletape_wire as wire
-from teletape_server.http.schemas import Problem
-from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
-from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.worker.models import checks, explanations, functions, loops, models, pictures, questions
+from teletape_server.http.command_schemas import command_components
+from teletape_server.http.declarations import DECLARED, REFERENCE
+from teletape_server.problems import PROBLEM_TYPE
+from teletape_server.worker.models.base import COMPONENT, COMPONENTS, EXAMPLES
+from teletape_server.worker.models.questions import ASK
 
-_LAST: Final = "release"  # the section of all that ends something
-_ENDING: Final = "/v1/sessions/{session}"
+_LAST: Final = "delete"  # the section of all deletions
+_SESSION_PATH: Final = "/v1/sessions/{session}"
 _METHODS: Final = ("post", "get", "put", "delete")
-_REF: Final = "#/components/schemas/{model}"
-RAW: Final = {"type": "string", "format": "binary"}
-#: A tensor's bytes, beside JSON.
-TENSOR: Final = {RAW_TYPE: RAW}
-#: How far a long request is, and its answer at the end, beside JSON.
-EVENTS: Final = {
-    "text/event-stream": {
-        "type": "string",
-        "description": "Events: `progress` while the request runs, then one `answer` or `problem`",
-    }
-}
+#: Answers of the examples, recorded from a server by tests/server/test_response_examples.py.
+RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 
-#: The sections of the page, in order: what a walk from top to bottom needs comes before what needs it.
+#: The sections of the page, in order: an operation comes after those whose results its example needs.
 SECTIONS: Final = {
-    "server": "What answers here, and what it can do.",
-    "catalogue": "The ops there are. A program is data: calls of these, and nothing else.",
-    "run": "One request, one session: the gradient of a function from a single call.",
-    "sessions": "A session holds values, variables and tapes on one device until it is ended, or idle for too long. "
-    "The examples below all use the one that the first of them makes.",
-    "variables": "Named slots whose value changes. A variable may stand wherever a value may.",
-    "tensors": "The values of the session: what you put there, what ops made, gradients you kept.",
-    "tapes": "A tape records the ops that are posted to it, and answers for gradients as often as you ask.",
-    "ops": "Ops on no tape.",
-    "functions": "Programs saved under an id, and called with values.",
-    "batches": "All of the above as commands, many to a request. docs/protocol.md has the vocabulary.",
-    _LAST: "At the end: let go of what is held. Ending the session lets go of everything.",
+    "server": "Facts about the server.",
+    "catalogue": "The ops that the server can run. Programs are data: calls of these ops, and nothing else.",
+    "run": "A whole program in one request: values in, gradients out. Nothing is kept.",
+    "sessions": "A session holds tensors, variables, functions and tapes on one device until it is deleted or idle for "
+    "too long. All examples below use the session of the first one.",
+    "variables": "Variables have a value that assignments change. A variable can be used wherever a tensor can.",
+    "tensors": "The tensors of a session: those you create, results of ops, and gradients that you keep.",
+    "tapes": "A tape records the ops that are posted to it, and then computes derivatives of them.",
+    "ops": "Ops without a tape.",
+    "functions": "A function is a list of steps on named inputs, saved under an id. It can be called, "
+    "differentiated and repeated in loops.",
+    "batches": "Many commands in one request. Everything above is also a command; docs/protocol.md lists them.",
+    _LAST: "Deletes what the examples created. Deleting the session deletes everything in it.",
 }
 
-
-# ------------------------------------------------------------------------------------------------- declared by routes
-def takes(
-    model: type[BaseModel], *, example: Any = None, others: Mapping[str, Mapping[str, Any]] | None = None
-) -> dict[str, Any]:
-    """`openapi_extra` of a route whose body is `model` as JSON, or of `others`: content types and their schemas.
-
-    Without `example` the model's own is shown.
-    """
-    shown = example_of(model) if example is None else example
-    content = {wire.JSON_TYPE: {"schema": _ref(model), "example": shown}}
-    return {"requestBody": {"required": True, "content": content | _contents(others)}}
-
-
-def answers(
-    model: type[BaseModel],
-    *problems: str,
-    status: int = 200,
-    others: Mapping[str, Mapping[str, Any]] | None = None,
-) -> dict[int | str, dict[str, Any]]:
-    """`responses` of a route that answers with `model` as JSON, with `others`, or with these problems."""
-    content = {wire.JSON_TYPE: {"schema": _ref(model)}} | _contents(others)
-    good: dict[str, Any] = {"description": (model.__doc__ or "").strip(), "content": content}
-    if RAW_TYPE in content:
-        good["headers"] = {
-            DTYPE_HEADER: {"schema": {"type": "string"}, "description": "Of raw bytes: the dtype, such as float32"},
-            SHAPE_HEADER: {"schema": {"type": "string"}, "description": "Of raw bytes: the shape, such as 2,3"},
-        }
-    return {status: good, **refusals(*problems)}
-
-
-def _contents(others: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
-    return {content_type: {"schema": dict(schema)} for content_type, schema in (others or {}).items()}
-
-
-def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """`responses` for these problems, by status."""
-    by_status: dict[int, list[str]] = defaultdict(list)
-    for code in codes:
-        by_status[PROBLEMS[code].status].append(code)
-    return {
-        status: {
-            "description": "; ".join(f"{PROBLEMS[code].title} (`{code}`)" for code in found),
-            "content": {PROBLEM_TYPE: {"schema": _ref(Problem)}},
-        }
-        for status, found in sorted(by_status.items())
-    }
-
-
-#: What any request to a session can meet.
-SESSION: Final = ("unauthenticated", "unknown_session", "session_ended", "busy")
-#: What one with a body can meet.
-BODY: Final = ("malformed_json", "invalid_request", "unsupported_media_type", "body_too_large", "incomplete_body")
-#: What one that names something in the session can meet.
-NAMED: Final = ("unknown_id", "released_id", "poisoned")
-#: What one that computes can meet.
-WORK: Final = (
-    *("unknown_op", "bad_attribute", "bad_command", "invalid_argument", "unimplemented", "resource_exhausted"),
-    *("cancelled", "deadline_exceeded"),
+_ABOUT: Final = (
+    "Gradients as a service. Run the operations from top to bottom: each example works as it is, also a second time. "
+    "Every refusal is a problem (RFC 9457) with a `code` and a text that says what was wrong and what to do. JSON "
+    "answers show the first 1000 elements of a large tensor; `full=true` returns all, and `Accept: "
+    "application/octet-stream` returns a tensor as bytes. Requests that compute also report their progress as events: "
+    "send `Accept: text/event-stream`, and read `progress` events and then one `answer` or `problem`."
 )
 
 
-def example_of(model: type[BaseModel]) -> Any:
-    """The example that the model carries."""
-    extra: Any = model.model_config["json_schema_extra"]
-    return extra["examples"][0]
-
-
-def _ref(model: type[BaseModel]) -> dict[str, str]:
-    return {"$ref": _REF.format(model=model.__name__)}
-
-
-# ---------------------------------------------------------------------------------------------------------- the whole
 def operation_id(route: APIRoute) -> str:
-    """section-name: short, and the same from version to version."""
+    """Returns section-name, which is the same from version to version."""
     return f"{route.tags[0]}-{route.name.rstrip('_')}"
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The application's OpenAPI document."""
-    found = get_openapi(
+    """Returns the application's OpenAPI document."""
+    document: dict[str, Any] = get_openapi(
         title=app.title,
         version=app.version,
         summary=app.summary,
         description=_ABOUT,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        servers=[{"url": "/"}],
         routes=app.routes,
         tags=[{"name": name, "description": about} for name, about in SECTIONS.items()],
     )
-    found["paths"] = _ordered(found["paths"])
-    components = found["components"]
-    components["schemas"] = dict(sorted({**components["schemas"], **_schemas()}.items()))
-    components["securitySchemes"] = {
+    schemas = document["components"]["schemas"] | _declared_schemas() | COMPONENTS | command_components()
+    document["paths"] = _ordered(document["paths"])
+    recorded = json.loads(RECORDED_ANSWERS.read_text(encoding="utf-8")) if RECORDED_ANSWERS.exists() else {}
+    for _, method, operation in operations(document):
+        _complete(operation, schemas, recorded.get(operation["operationId"]))
+        if method == "delete":
+            operation["tags"] = [_LAST]
+    for schema in schemas.values():
+        examples = schema.pop(EXAMPLES, None)
+        if examples:
+            schema["examples"] = list(examples.values())
+    document |= {"paths": _simplified(document["paths"])}
+    document["components"]["schemas"] = _reachable(document["paths"], _simplified(schemas))
+    document["components"]["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key"},
-        "key": {
-            "type": "apiKey",
-            "in": "header",
-            "name": "X-API-Key",
-            "description": "The same key, in another header",
-        },
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header"},
     }
-    found["security"] = [{"bearer": []}, {"key": []}, {}]
-    for path in found["paths"].values():
-        for method, operation in path.items():
-            _complete(operation, components["schemas"])
-            if method == "delete":
-                operation["tags"] = [_LAST]
-    return found
+    document["security"] = [{"bearer": []}, {"key": []}, {}]
+    return document
+
+
+def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields path, method and operation of everything in a document."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def _declared_schemas() -> dict[str, Any]:
+    """Returns the schemas of the models that routes have declared, and of those that they use."""
+    models = [*DECLARED.values(), *ASK.values()]
+    _, schema = models_json_schema([(model, "validation") for model in models], ref_template=REFERENCE)
+    definitions: dict[str, Any] = schema["$defs"]
+    for model in models:
+        extra = model.model_config.get("json_schema_extra")
+        if isinstance(extra, dict):  # pydantic has sorted the members of the examples
+            definitions[model.__name__] |= extra
+    return definitions
 
 
 def _ordered(paths: dict[str, Any]) -> dict[str, Any]:
-    """The paths as given, but the one that ends a session last; on each, what makes before what reads."""
-    ordered = {path: {one: paths[path][one] for one in _METHODS if one in paths[path]} for path in paths}
-    ordered[_ENDING] = ordered.pop(_ENDING)
+    """Returns the paths with the deletion of a session last, and creation before everything else on each path."""
+    ordered = {path: {method: paths[path][method] for method in _METHODS if method in paths[path]} for path in paths}
+    ordered[_SESSION_PATH] = ordered.pop(_SESSION_PATH)
     return ordered
 
 
-def _complete(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
-    """Gives the page what it fills in: one example for each parameter and body; and problems their media type."""
+def _complete(operation: dict[str, Any], schemas: dict[str, Any], recorded: Any) -> None:
+    """Adds examples of parameters, body and answer, and the media type of problems."""
     for parameter in operation.get("parameters", ()):
-        examples = parameter["schema"].get("examples")
+        examples = parameter["schema"].pop("examples", None)
         if examples:
             parameter["example"] = examples[0]
-    body = operation.get("requestBody", {}).get("content", {}).get(wire.JSON_TYPE, {})
-    if body and "example" not in body:
-        body["example"] = schemas[body["schema"]["$ref"].rpartition("/")[2]]["examples"][0]
-    operation["responses"]["default"]["content"] = {PROBLEM_TYPE: {"schema": _ref(Problem)}}
+        schema = parameter["schema"]
+        members = [member for member in schema.get("anyOf", ()) if member != {"type": "null"}]
+        if len(members) == 1:  # a parameter is left out rather than null
+            del schema["anyOf"]
+            schema |= members[0]
+    body = operation.get("requestBody", {}).get("content", {}).get(wire.JSON_TYPE)
+    if body and "examples" not in body:
+        named = schemas[body["schema"]["$ref"].rpartition("/")[2]][EXAMPLES]
+        body["examples"] = {name: {"value": value} for name, value in named.items()}
+    if recorded is not None:
+        [(status, answer)] = recorded.items()
+        operation["responses"][status]["content"][wire.JSON_TYPE]["example"] = answer
+    operation["responses"]["default"]["content"] = {
+        PROBLEM_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}
+    }
 
 
-_ABOUT: Final = (
-    "Gradients on somebody else's machine. Try the operations from top to bottom: each example runs as it stands, also "
-    "a second time. Every refusal is a problem (RFC 9457) with a `code`, what was found and what to do. JSON answers "
-    "show the first 1000 elements of a large tensor unless `full=true` is asked for; raw bytes are had with `Accept: "
-    "application/octet-stream`."
-)
+def _simplified(part: Any) -> Any:
+    """Returns a part of the document in the form that generators of clients read best.
+
+    A reference replaces the name of a component. Titles and defaults of fields are left out: generators name types by
+    the titles, and make fields with a default required.
+    """
+    if isinstance(part, list):
+        return [_simplified(member) for member in part]
+    if not isinstance(part, dict):
+        return part
+    result = {}
+    for key, value in part.items():
+        if key in ("example", "examples", "mapping"):
+            result[key] = value
+        elif key == COMPONENT and isinstance(value, str):
+            result["$ref"] = REFERENCE.format(model=value)
+        elif key == "properties":
+            result[key] = {name: _field(schema) for name, schema in value.items()}
+        else:
+            result[key] = _simplified(value)
+    return result
 
 
-def _schemas() -> dict[str, Any]:
-    given: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "validation")]
-    described = (
-        models,
-        functions,
-        loops,
-        questions,
-        explanations,
-        pictures,
-        checks,
-    )
-    for one in {name: one for module in described for name, one in vars(module).items()}.values():
-        if isinstance(one, type) and issubclass(one, models.Body | models.Answer) and one.__bases__ != (BaseModel,):
-            given.append((one, "validation"))
-    _, schema = models_json_schema(given, ref_template=_REF)
-    definitions: dict[str, Any] = schema["$defs"]
-    return definitions
+def _field(schema: Any) -> Any:
+    schema = dict(schema)
+    schema.pop("title", None)
+    default = schema.pop("default", None)
+    if isinstance(default, str | int | float) and default != "":
+        parts = [schema[name] for name in ("description",) if name in schema]
+        schema["description"] = ". ".join([*parts, f"Default: {json.dumps(default)}"])
+    return _simplified(schema)
+
+
+def _reachable(paths: Any, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the components that the paths refer to, directly or through others, by name."""
+    names: set[str] = set()
+    pending = list(_references(paths))
+    while pending:
+        name = pending.pop()
+        if name not in names:
+            names.add(name)
+            pending += _references(schemas[name])
+    return {name: schemas[name] for name in sorted(names)}
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"].rpartition("/")[2]
+        for value in part.values():
+            yield from _references(value)
+    elif isinstance(part, list):
+        for member in part:
+            yield from _references(member)

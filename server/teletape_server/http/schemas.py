@@ -21,7 +21,7 @@ class NewSession(_RequestBody):
     """A session to create."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"id": "demo", "device": "cpu", "replace": True}]}
+        extra="forbid", json_schema_extra={"x-examples": {"example": {"id": "demo", "device": "cpu", "replace": True}}}
     )
 
     id: Annotated[
@@ -39,7 +39,7 @@ class NewSession(_RequestBody):
 class Extension(_RequestBody):
     """How long to keep a session."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seconds": 3600}]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"x-examples": {"example": {"seconds": 3600}}})
 
     seconds: Annotated[float, Field(gt=0, le=366 * 86400, description="From now on, idle or not")]
 

@@ -10,13 +10,13 @@ from starlette.responses import Response
 import teletape_wire as wire
 from teletape_server.http.access import LiveSession, registry_of, settings_of
 from teletape_server.http.bodies import declared_length, first_bytes, read_body
+from teletape_server.http.declarations import BODY, RAW, SESSION, answers, takes
 from teletape_server.http.dispatch import respond
 from teletape_server.http.negotiation import answer_type, body_type
-from teletape_server.http.openapi import BODY, EVENTS, RAW, SESSION, answers, takes
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
 from teletape_server.registry import SessionEntry
-from teletape_server.worker.models import models
+from teletape_server.worker.models.batches import Batch, BatchAnswer
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
 
@@ -27,9 +27,9 @@ TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
     "/batch",
     summary="Run a batch of commands",
     response_class=Response,
-    openapi_extra=takes(models.Batch, others={wire.FRAME_TYPE: RAW}),
+    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}),
     responses=answers(
-        models.BatchAnswer,
+        BatchAnswer,
         *SESSION,
         *BODY,
         "bad_command",
@@ -39,7 +39,7 @@ TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
         "not_acceptable",
         "out_of_turn",
         "sequence_conflict",
-        others={wire.FRAME_TYPE: RAW, **EVENTS},
+        others={wire.FRAME_TYPE: RAW},
     )
     | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},
 )

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.routes.questions import STATE, TapeId
 from teletape_server.worker.models.checks import CheckReport, TapeCheck

@@ -8,11 +8,19 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
-from teletape_server.worker.models import functions, models
 from teletape_server.worker.models.checks import CheckReport, FunctionCheck
+from teletape_server.worker.models.functions import (
+    Function,
+    FunctionCall,
+    FunctionGradientQuestion,
+    FunctionGradients,
+    FunctionList,
+    NewFunction,
+)
+from teletape_server.worker.models.ops import OpResults
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 
@@ -24,8 +32,8 @@ FunctionId = Annotated[str, path_id_of("function", "squared_error")]
     status_code=201,
     summary="Create a function",
     response_class=Response,
-    openapi_extra=takes(functions.NewFunction),
-    responses=answers(functions.Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
+    openapi_extra=takes(NewFunction),
+    responses=answers(Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
 )
 async def create(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
     """A function is a list of steps on named inputs: ops, assignments, calls of other functions, loops, conditions.
@@ -35,7 +43,7 @@ async def create(request: Request, session: LiveSession, key: IdempotencyKey = N
     return await dispatch(request, session, "function.create", status=201)
 
 
-@router.get("", summary="List the functions", response_class=Response, responses=answers(functions.Functions, *SESSION))
+@router.get("", summary="List the functions", response_class=Response, responses=answers(FunctionList, *SESSION))
 async def list_(request: Request, session: LiveSession) -> Response:
     """Lists the session's functions with their steps."""
     return await dispatch(request, session, "function.list")
@@ -45,7 +53,7 @@ async def list_(request: Request, session: LiveSession) -> Response:
     "/{function}",
     summary="Get a function",
     response_class=Response,
-    responses=answers(functions.Function, *SESSION, *NAMED),
+    responses=answers(Function, *SESSION, *NAMED),
 )
 async def get(request: Request, session: LiveSession, function: FunctionId) -> Response:
     """Returns the function's inputs, steps and outputs."""
@@ -56,10 +64,8 @@ async def get(request: Request, session: LiveSession, function: FunctionId) -> R
     "/{function}/call",
     summary="Call a function",
     response_class=Response,
-    openapi_extra=takes(functions.FunctionCall),
-    responses=answers(
-        models.Results, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK, others=EVENTS
-    ),
+    openapi_extra=takes(FunctionCall),
+    responses=answers(OpResults, *SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state", *WORK),
 )
 async def call(
     request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
@@ -72,8 +78,8 @@ async def call(
     "/{function}/gradient",
     summary="Compute a function's gradients",
     response_class=Response,
-    openapi_extra=takes(functions.FunctionGradient),
-    responses=answers(functions.FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
+    openapi_extra=takes(FunctionGradientQuestion),
+    responses=answers(FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
 )
 async def gradient(
     request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from teletape_server.http.access import Owner, settings_of
-from teletape_server.http.openapi import refusals
+from teletape_server.http.declarations import refusals
 from teletape_server.http.schemas import Devices, Health, Info
 
 router = APIRouter(tags=["server"])

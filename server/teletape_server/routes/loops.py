@@ -6,11 +6,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.routes.functions import FunctionId
-from teletape_server.worker.models import loops, models
+from teletape_server.worker.models.loops import ScanLoop, WhileLoop
+from teletape_server.worker.models.ops import OpResults
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 
@@ -21,8 +22,8 @@ _PROBLEMS = (*SESSION, *BODY, *NAMED, "id_in_use", "tape_consumed", "tape_state"
     "/{function}/while",
     summary="Run a function in a while loop",
     response_class=Response,
-    openapi_extra=takes(loops.WhileLoop),
-    responses=answers(models.Results, *_PROBLEMS, others=EVENTS),
+    openapi_extra=takes(WhileLoop),
+    responses=answers(OpResults, *_PROBLEMS),
 )
 async def while_(
     request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
@@ -39,8 +40,8 @@ async def while_(
     "/{function}/scan",
     summary="Run a function over elements",
     response_class=Response,
-    openapi_extra=takes(loops.ScanLoop),
-    responses=answers(models.Results, *_PROBLEMS, others=EVENTS),
+    openapi_extra=takes(ScanLoop),
+    responses=answers(OpResults, *_PROBLEMS),
 )
 async def scan(
     request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None

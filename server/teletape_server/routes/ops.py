@@ -11,11 +11,11 @@ from starlette.responses import Response
 from teletape_engine.catalogue.describe import catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_server.http.access import LiveSession, Owner
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, EVENTS, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.http.schemas import Op, OpList
-from teletape_server.worker.models import models
+from teletape_server.worker.models.ops import OpCalls, OpResults
 
 router = APIRouter()
 
@@ -67,8 +67,8 @@ async def get(_: Owner, op: Annotated[str, Path(description="Its name", examples
     tags=["ops"],
     summary="Run ops without a tape",
     response_class=Response,
-    openapi_extra=takes(models.Ops),
-    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *WORK, others=EVENTS),
+    openapi_extra=takes(OpCalls),
+    responses=answers(OpResults, *SESSION, *BODY, *NAMED, "id_in_use", *WORK),
 )
 async def run(request: Request, session: LiveSession, full: Full = False, key: IdempotencyKey = None) -> Response:
     """Runs ops in order. If one fails, the results of those before it stay, and the ids of the rest stay free."""

@@ -9,11 +9,22 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
-from teletape_server.worker.models import explanations, models
-from teletape_server.worker.models import questions as question_models
+from teletape_server.worker.models.explanations import ExplainQuestion, Explanations
+from teletape_server.worker.models.questions import (
+    BatchJacobianQuestion,
+    Derivatives,
+    GradientQuestion,
+    HessianBlocks,
+    HessianQuestion,
+    HvpQuestion,
+    JacobianQuestion,
+    QuestionResults,
+    Questions,
+    VjpsQuestion,
+)
 
 router = APIRouter()  # `routes.tapes` includes it among the tapes' operations
 
@@ -31,7 +42,7 @@ def _operation(body: type[BaseModel], answer: type[BaseModel], summary: str) -> 
     }
 
 
-@router.post("/{tape}/gradient", **_operation(models.Question, models.Derivatives, "Compute gradients"))
+@router.post("/{tape}/gradient", **_operation(GradientQuestion, Derivatives, "Compute gradients"))
 async def gradient(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
 ) -> Response:
@@ -42,9 +53,7 @@ async def gradient(
     return await dispatch(request, session, "tape.gradient", id=tape, full=full)
 
 
-@router.post(
-    "/{tape}/jacobian", **_operation(question_models.JacobianQuestion, question_models.Jacobians, "Compute Jacobians")
-)
+@router.post("/{tape}/jacobian", **_operation(JacobianQuestion, Derivatives, "Compute Jacobians"))
 async def jacobian(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
 ) -> Response:
@@ -54,9 +63,7 @@ async def jacobian(
 
 @router.post(
     "/{tape}/batch_jacobian",
-    **_operation(
-        question_models.BatchJacobianQuestion, question_models.Jacobians, "Compute the Jacobian of each example"
-    ),
+    **_operation(BatchJacobianQuestion, Derivatives, "Compute the Jacobian of each example"),
 )
 async def batch_jacobian(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
@@ -67,7 +74,7 @@ async def batch_jacobian(
 
 @router.post(
     "/{tape}/vjps",
-    **_operation(question_models.VjpsQuestion, models.Derivatives, "Compute gradients for many output gradients"),
+    **_operation(VjpsQuestion, Derivatives, "Compute gradients for many output gradients"),
 )
 async def vjps(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
@@ -76,9 +83,7 @@ async def vjps(
     return await dispatch(request, session, "tape.vjps", id=tape, full=full)
 
 
-@router.post(
-    "/{tape}/hessian", **_operation(question_models.HessianQuestion, question_models.Blocks, "Compute a Hessian")
-)
+@router.post("/{tape}/hessian", **_operation(HessianQuestion, HessianBlocks, "Compute a Hessian"))
 async def hessian(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
 ) -> Response:
@@ -88,7 +93,7 @@ async def hessian(
 
 @router.post(
     "/{tape}/hvp",
-    **_operation(question_models.HvpQuestion, question_models.Products, "Compute Hessian-vector products"),
+    **_operation(HvpQuestion, Derivatives, "Compute Hessian-vector products"),
 )
 async def hvp(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
@@ -99,7 +104,7 @@ async def hvp(
 
 @router.post(
     "/{tape}/questions",
-    **_operation(question_models.Questions, question_models.Answers, "Compute many derivatives in one request"),
+    **_operation(Questions, QuestionResults, "Compute many derivatives in one request"),
 )
 async def questions(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
@@ -112,8 +117,8 @@ async def questions(
     "/{tape}/explain",
     summary="Explain a gradient",
     response_class=Response,
-    openapi_extra=takes(explanations.Why),
-    responses=answers(explanations.Explanations, *SESSION, *BODY, *NAMED, "bad_command", "invalid_argument"),
+    openapi_extra=takes(ExplainQuestion),
+    responses=answers(Explanations, *SESSION, *BODY, *NAMED, "bad_command", "invalid_argument"),
 )
 async def explain(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
     """Explains why a gradient is null, zero or not finite: the reason, the op, your line of it, and what to do.

@@ -12,14 +12,14 @@ from starlette.responses import Response
 import teletape_wire as wire
 from teletape_server.http.access import Owner, registry_of, settings_of
 from teletape_server.http.bodies import declared_length, read_body
+from teletape_server.http.declarations import BODY, WORK, answers, takes
 from teletape_server.http.dispatch import respond
 from teletape_server.http.events import event_stream
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
-from teletape_server.http.openapi import BODY, EVENTS, WORK, answers, takes
 from teletape_server.http.parameters import Full
 from teletape_server.http.schemas import Device
 from teletape_server.leases import Reason
-from teletape_server.worker.models import models
+from teletape_server.worker.models.batches import Run, RunAnswer
 
 router = APIRouter(tags=["run"])
 
@@ -28,9 +28,9 @@ router = APIRouter(tags=["run"])
     "/run",
     summary="Run commands once, keep nothing",
     response_class=Response,
-    openapi_extra=takes(models.Run),
+    openapi_extra=takes(Run),
     responses=answers(
-        models.RunAnswer,
+        RunAnswer,
         "unauthenticated",
         *BODY,
         "unknown_id",
@@ -41,7 +41,6 @@ router = APIRouter(tags=["run"])
         "too_many_sessions",
         "unknown_device",
         *WORK,
-        others=EVENTS,
     ),
 )
 async def run(

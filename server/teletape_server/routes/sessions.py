@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from teletape_server.http.access import LiveSession, Owner, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute
+from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, SESSION, refusals
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
 from teletape_server.leases import Reason
 from teletape_server.registry import SessionEntry

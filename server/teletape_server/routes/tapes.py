@@ -6,12 +6,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.parameters import Full, IdempotencyKey
-from teletape_server.routes import checks, pictures, questions
+from teletape_server.routes import checks, graphs, questions
 from teletape_server.routes.questions import STATE, TapeId
-from teletape_server.worker.models import models
+from teletape_server.worker.models.ops import OpCalls, OpResults
+from teletape_server.worker.models.tapes import NewTape, Tape, TapeList, WatchTensors
 
 router = APIRouter(prefix="/sessions/{session}/tapes", tags=["tapes"])
 
@@ -30,21 +31,21 @@ _EXAMPLE = {
     status_code=201,
     summary="Create a tape",
     response_class=Response,
-    openapi_extra=takes(models.NewTape),
-    responses=answers(models.Tape, *SESSION, *BODY, *NAMED, "id_in_use", status=201),
+    openapi_extra=takes(NewTape),
+    responses=answers(Tape, *SESSION, *BODY, *NAMED, "id_in_use", status=201),
 )
 async def create(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
     """The tape records the ops that are posted to its /ops. Its `parents` record them too, and its gradients."""
     return await dispatch(request, session, "tape.create", status=201)
 
 
-@router.get("", summary="List the tapes", response_class=Response, responses=answers(models.Tapes, *SESSION))
+@router.get("", summary="List the tapes", response_class=Response, responses=answers(TapeList, *SESSION))
 async def list_(request: Request, session: LiveSession) -> Response:
     """Lists the tapes with their ops and bytes."""
     return await dispatch(request, session, "tape.list")
 
 
-@router.get("/{tape}", summary="Get a tape", response_class=Response, responses=answers(models.Tape, *SESSION, *NAMED))
+@router.get("/{tape}", summary="Get a tape", response_class=Response, responses=answers(Tape, *SESSION, *NAMED))
 async def get(request: Request, session: LiveSession, tape: TapeId) -> Response:
     """Returns how many ops and bytes the tape holds, and which variables it watches."""
     return await dispatch(request, session, "tape.get", id=tape)
@@ -54,8 +55,8 @@ async def get(request: Request, session: LiveSession, tape: TapeId) -> Response:
     "/{tape}/watch",
     summary="Watch tensors",
     response_class=Response,
-    openapi_extra=takes(models.Watch),
-    responses=answers(models.Tape, *SESSION, *BODY, *NAMED),
+    openapi_extra=takes(WatchTensors),
+    responses=answers(Tape, *SESSION, *BODY, *NAMED),
 )
 async def watch(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
     """The tape tracks these tensors in ops posted from now on. It watches trainable variables by itself."""
@@ -66,8 +67,8 @@ async def watch(request: Request, session: LiveSession, tape: TapeId, key: Idemp
     "/{tape}/ops",
     summary="Run ops on a tape",
     response_class=Response,
-    openapi_extra=takes(models.Ops, example=_EXAMPLE),
-    responses=answers(models.Results, *SESSION, *BODY, *NAMED, "id_in_use", *STATE, *WORK),
+    openapi_extra=takes(OpCalls, example=_EXAMPLE),
+    responses=answers(OpResults, *SESSION, *BODY, *NAMED, "id_in_use", *STATE, *WORK),
 )
 async def record(
     request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
@@ -79,7 +80,7 @@ async def record(
     return await dispatch(request, session, "ops", id=tape, full=full)
 
 
-for _module in (questions, pictures, checks):
+for _module in (questions, graphs, checks):
     router.include_router(_module.router)
 
 
@@ -87,7 +88,7 @@ for _module in (questions, pictures, checks):
     "/{tape}/reset",
     summary="Reset a tape",
     response_class=Response,
-    responses=answers(models.Tape, *SESSION, *NAMED, *STATE),
+    responses=answers(Tape, *SESSION, *NAMED, *STATE),
 )
 async def reset(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
     """Removes everything that the tape recorded and watched; it can record again."""

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, Shape, path_id_of
-from teletape_server.worker.models import models
+from teletape_server.worker.models.tensors import NewTensor, Tensor, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
 
@@ -23,8 +23,8 @@ TensorId = Annotated[str, path_id_of("tensor", "x")]
     status_code=201,
     summary="Create a tensor",
     response_class=Response,
-    openapi_extra=takes(models.NewTensor, others=TENSOR),
-    responses=answers(models.TensorFacts, *SESSION, *BODY, "id_in_use", "resource_exhausted", status=201),
+    openapi_extra=takes(NewTensor, others=TENSOR),
+    responses=answers(Tensor, *SESSION, *BODY, "id_in_use", "resource_exhausted", status=201),
 )
 async def create(
     request: Request,
@@ -41,7 +41,7 @@ async def create(
     return await dispatch(request, session, "tensor.create", status=201, query={"id": id})
 
 
-@router.get("", summary="List the tensors", response_class=Response, responses=answers(models.Tensors, *SESSION))
+@router.get("", summary="List the tensors", response_class=Response, responses=answers(TensorList, *SESSION))
 async def list_(request: Request, session: LiveSession) -> Response:
     """Lists ids, dtypes, shapes and bytes. GET a tensor's URL to read its elements."""
     return await dispatch(request, session, "tensor.list")
@@ -51,7 +51,7 @@ async def list_(request: Request, session: LiveSession) -> Response:
     "/{tensor}",
     summary="Get a tensor",
     response_class=Response,
-    responses=answers(models.TensorFacts, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
+    responses=answers(Tensor, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
 )
 async def get(request: Request, session: LiveSession, tensor: TensorId, full: Full = False) -> Response:
     """Returns the tensor as JSON, or its bytes for `Accept: application/octet-stream`."""

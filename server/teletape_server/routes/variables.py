@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.openapi import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, Shape, path_id_of
-from teletape_server.worker.models import models
+from teletape_server.worker.models.variables import Assignment, NewVariable, Variable, VariableList
 
 router = APIRouter(prefix="/sessions/{session}/variables", tags=["variables"])
 
@@ -23,8 +23,8 @@ VariableId = Annotated[str, path_id_of("variable", "w")]
     status_code=201,
     summary="Create a variable",
     response_class=Response,
-    openapi_extra=takes(models.NewVariable, others=TENSOR),
-    responses=answers(models.Variable, *SESSION, *BODY, *NAMED, "id_in_use", "resource_exhausted", status=201),
+    openapi_extra=takes(NewVariable, others=TENSOR),
+    responses=answers(Variable, *SESSION, *BODY, *NAMED, "id_in_use", "resource_exhausted", status=201),
 )
 async def create(
     request: Request,
@@ -43,7 +43,7 @@ async def create(
     return await dispatch(request, session, "variable.create", status=201, query=query)
 
 
-@router.get("", summary="List the variables", response_class=Response, responses=answers(models.Variables, *SESSION))
+@router.get("", summary="List the variables", response_class=Response, responses=answers(VariableList, *SESSION))
 async def list_(request: Request, session: LiveSession) -> Response:
     """Lists ids, dtypes, shapes and versions. GET a variable's URL to read its elements."""
     return await dispatch(request, session, "variable.list")
@@ -53,7 +53,7 @@ async def list_(request: Request, session: LiveSession) -> Response:
     "/{variable}",
     summary="Get a variable",
     response_class=Response,
-    responses=answers(models.Variable, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
+    responses=answers(Variable, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
 )
 async def get(request: Request, session: LiveSession, variable: VariableId, full: Full = False) -> Response:
     """Returns the variable and its value as JSON, or the value's bytes for `Accept: application/octet-stream`."""
@@ -64,8 +64,8 @@ async def get(request: Request, session: LiveSession, variable: VariableId, full
     "/{variable}",
     summary="Assign to a variable",
     response_class=Response,
-    openapi_extra=takes(models.Assignment, others=TENSOR),
-    responses=answers(models.Variable, *SESSION, *BODY, *NAMED, "invalid_argument", "resource_exhausted"),
+    openapi_extra=takes(Assignment, others=TENSOR),
+    responses=answers(Variable, *SESSION, *BODY, *NAMED, "invalid_argument", "resource_exhausted"),
 )
 async def assign(
     request: Request,

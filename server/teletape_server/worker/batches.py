@@ -1,4 +1,4 @@
-"""The kinds behind batches: `attach` makes a client, `batch` executes commands in either form of the wire."""
+"""Batches of commands: `attach` adds a client to the session, `batch` executes a frame or its JSON form."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from teletape_server.worker.methods import Request, Result, json_result, method
 
 @method("attach")
 def attach(session: Session, request: Request) -> Result:
-    """A client's number, next seq and first free id."""
+    """Returns a new client's number, first sequence number and first free id."""
     return json_result(session.attach()._asdict())
 
 
 @method("batch")
 def batch(session: Session, request: Request) -> Result:
-    """Decodes a batch, executes it, and encodes the answer as `accept` asks.
+    """Decodes a batch, executes it, and encodes the answer in the type that `accept` names.
 
-    Params: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at).
+    Parameters: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at).
     """
     answer = None
     if request.content_type == wire.FRAME_TYPE:
-        turn = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
-        answer = session.kept(turn.client, turn.seq, turn.nonce)  # a retry costs no decoding
-        todo = (
-            Batch((), (), turn.client, turn.seq, turn.nonce)
+        prefix = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
+        answer = session.kept(prefix.client, prefix.seq, prefix.nonce)  # a retry is not decoded
+        commands = (
+            Batch((), (), prefix.client, prefix.seq, prefix.nonce)
             if answer
             else wire.decode_batch(request.body, copy_below=request.copy_below)
         )
     else:
-        todo = wire.batch_from_json(request.json())
+        commands = wire.batch_from_json(request.json())
     if answer is None:
-        answer = session.execute(todo, cancelled=request.cancelled, progress=request.progress)
+        answer = session.execute(commands, cancelled=request.cancelled, progress=request.progress)
     done = time.monotonic()
     served = wire.Served(
         Terms(*request.params["terms"]).expires_at(request.params["now"] + done - request.received),
@@ -44,9 +44,7 @@ def batch(session: Session, request: Request) -> Result:
     )
     facts = {"bytes_in_use": answer.bytes_in_use}
     if request.params["accept"] == wire.FRAME_TYPE:
-        frame = wire.encode_answer(answer, served, client=todo.client, seq=todo.seq, nonce=todo.nonce)
+        frame = wire.encode_answer(answer, served, client=commands.client, seq=commands.seq, nonce=commands.nonce)
         return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)
-    readable = wire.answer_to_json(
-        answer, served, full=request.params["full"], encoding=request.params["encoding"] or None
-    )
-    return json_result(readable, **facts)
+    body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=request.params["encoding"] or None)
+    return json_result(body, **facts)

@@ -1,52 +1,37 @@
-"""Gradients against differences, over REST: of a function, and of a replayable tape."""
+"""Gradient checks: of a function, and of a replayable tape."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from teletape_engine.commands import Command, Id
+from teletape_engine.commands import CheckGradients, Command, TapeCheckGradients
 from teletape_engine.commands.results import Told
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import command_of, described, execute, path_id, read
+from teletape_server.worker.bodies import path_id, read
+from teletape_server.worker.execution import described, execute
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models.checks import CheckSettings, FunctionCheck, TapeCheck
+from teletape_server.worker.models.checks import FunctionCheck, TapeCheck
 
 
 @method("function.check_gradients")
-def function(session: Session, request: Request) -> Result:
-    """The report on a function."""
-    given = read(request, FunctionCheck)
-    name = path_id(request.params["id"])
-    described(session, name, ("function",), "functions")
-    command = command_of("check_gradients", function=_id(name), inputs=given.inputs, settings=_settings(given.settings))
-    return _told(session, request, command)
+def check_function(session: Session, request: Request) -> Result:
+    """Returns the report on a function's derivatives."""
+    body = read(request, FunctionCheck)
+    function = path_id(request.params["id"])
+    described(session, function, "functions")
+    settings = body.settings.model_dump(exclude_none=True)
+    return _report(session, request, CheckGradients(function, tuple(body.inputs), settings))
 
 
 @method("tape.check_gradients")
-def tape(session: Session, request: Request) -> Result:
-    """The report on a tape."""
-    given = read(request, TapeCheck)
-    name = path_id(request.params["id"])
-    described(session, name, ("tape",), "tapes")
-    command = command_of(
-        "tape.check_gradients",
-        tape=_id(name),
-        targets=given.targets,
-        sources=given.sources,
-        settings=_settings(given.settings),
-    )
-    return _told(session, request, command)
+def check_tape(session: Session, request: Request) -> Result:
+    """Returns the report on a tape's gradients."""
+    body = read(request, TapeCheck)
+    tape = path_id(request.params["id"])
+    described(session, tape, "tapes")
+    settings = body.settings.model_dump(exclude_none=True)
+    return _report(session, request, TapeCheckGradients(tape, tuple(body.targets), tuple(body.sources), settings))
 
 
-def _id(name: Id) -> Any:
-    return {"id": name} if isinstance(name, int) else name
-
-
-def _settings(given: CheckSettings) -> dict[str, Any]:
-    return given.model_dump(exclude_none=True)
-
-
-def _told(session: Session, request: Request, command: Command) -> Result:
-    [told] = execute(session, request, [command]).results
-    assert isinstance(told, Told)
-    return json_result(told.facts)
+def _report(session: Session, request: Request, check: Command) -> Result:
+    [report] = execute(session, request, [check]).results
+    assert isinstance(report, Told)
+    return json_result(report.facts)

@@ -1,28 +1,25 @@
-"""Why a gradient is None, zero or not finite, over REST. The tape stays as it is, also one that has answered."""
+"""Explanations: why a gradient is None, zero or not finite. The tape stays unchanged; a consumed tape works too."""
 
 from __future__ import annotations
 
 from teletape_engine.commands import ContextSwitch, Explain
 from teletape_engine.commands.results import Told
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import command_of, execute, path_id, read
-from teletape_server.worker.handlers.tapes import CONTEXT, facts_of
+from teletape_server.worker.bodies import path_id, read
+from teletape_server.worker.execution import execute
+from teletape_server.worker.handlers.tapes import CONTEXT, tape_facts
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import explanations
+from teletape_server.worker.models.explanations import ExplainQuestion
 
 
 @method("tape.explain")
 def explain(session: Session, request: Request) -> Result:
-    """The reasons, one for each source."""
-    given = read(request, explanations.Why)
+    """Returns an explanation for each source."""
+    body = read(request, ExplainQuestion)
     tape = path_id(request.params["id"])
-    facts_of(session, tape)
-    named = request.params["id"] if isinstance(tape, str) else {"id": tape}
-    question = command_of("explain", tape=named, targets=given.targets, sources=given.sources)
-    assert isinstance(question, Explain)
-    told = execute(session, request, [ContextSwitch(CONTEXT), question]).results[-1]
-    assert isinstance(told, Told)
-    found = [
-        {"source": source} | facts for source, facts in zip(question.sources, told.facts["explanations"], strict=True)
-    ]
-    return json_result({"explanations": found})
+    tape_facts(session, tape)
+    question = Explain(tape, tuple(body.targets), tuple(body.sources))
+    answer = execute(session, request, [ContextSwitch(CONTEXT), question]).results[-1]
+    assert isinstance(answer, Told)
+    explanations = zip(body.sources, answer.facts["explanations"], strict=True)
+    return json_result({"explanations": [{"source": source} | facts for source, facts in explanations]})

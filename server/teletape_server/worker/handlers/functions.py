@@ -1,168 +1,213 @@
-"""Functions: programs saved under an id, called with values and variables, and differentiated."""
+"""Functions: create, list, get, call, differentiate, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from teletape_engine import commands
-from teletape_engine.commands import Command, Id
+from teletape_engine.commands import (
+    CallFunction,
+    Command,
+    Constant,
+    ContextSwitch,
+    Gradient,
+    Id,
+    Input,
+    TapeOpen,
+    TapePause,
+    TapeWatch,
+)
 from teletape_engine.commands.results import Kinds
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
-from teletape_server.worker.bodies import (
-    InvalidRequestError,
-    command_of,
-    described,
-    execute,
-    facts_result,
-    ids_of,
-    new_id,
-    path_id,
-    read,
-    release,
-    shown,
-)
-from teletape_server.worker.handlers.ops import call_json, recorded
+from teletape_server.worker.answers import created_result, deleted_result, tensor_values
+from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.handlers.ops import run_recorded
 from teletape_server.worker.handlers.tapes import CONTEXT
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import functions
-
-_HERE = ("function",), "functions"
+from teletape_server.worker.models.functions import (
+    FunctionCall,
+    FunctionGradientQuestion,
+    InlineFunction,
+    NewFunction,
+)
 
 
 @method("function.create")
-def define(session: Session, request: Request) -> Result:
-    """A new function, its names and ops checked."""
-    given = read(request, functions.NewFunction)
-    name = given.id or new_id()
-    calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.steps]
-    command = command_of("function", id=name, inputs=given.inputs, steps=calls, outputs=given.outputs)
-    execute(session, request, [command])
-    return facts_result(session, request, session.describe(name), collection=request.params["collection"])
+def create(session: Session, request: Request) -> Result:
+    """Creates a function; checks its names and ops."""
+    body = read(request, NewFunction)
+    id = body.id or new_id()
+    execute(session, request, [definition(id, body)])
+    return created_result(session, request, session.describe(id))
+
+
+def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
+    """Returns the command that defines a function under an id."""
+    return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs)
 
 
 @method("function.list")
-def listing(session: Session, request: Request) -> Result:
-    """All functions."""
+def list_(session: Session, request: Request) -> Result:
+    """Lists all functions."""
     return json_result({"functions": session.listing("function")})
 
 
 @method("function.get")
 def get(session: Session, request: Request) -> Result:
-    """One function."""
-    return json_result(described(session, path_id(request.params["id"]), *_HERE))
+    """Returns a function."""
+    return json_result(described(session, path_id(request.params["id"]), "functions"))
 
 
 @method("function.call")
 def call(session: Session, request: Request) -> Result:
-    """Runs the function on values; a tape records its ops as if they stood there."""
-    given = read(request, functions.FunctionCall)
-    name = path_id(request.params["id"])
-    facts = described(session, name, *_HERE)
-    outputs = given.outputs if given.outputs is not None else [new_id() for _ in facts["outputs"]]
-    if len(outputs) != len(facts["outputs"]):
-        raise InvalidRequestError(f"outputs: function {name!r} has {len(facts['outputs'])}, found {len(outputs)} ids")
-    return recorded(
+    """Calls a function; a tape records its ops."""
+    body = read(request, FunctionCall)
+    function = path_id(request.params["id"])
+    count = len(described(session, function, "functions")["outputs"])
+    outputs: list[Id] = [new_id() for _ in range(count)] if body.outputs is None else list(body.outputs)
+    if len(outputs) != count:
+        raise InvalidRequestError(f"outputs: function {function!r} has {count}, found {len(outputs)} ids")
+    return run_recorded(
         session,
         request,
-        [_call(name, given.inputs, outputs)],
+        [CallFunction(function, tuple(body.inputs), tuple(outputs))],
         outputs,
-        tape=None if given.tape is None else ids_of([given.tape])[0],
-        fetch=outputs if given.fetch is None else ids_of(given.fetch),
+        tape=body.tape,
+        fetch=outputs if body.fetch is None else body.fetch,
     )
 
 
-def _call(name: Id, inputs: Sequence[Any], outputs: Sequence[Id]) -> Command:
-    return command_of("call", function={"id": name} if isinstance(name, int) else name, inputs=inputs, outputs=outputs)
+@method("function.delete")
+def delete(session: Session, request: Request) -> Result:
+    """Releases a function."""
+    return deleted_result(session, request, "functions")
+
+
+# ------------------------------------------------------------------------------------------------------------- gradient
+class _Differentiation(NamedTuple):
+    """A function to differentiate.
+
+    Attributes:
+        function: Its id.
+        inputs: By name: ids, or numbers without a gradient.
+        outputs: By name: temporary ids of its results.
+        targets: Names of the outputs whose sum is differentiated.
+        derivatives: By name of an input: the temporary id of its derivative.
+        unconnected: none or zero.
+    """
+
+    function: Id
+    inputs: dict[str, Input]
+    outputs: dict[str, str]
+    targets: Sequence[str]
+    derivatives: dict[str, str]
+    unconnected: str
 
 
 @method("function.gradient")
 def gradient(session: Session, request: Request) -> Result:
-    """The function's results and the derivatives of their sum; what was made for that is released."""
-    given = read(request, functions.FunctionGradient)
-    name = path_id(request.params["id"])
-    facts = described(session, name, *_HERE)
-    if len(given.inputs) != len(facts["inputs"]):
+    """Returns a function's outputs and the derivatives of their sum; releases everything that it created."""
+    body = read(request, FunctionGradientQuestion)
+    function = path_id(request.params["id"])
+    facts = described(session, function, "functions")
+    names = facts["inputs"]
+    if len(body.inputs) != len(names):
         raise InvalidRequestError(
-            f"inputs: function {name!r} takes {len(facts['inputs'])} ({', '.join(facts['inputs'])}), found "
-            f"{len(given.inputs)}"
+            f"inputs: function {function!r} takes {len(names)} ({', '.join(names)}), found {len(body.inputs)}"
         )
     temporary: list[Id] = []
 
-    def made() -> str:
-        temporary.append(new_id())
-        return str(temporary[-1])
+    def temporary_id() -> str:
+        id = new_id()
+        temporary.append(id)
+        return id
 
-    call = _call(name, given.inputs, [])
-    assert isinstance(call, commands.CallFunction)
-    asked = dict.fromkeys(facts["inputs"] if given.sources is None else given.sources)
-    puts = {
-        i: commands.Constant(made(), one)
-        for i, (one, name) in enumerate(zip(call.inputs, facts["inputs"], strict=True))
-        if isinstance(one, np.ndarray) or (isinstance(one, Literal) and name in asked and type(one.array) is float)
+    constants = {
+        name: Constant(temporary_id(), value)
+        for name, value in zip(names, body.inputs, strict=True)
+        if _needs_id(value, is_source=body.sources is None or name in body.sources)
     }
-    inputs: list[Any] = [puts[i].id if i in puts else one for i, one in enumerate(call.inputs)]
+    inputs = dict(zip(names, body.inputs, strict=True)) | {name: constant.id for name, constant in constants.items()}
     try:
-        execute(session, request, list(puts.values()))
-        wanted = _wanted(session, facts["inputs"], inputs, given.sources)
-        literal = [one for one in wanted if isinstance(inputs[facts["inputs"].index(one)], Literal)]
-        if literal:
-            raise InvalidRequestError(f"sources: {', '.join(literal)} is given a whole number, which has no gradient")
-        targets = _named(facts["outputs"], given.targets, "targets")
-        outputs = {one: made() for one in facts["outputs"]}
-        tape, found = made(), {one: made() for one in wanted}
-        sources = [inputs[facts["inputs"].index(one)] for one in wanted]
-        todo: list[Command] = [
-            commands.ContextSwitch(CONTEXT),
-            commands.TapeOpen(tape),
-            commands.TapeWatch(tape, tuple(sources)),
-            commands.CallFunction(name, tuple(inputs), tuple(outputs.values())),
-            commands.TapePause(tape),
-            commands.Gradient(
-                tape,
-                tuple([outputs[one] for one in targets]),
-                tuple(sources),
-                tuple(found.values()),
-                unconnected=given.unconnected,
-            ),
-        ]
-        kinds = next(one.kinds for one in execute(session, request, todo).results if isinstance(one, Kinds))
-        named = [found[one] for one, how in zip(wanted, kinds, strict=True) if how != "none"]
-        values = shown(session, request, [*outputs.values(), *named])
+        execute(session, request, list(constants.values()))
+        differentiation = _Differentiation(
+            function,
+            inputs,
+            outputs={name: temporary_id() for name in facts["outputs"]},
+            targets=_chosen(facts["outputs"], body.targets, "targets"),
+            derivatives={name: temporary_id() for name in _sources(session, inputs, body.sources)},
+            unconnected=body.unconnected,
+        )
+        answer = _differentiate(session, request, differentiation, temporary_id())
     finally:
         session.take_back(temporary)
-    numbers = iter(values)
-    results = {one: next(numbers) for one in facts["outputs"]}
-    gradients = [
-        {"source": one, "kind": how, "id": None, "value": None if how == "none" else next(numbers)}
-        for one, how in zip(wanted, kinds, strict=True)
-    ]
-    used = session.bytes_in_use()
-    return json_result({"values": results, "derivatives": gradients, "bytes_in_use": used}, bytes_in_use=used)
+    bytes_in_use = session.bytes_in_use()
+    return json_result(answer | {"bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
 
 
-def _wanted(
-    session: Session, names: Sequence[str], inputs: Sequence[Any], sources: Sequence[str] | None
-) -> Sequence[str]:
-    """The inputs whose derivatives are asked for."""
-    if sources is not None:
-        return _named(names, sources, "sources")
-    dtypes = [None if isinstance(one, Literal) else session.describe(one).get("dtype") for one in inputs]
-    return [name for name, dtype in zip(names, dtypes, strict=True) if dtype and dtype_of(dtype) in DIFFERENTIABLE]
+def _needs_id(value: Input, *, is_source: bool) -> bool:
+    """Returns whether an input needs an id to be differentiated by: a tensor, or a fraction among the sources."""
+    return isinstance(value, np.ndarray) or (isinstance(value, Literal) and is_source and type(value.array) is float)
 
 
-def _named(known: Sequence[str], asked: Sequence[str] | None, field: str) -> Sequence[str]:
-    unknown = [one for one in asked or () if one not in known]
+def _sources(session: Session, inputs: dict[str, Input], chosen: Sequence[str] | None) -> Sequence[str]:
+    """Returns the names of the inputs to differentiate by; without a choice all that can have a gradient.
+
+    Raises:
+        InvalidRequestError: A chosen name is unknown, or its input is an integer.
+    """
+    if chosen is None:
+        return [name for name, value in inputs.items() if _has_gradient(session, value)]
+    sources = _chosen(list(inputs), chosen, "sources")
+    integers = [name for name in sources if isinstance(inputs[name], Literal)]
+    if integers:
+        raise InvalidRequestError(f"sources: {', '.join(integers)} is an integer here, which has no gradient")
+    return sources
+
+
+def _has_gradient(session: Session, value: Any) -> bool:
+    if isinstance(value, Literal):
+        return False
+    dtype = session.describe(value).get("dtype")
+    return dtype is not None and dtype_of(dtype) in DIFFERENTIABLE
+
+
+def _chosen(names: Sequence[str], chosen: Sequence[str] | None, field: str) -> Sequence[str]:
+    """Returns the chosen names without repetitions; without a choice all.
+
+    Raises:
+        InvalidRequestError: A name is unknown.
+    """
+    unknown = [name for name in chosen or () if name not in names]
     if unknown:
-        raise InvalidRequestError(f"{field}: the function has {', '.join(known)}, and no {', '.join(unknown)}")
-    return known if asked is None else list(dict.fromkeys(asked))
+        raise InvalidRequestError(f"{field}: the function has {', '.join(names)}, not {', '.join(unknown)}")
+    return names if chosen is None else list(dict.fromkeys(chosen))
 
 
-@method("function.delete")
-def end(session: Session, request: Request) -> Result:
-    """Ends the function."""
-    return release(session, request, *_HERE)
+def _differentiate(session: Session, request: Request, call: _Differentiation, tape: str) -> dict[str, Any]:
+    """Runs a function on a tape, and returns its outputs and derivatives as JSON."""
+    sources = tuple([call.inputs[name] for name in call.derivatives])
+    targets = tuple([call.outputs[name] for name in call.targets])
+    commands: list[Command] = [
+        ContextSwitch(CONTEXT),
+        TapeOpen(tape),
+        TapeWatch(tape, sources),  # type: ignore[arg-type]  # sources are no numbers
+        CallFunction(call.function, tuple(call.inputs.values()), tuple(call.outputs.values())),
+        TapePause(tape),
+        Gradient(tape, targets, sources, tuple(call.derivatives.values()), unconnected=call.unconnected),  # type: ignore[arg-type]
+    ]
+    results = execute(session, request, commands).results
+    kinds = next(result.kinds for result in results if isinstance(result, Kinds))
+    existing = [id for id, kind in zip(call.derivatives.values(), kinds, strict=True) if kind != "none"]
+    ids = [*call.outputs.values(), *existing]
+    values = dict(zip(ids, tensor_values(session, request, ids), strict=True))
+    derivatives = [
+        {"source": name, "kind": kind, "id": None, "value": values.get(id)}
+        for (name, id), kind in zip(call.derivatives.items(), kinds, strict=True)
+    ]
+    return {"values": {name: values[id] for name, id in call.outputs.items()}, "derivatives": derivatives}

@@ -1,92 +1,59 @@
-"""Loops over saved functions: one request, however many iterations."""
+"""Loops over functions: while a condition holds, or once for each element."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from teletape_engine.commands import Id
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import (
-    InvalidRequestError,
-    command_of,
-    described,
-    execute,
-    ids_of,
-    new_id,
-    path_id,
-    read,
-)
-from teletape_server.worker.handlers.ops import call_json, recorded
+from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.handlers.functions import definition
+from teletape_server.worker.handlers.ops import run_recorded
 from teletape_server.worker.methods import Request, Result, method
-from teletape_server.worker.models.loops import Inline, ScanLoop, WhileLoop
-
-_HERE = ("function",), "functions"
+from teletape_server.worker.models.functions import InlineFunction
+from teletape_server.worker.models.loops import Loop, ScanLoop, WhileLoop
 
 
 @method("function.while")
-def repeat(session: Session, request: Request) -> Result:
-    """The function's results once the condition is false."""
-    given = read(request, WhileLoop)
-    body = _body(session, request)
-    count = len(given.inputs) - given.captured
-    temporary = [] if isinstance(given.cond, str) else [new_id()]
-    if isinstance(given.cond, Inline):
-        calls = [call_json(one) if one.do == "op" else one.model_dump(exclude_unset=True) for one in given.cond.steps]
-        made = command_of(
-            "function", id=temporary[0], inputs=given.cond.inputs, steps=calls, outputs=given.cond.outputs
-        )
-        execute(session, request, [made])
+def while_(session: Session, request: Request) -> Result:
+    """Calls the function on its own results until the condition is false."""
+    body = read(request, WhileLoop)
+    function = path_id(request.params["id"])
+    described(session, function, "functions")
+    carried = max(len(body.inputs) - body.captured, 0)
+    fields = {"body": function, "maximum_iterations": body.maximum_iterations}
+    if not isinstance(body.cond, InlineFunction):
+        return _run_loop(session, request, "while", body, carried, cond=body.cond, **fields)
+    condition = new_id()
+    execute(session, request, [definition(condition, body.cond)])
     try:
-        return _looped(
-            session,
-            request,
-            given,
-            max(count, 0),
-            "while",
-            cond=given.cond if isinstance(given.cond, str) else temporary[0],
-            body=body,
-            maximum_iterations=given.maximum_iterations,
-        )
+        return _run_loop(session, request, "while", body, carried, cond=condition, **fields)
     finally:
-        session.take_back(temporary)
+        session.take_back([condition])
 
 
 @method("function.scan")
 def scan(session: Session, request: Request) -> Result:
-    """What the function carries at the end, and its other results stacked."""
-    given = read(request, ScanLoop)
-    body = _body(session, request)
-    count = len(described(session, path_id(request.params["id"]), *_HERE)["outputs"])
-    return _looped(
-        session,
-        request,
-        given,
-        count,
-        "scan",
-        body=body,
-        carried=given.carried,
-        reverse=given.reverse,
-        length=given.length,
-    )
+    """Calls the function for each element; returns what it carries at the end, and its other results stacked."""
+    body = read(request, ScanLoop)
+    function = path_id(request.params["id"])
+    results = len(described(session, function, "functions")["outputs"])
+    fields = {"carried": body.carried, "reverse": body.reverse, "length": body.length}
+    return _run_loop(session, request, "scan", body, results, body=function, **fields)
 
 
-def _body(session: Session, request: Request) -> Any:
-    name = path_id(request.params["id"])
-    described(session, name, *_HERE)
-    return {"id": name} if isinstance(name, int) else name
-
-
-def _looped(
-    session: Session, request: Request, given: WhileLoop | ScanLoop, count: int, verb: str, **fields: Any
-) -> Result:
-    outputs = given.outputs if given.outputs is not None else [new_id() for _ in range(count)]
-    if len(outputs) not in ((count, count + 1) if verb == "while" else (count,)):
+def _run_loop(session: Session, request: Request, verb: str, loop: Loop, results: int, /, **fields: Any) -> Result:
+    """Runs a loop with `results` results; a while loop may have the number of iterations as one more."""
+    outputs: list[Id] = [new_id() for _ in range(results)] if loop.outputs is None else list(loop.outputs)
+    if len(outputs) not in ((results, results + 1) if verb == "while" else (results,)):
         more = ", or one more for the number of iterations" if verb == "while" else ""
-        raise InvalidRequestError(f"outputs: the loop has {count} results{more}; found {len(outputs)} ids")
-    return recorded(
+        raise InvalidRequestError(f"outputs: the loop has {results} results{more}; found {len(outputs)} ids")
+    return run_recorded(
         session,
         request,
-        [command_of(verb, inputs=given.inputs, outputs=outputs, captured=given.captured, **fields)],
+        [command(verb, inputs=loop.inputs, outputs=outputs, captured=loop.captured, **fields)],
         outputs,
-        tape=None if given.tape is None else ids_of([given.tape])[0],
-        fetch=outputs if given.fetch is None else ids_of(given.fetch),
+        tape=loop.tape,
+        fetch=outputs if loop.fetch is None else loop.fetch,
     )

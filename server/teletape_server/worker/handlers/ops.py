@@ -1,62 +1,57 @@
-"""Ops over REST: run in order, on a tape and its parents or on none, and answered with specs and numbers."""
+"""Ops: run in order, on a tape and its parents or without a tape; answered with specs and elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from teletape_engine.commands import Call, Command, Id
+from teletape_engine.commands import Command, Id
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import commands_of, execute, ids_of, new_id, path_id, read, shown
-from teletape_server.worker.handlers.tapes import inside
+from teletape_server.worker.answers import tensor_values
+from teletape_server.worker.bodies import new_id, path_id, read
+from teletape_server.worker.execution import execute
+from teletape_server.worker.handlers.tapes import recording
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import models
-
-
-def call_json(call: models.OpCall) -> dict[str, Any]:
-    """A call as a batch has it, an id made for its result if the caller gave none."""
-    given = {name: getattr(call, name) for name in call.model_fields_set if getattr(call, name) is not None}
-    return {"do": "op", "inputs": [], "outputs": [new_id()]} | given
+from teletape_server.worker.models.ops import OpCalls
 
 
 @method("ops")
 def run(session: Session, request: Request) -> Result:
-    """Runs ops; the last result's numbers are shown unless others are asked for."""
-    given = read(request, models.Ops)
-    calls = commands_of([call_json(one) for one in given.ops])
-    made = [name for call in calls if isinstance(call, Call) for name in call.outputs]
-    named = request.params["id"]
-    return recorded(
+    """Runs ops; returns the last result's elements, or those of `fetch`."""
+    body = read(request, OpCalls)
+    calls = [call.command(new_id()) for call in body.ops]
+    outputs = [id for call in calls for id in call.outputs]
+    tape = request.params["id"]
+    return run_recorded(
         session,
         request,
         calls,
-        made,
-        tape=None if named is None else path_id(named),
-        fetch=made[-1:] if given.fetch is None else ids_of(given.fetch),
+        outputs,
+        tape=None if tape is None else path_id(tape),
+        fetch=outputs[-1:] if body.fetch is None else body.fetch,
     )
 
 
-def recorded(
+def run_recorded(
     session: Session,
     request: Request,
-    todo: Sequence[Command],
-    made: Sequence[Id],
+    commands: Sequence[Command],
+    outputs: Sequence[Id],
     *,
     tape: Id | None,
     fetch: Sequence[Id],
 ) -> Result:
-    """Executes commands inside a tape and its parents (None: inside none), and answers with what they made.
+    """Runs commands, recorded by a tape and its parents (None: by none), and returns the outputs.
 
     Raises:
-        TeletapeError: The first that failed; or, before anything is done, an id in `fetch` that nothing will have.
+        TeletapeError: The first command that failed; or, before anything runs, an id in `fetch` that names nothing.
     """
-    for name in fetch:
-        if name not in made:
-            session.describe(name)
-    before, after = inside(session, tape)
-    execute(session, request, [*before, *todo, *after], ahead=len(before), several=len(todo) > 1)
-    facts = [session.describe(name) for name in made]
-    values = dict(zip(map(str, fetch), shown(session, request, fetch), strict=True))
-    used = session.bytes_in_use()
-    specs = [{"id": one["id"], "dtype": one["dtype"], "shape": one["shape"]} for one in facts]
-    return json_result({"made": specs, "values": values, "bytes_in_use": used}, bytes_in_use=used)
+    for id in fetch:
+        if id not in outputs:
+            session.describe(id)
+    before, after = recording(session, tape)
+    execute(session, request, [*before, *commands, *after], offset=len(before), name_command=len(commands) > 1)
+    facts = [session.describe(id) for id in outputs]
+    values = dict(zip(map(str, fetch), tensor_values(session, request, fetch), strict=True))
+    bytes_in_use = session.bytes_in_use()
+    specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
+    return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)

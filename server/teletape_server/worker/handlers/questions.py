@@ -1,241 +1,203 @@
-"""Questions to a tape over REST: one or many to a request, each with the numbers of its answer."""
+"""Derivatives of a tape: one question or many in a request, each with the elements of its answer."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ValidationError
-
-from teletape_engine import commands
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import (
-    InvalidRequestError,
-    command_of,
-    execute,
-    invalid,
-    new_id,
-    path_id,
-    read,
-    shown,
-)
-from teletape_server.worker.handlers.tapes import around, check_paused, facts_of, outer
+from teletape_server.worker.answers import tensor_values
+from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read, validated
+from teletape_server.worker.execution import command, execute
+from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, tape_facts
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import models
-from teletape_server.worker.models import questions as question_models
+from teletape_server.worker.models.base import Body
+from teletape_server.worker.models.questions import (
+    ASK,
+    BatchJacobianQuestion,
+    GradientQuestion,
+    HessianQuestion,
+    HvpQuestion,
+    JacobianQuestion,
+    Questions,
+    VjpsQuestion,
+)
 
-Derivative = dict[str, Any]
+Derivative: TypeAlias = dict[str, Any]
+
+#: The body of each question by the name of its command.
+MODELS: Final[dict[str, type[Body]]] = {
+    "gradient": GradientQuestion,
+    "jacobian": JacobianQuestion,
+    "batch_jacobian": BatchJacobianQuestion,
+    "vjps": VjpsQuestion,
+    "hessian": HessianQuestion,
+    "hvp": HvpQuestion,
+}
 
 
-class _Asked(NamedTuple):
-    """One question on its way.
+class _Question(NamedTuple):
+    """A question that is ready to run.
 
     Attributes:
-        command: What the session is asked.
-        sources: Whose derivative each answer is.
-        kept: The caller's id for each answer, None where there is none.
-        names: The id that each answer has meanwhile.
-        arranged: The body of the answer, from the answers in order.
+        command: The command that answers it.
+        sources: Its sources.
+        is_hessian: Whether it has a derivative for each pair of sources, and not for each source.
+        kept: For each derivative the caller's id, or None.
+        ids: For each derivative the id that it has during the request.
     """
 
     command: Command
     sources: Sequence[Id]
+    is_hessian: bool
     kept: Sequence[str | None]
-    names: Sequence[str]
-    arranged: Callable[[list[Derivative]], dict[str, Any]]
+    ids: Sequence[str]
 
 
-def _gradient(given: models.Question, tape: Any) -> _Asked:
-    return _several(
-        given, given.outputs, tape, "gradient", targets=given.targets, output_gradients=given.output_gradients
-    )
+def _question(verb: str, body: Any, tape: Id) -> _Question:
+    """Returns the question in a body, checked.
+
+    Raises:
+        InvalidRequestError: The number of `outputs` does not fit, or a Hessian has too many blocks.
+    """
+    is_hessian = verb == "hessian"
+    kept = _hessian_outputs(body) if is_hessian else _outputs(body)
+    ids = [id or new_id() for id in kept]
+    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in ("ask", "outputs")}
+    return _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, is_hessian, kept, ids)
 
 
-def _jacobian(given: question_models.JacobianQuestion, tape: Any) -> _Asked:
-    return _several(given, given.outputs, tape, "jacobian", targets=given.targets, max_bytes=given.max_bytes)
+def _outputs(body: Any) -> list[str | None]:
+    count = len(body.sources)
+    outputs: list[str | None] = [None] * count if body.outputs is None else body.outputs
+    if len(outputs) != count:
+        raise InvalidRequestError(f"outputs: one id for each of the {count} sources, or null; found {len(outputs)}")
+    return outputs
 
 
-def _vjps(given: question_models.VjpsQuestion, tape: Any) -> _Asked:
-    return _several(
-        given,
-        given.outputs,
-        tape,
-        "vjps",
-        targets=given.targets,
-        output_gradients=given.output_gradients,
-        max_bytes=given.max_bytes,
-    )
-
-
-def _hvp(given: question_models.HvpQuestion, tape: Any) -> _Asked:
-    return _several(given, given.outputs, tape, "hvp", targets=given.targets, vectors=given.vectors)
-
-
-def _batch_jacobian(given: question_models.BatchJacobianQuestion, tape: Any) -> _Asked:
-    [kept] = given.outputs or [None]
-    name = kept or new_id()
-    command = command_of(
-        "batch_jacobian",
-        tape=tape,
-        targets=given.targets,
-        sources=given.sources,
-        outputs=[name],
-        max_bytes=given.max_bytes,
-    )
-    assert isinstance(command, commands.BatchJacobian)
-    return _Asked(command, command.sources, [kept], [name], lambda found: {"derivatives": found})
-
-
-def _hessian(given: question_models.HessianQuestion, tape: Any) -> _Asked:
-    n = len(given.sources)
-    if n * n > MAX_ITEMS:
+def _hessian_outputs(body: HessianQuestion) -> list[str | None]:
+    count = len(body.sources)
+    if count * count > MAX_ITEMS:
         raise InvalidRequestError(
-            f"sources: a Hessian has a block for each pair of sources, and {n:,} make {n * n:,}; at most {MAX_ITEMS:,} "
-            "go into one question: ask for fewer sources, or for hvp"
+            f"sources: a Hessian has a block for each pair of sources, and {count:,} make {count * count:,}; the "
+            f"limit is {MAX_ITEMS:,}: ask for fewer sources, or for hvp"
         )
-    outputs = given.outputs
-    if outputs is not None and [len(row) for row in outputs] != [n] * n:
+    if body.outputs is None:
+        return [None] * (count * count)
+    lengths = [len(row) for row in body.outputs]
+    if lengths != [count] * count:
         raise InvalidRequestError(
-            f"outputs: for each of the {n} sources a list with an id for each source, null for none; found lists of "
-            f"{[len(row) for row in outputs]}"
+            f"outputs: for each of the {count} sources a list with an id or null for each source; found lists of "
+            f"{lengths}"
         )
-    kept = [None] * (n * n) if outputs is None else [one for row in outputs for one in row]
-    names = [one or new_id() for one in kept]
-    command = command_of(
-        "hessian",
-        tape=tape,
-        targets=given.targets,
-        sources=given.sources,
-        outputs=names,
-        unconnected=given.unconnected,
-        max_bytes=given.max_bytes,
-    )
-    assert isinstance(command, commands.Hessian)
-    sources = command.sources
-
-    def arranged(found: list[Derivative]) -> dict[str, Any]:
-        rows = [found[i * n : (i + 1) * n] for i in range(n)]
-        return {"derivatives": [[one | {"by": by} for one, by in zip(row, sources, strict=True)] for row in rows]}
-
-    return _Asked(command, [one for one in sources for _ in sources], kept, names, arranged)
+    return [id for row in body.outputs for id in row]
 
 
-def _several(given: Any, outputs: list[str | None] | None, tape: Any, verb: str, **fields: Any) -> _Asked:
-    """A question with an answer for each source."""
-    kept = outputs if outputs is not None else [None] * len(given.sources)
-    if len(kept) != len(given.sources):
-        raise InvalidRequestError(
-            f"outputs: one for each of the {len(given.sources)} sources, null for none; found {len(kept)}"
-        )
-    names = [one or new_id() for one in kept]
-    command = command_of(verb, tape=tape, sources=given.sources, outputs=names, unconnected=given.unconnected, **fields)
-    return _Asked(command, command.sources, kept, names, lambda found: {"derivatives": found})  # type: ignore[attr-defined]  # each has them
+# -------------------------------------------------------------------------------------------------------------- methods
+def _ask_one(session: Session, request: Request, *, verb: str) -> Result:
+    """Answers one question."""
+    question = _question(verb, read(request, MODELS[verb]), path_id(request.params["id"]))
+    [derivatives] = _answer(session, request, [question], name_question=False)
+    return _result(session, {"derivatives": derivatives})
 
 
-#: What can be asked: the body, and what it becomes.
-ASKED: Final[Mapping[str, tuple[type[BaseModel], Callable[[Any, Any], _Asked]]]] = {
-    "gradient": (models.Question, _gradient),
-    "jacobian": (question_models.JacobianQuestion, _jacobian),
-    "batch_jacobian": (question_models.BatchJacobianQuestion, _batch_jacobian),
-    "vjps": (question_models.VjpsQuestion, _vjps),
-    "hessian": (question_models.HessianQuestion, _hessian),
-    "hvp": (question_models.HvpQuestion, _hvp),
-}
-
-
-def _ask(session: Session, request: Request, *, name: str) -> Result:
-    """One question."""
-    model, understand = ASKED[name]
-    [body] = _answers(session, request, [understand(read(request, model), _tape(request))], several=False)
-    return _result(session, body)
-
-
-for _name in ASKED:
-    method(f"tape.{_name}")(partial(_ask, name=_name))
+for _verb in MODELS:
+    method(f"tape.{_verb}")(partial(_ask_one, verb=_verb))
 
 
 @method("tape.questions")
-def questions(session: Session, request: Request) -> Result:
-    """Many questions."""
-    given = read(request, question_models.Questions)
-    asked = [_understood(at, one, _tape(request)) for at, one in enumerate(given.questions)]
-    return _result(session, {"results": _answers(session, request, asked, several=True)})
+def ask_many(session: Session, request: Request) -> Result:
+    """Answers several questions."""
+    body = read(request, Questions)
+    tape = path_id(request.params["id"])
+    questions = [_read_question(position, fields, tape) for position, fields in enumerate(body.questions)]
+    answers = _answer(session, request, questions, name_question=True)
+    return _result(session, {"results": [{"derivatives": derivatives} for derivatives in answers]})
 
 
-def _tape(request: Request) -> Any:
-    name = request.params["id"]
-    found = path_id(name)
-    return name if isinstance(found, str) else {"id": found}
-
-
-def _understood(at: int, given: Mapping[str, Any], tape: Any) -> _Asked:
-    name = given.get("ask", "gradient")
-    if not isinstance(name, str) or name not in ASKED:
-        raise InvalidRequestError(f"questions.{at}.ask: must be {', '.join(ASKED)}; found {name!r}")
-    model, understand = ASKED[name]
+def _read_question(position: int, fields: dict[str, Any], tape: Id) -> _Question:
+    verb = fields.get("ask", "gradient")
+    if not isinstance(verb, str) or verb not in ASK:
+        raise InvalidRequestError(f"questions.{position}.ask: must be one of {', '.join(ASK)}; found {verb!r}")
+    body = validated(ASK[verb], fields, "questions", position)
     try:
-        return understand(model.model_validate({k: v for k, v in given.items() if k != "ask"}), tape)
-    except ValidationError as error:
-        raise invalid(error, "questions", at) from None
+        return _question(verb, body, tape)
     except TeletapeError as error:
-        raise type(error)(f"question {at}: {error.message}", **error.details) from None
+        raise type(error)(f"question {position}: {error.message}", **error.details) from None
 
 
-def _answers(session: Session, request: Request, asked: Sequence[_Asked], *, several: bool) -> list[dict[str, Any]]:
-    """Asks, and gives the body of each answer.
+def _answer(
+    session: Session, request: Request, questions: Sequence[_Question], *, name_question: bool
+) -> list[list[Any]]:
+    """Runs the questions, and returns the derivatives of each.
 
     Raises:
-        TeletapeError: A question that fails; nothing of the others stays, and their ids are free.
+        TeletapeError: A question failed; then nothing of the others stays, and their ids are free.
     """
     tape = path_id(request.params["id"])
-    check_paused(facts_of(session, tape))
-    before, after = around(outer(session, tape))
-    todo = [dataclasses.replace(one.command, retain_tape=one is not asked[-1]) for one in asked]  # type: ignore[type-var]
-    passing = [name for one in asked for name, kept in zip(one.names, one.kept, strict=True) if kept is None]
-    fresh = [name for one in asked for name in one.kept if name is not None and not session.knows(name)]
-    try:
-        answer = execute(session, request, [*before, *todo, *after], ahead=len(before), several=several)
-        kinds = iter([one.kinds for one in answer.results if isinstance(one, Kinds)])
-        return list(_bodies(session, request, asked, [next(kinds) for _ in asked]))
-    except TeletapeError as error:
-        session.take_back(fresh)
-        at = error.details.pop("command", None)
-        if at is None:
-            raise
-        text = error.message.removeprefix(f"command {at}: ")
-        raise type(error)(f"question {at}: {text}", question=at, **error.details) from None
-    finally:
-        session.take_back(passing)
-
-
-def _bodies(
-    session: Session,
-    request: Request,
-    asked: Sequence[_Asked],
-    kinds: Sequence[tuple[str, ...]],
-) -> Iterator[dict[str, Any]]:
-    made = [
-        name
-        for one, found in zip(asked, kinds, strict=True)
-        for name, what in zip(one.names, found, strict=True)
-        if what != "none"
+    check_paused(tape_facts(session, tape))
+    before, after = active(live_ancestors(session, tape))
+    commands = [
+        dataclasses.replace(question.command, retain_tape=question is not questions[-1])  # type: ignore[type-var]
+        for question in questions
     ]
-    values = dict(zip(made, shown(session, request, made), strict=True))
-    for one, found in zip(asked, kinds, strict=True):
-        yield one.arranged(
-            [
-                {"source": source, "kind": what, "id": kept if name in values else None, "value": values.get(name)}
-                for source, what, kept, name in zip(one.sources, found, one.kept, one.names, strict=True)
-            ]
-        )
+    temporary = [id for question in questions for id, kept in zip(question.ids, question.kept, strict=True) if not kept]
+    new = [id for question in questions for id in question.kept if id is not None and not session.knows(id)]
+    try:
+        answer = execute(session, request, [*before, *commands, *after], offset=len(before), name_command=name_question)
+        kinds = [result.kinds for result in answer.results if isinstance(result, Kinds)]
+        return _derivatives(session, request, questions, kinds)
+    except TeletapeError as error:
+        session.take_back(new)
+        position = error.details.pop("command", None)
+        if position is None:
+            raise
+        text = error.message.removeprefix(f"command {position}: ")
+        raise type(error)(f"question {position}: {text}", question=position, **error.details) from None
+    finally:
+        session.take_back(temporary)
+
+
+def _derivatives(
+    session: Session, request: Request, questions: Sequence[_Question], kinds: Sequence[tuple[str, ...]]
+) -> list[list[Any]]:
+    """Returns the JSON of each question's derivatives, given their kinds (none, dense, slices)."""
+    answered = list(zip(questions, kinds, strict=True))
+    existing = [
+        id
+        for question, question_kinds in answered
+        for id, kind in zip(question.ids, question_kinds, strict=True)
+        if kind != "none"
+    ]
+    values = dict(zip(existing, tensor_values(session, request, existing), strict=True))
+
+    def derivative(source: Id, kind: str, kept: str | None, id: str) -> Derivative:
+        return {"source": source, "kind": kind, "id": kept if id in values else None, "value": values.get(id)}
+
+    answers: list[list[Any]] = []
+    for question, question_kinds in answered:
+        sources = question.sources
+        rows = [source for source in sources for _ in sources] if question.is_hessian else sources
+        derivatives = [derivative(*row) for row in zip(rows, question_kinds, question.kept, question.ids, strict=True)]
+        answers.append(_blocks(derivatives, sources) if question.is_hessian else derivatives)
+    return answers
+
+
+def _blocks(derivatives: Sequence[Derivative], sources: Sequence[Id]) -> list[list[Derivative]]:
+    """Returns a Hessian's blocks, which are in the order of pairs of sources, as a list of rows."""
+    count = len(sources)
+    return [
+        [derivatives[row * count + column] | {"second_source": source} for column, source in enumerate(sources)]
+        for row in range(count)
+    ]
 
 
 def _result(session: Session, body: dict[str, Any]) -> Result:
-    used = session.bytes_in_use()
-    return json_result(body | {"bytes_in_use": used}, bytes_in_use=used)
+    bytes_in_use = session.bytes_in_use()
+    return json_result(body | {"bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)

@@ -1,4 +1,4 @@
-"""One request, one session: commands in, the values asked for out."""
+"""POST /run: commands in, the values of `fetch` out."""
 
 from __future__ import annotations
 
@@ -8,34 +8,32 @@ import teletape_wire as wire
 from teletape_engine.commands import BackwardEnd, Gradient, Hessian, Hvp, Id, Jacobian, Jvp, Vjps
 from teletape_engine.commands.results import Fetched, Kinds
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import commands_of, execute, ids_of, read, shown
+from teletape_server.worker.answers import tensor_values
+from teletape_server.worker.bodies import read
+from teletape_server.worker.execution import execute
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import models
+from teletape_server.worker.models.batches import Run
 
-_WITH_KINDS: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  #: Commands whose answers may be none.
+_MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  # commands with derivatives
 
 
 @method("run")
 def run(session: Session, request: Request) -> Result:
-    """Executes the commands, and answers with the values of `fetch` and of fetch commands among them."""
-    given = read(request, models.Run)
-    todo = commands_of(given.commands)
-    fetch = ids_of(given.fetch)
-    answer = execute(session, request, todo, several=True)
+    """Runs the commands; returns the values of `fetch` and of fetch commands."""
+    body = read(request, Run)
+    commands = wire.batch_from_json({"commands": body.commands}).commands
+    answer = execute(session, request, commands, name_command=True)
     values: dict[Id, Any] = {}
-    for one, written in zip(
-        answer.results, wire.answer_to_json(answer, full=request.params["full"])["results"], strict=True
-    ):
-        if isinstance(one, Fetched):
-            values[one.id] = written["value"]
-        elif isinstance(one, Kinds):
-            asked = todo[one.index]
-            names = asked.outputs if isinstance(asked, _WITH_KINDS) else ()  # of the others each answer is there
-            values |= {
-                name: None
-                for name, what in zip(names, one.kinds, strict=False)
-                if what == "none" and name is not None and name in fetch
-            }
-    wanted = [name for name in fetch if name not in values]
-    values |= zip(wanted, shown(session, request, wanted), strict=True)
-    return json_result({"values": {str(name): value for name, value in values.items()}})
+    results = wire.answer_to_json(answer, full=request.params["full"])["results"]
+    for result, result_json in zip(answer.results, results, strict=True):
+        if isinstance(result, Fetched):
+            values[result.id] = result_json["value"]
+        elif isinstance(result, Kinds):
+            command = commands[result.index]
+            outputs = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
+            for output, kind in zip(outputs, result.kinds, strict=False):
+                if kind == "none" and output is not None and output in body.fetch:
+                    values[output] = None
+    remaining = [id for id in body.fetch if id not in values]
+    values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
+    return json_result({"values": {str(id): value for id, value in values.items()}})

@@ -1,7 +1,6 @@
-"""Tapes over REST: each request is a context of its own, in which the tape and its parents record, or answer.
+"""Tapes: create, list, get, watch, reset, delete; and the commands that make a tape record.
 
-Between requests a tape is paused. Which tapes are whose parents is known here alone: to the engine they are tapes that
-happen to record at the same time.
+Between requests a tape is paused. In each request that records, the tape and its live ancestors are resumed first.
 """
 
 from __future__ import annotations
@@ -19,168 +18,164 @@ from teletape_engine.commands import (
     TapePause,
     TapeReset,
     TapeResume,
+    TapeWatch,
 )
-from teletape_engine.commands import TapeWatch as WatchCommand
 from teletape_engine.commands.results import Told
-from teletape_engine.errors import TapeConsumedError, TapeStateError
+from teletape_engine.errors import TapeConsumedError, TapeStateError, UnknownIdError
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import (
-    described,
-    execute,
-    facts_result,
-    ids_of,
-    new_id,
-    path_id,
-    read,
-    release,
-)
+from teletape_server.worker.answers import created_result, deleted_result
+from teletape_server.worker.bodies import new_id, path_id, read
+from teletape_server.worker.execution import described, execute
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import models
-from teletape_server.worker.models.models import GENERATED
+from teletape_server.worker.models.base import GENERATED
+from teletape_server.worker.models.tapes import NewTape, WatchTensors
 
-#: The context of all REST requests: they run one after the other, and each leaves it without a tape.
+#: The context of all REST requests: they run one after the other, and each leaves it without an active tape.
 CONTEXT: Final = GENERATED + "rest"
-_HERE = ("tape",), "tapes"
 _parents: WeakKeyDictionary[Session, dict[Id, tuple[Id, ...]]] = WeakKeyDictionary()
 
 
-def facts_of(session: Session, tape: Id) -> dict[str, Any]:
-    """What is known of a tape, its parents too.
+# ------------------------------------------------------------------------------------------------------------ recording
+def tape_facts(session: Session, tape: Id) -> dict[str, Any]:
+    """Returns the facts about a tape, with its parents.
 
     Raises:
         UnknownIdError, ReleasedIdError: There is no such tape.
     """
-    facts = described(session, tape, *_HERE)
+    facts = described(session, tape, "tapes")
     return {**facts, "parents": list(_parents.get(session, {}).get(tape, ()))}
 
 
-def outer(session: Session, tape: Id) -> list[Id]:
-    """The tape's live ancestors, the outermost first.
+def check_paused(facts: dict[str, Any]) -> None:
+    """Checks that no program records on the tape now.
 
     Raises:
-        TapeStateError: One of them records in some other program.
+        TapeStateError: A program does.
     """
-    found: dict[Id, None] = {}
-
-    def visit(name: Id) -> None:
-        for parent in _parents.get(session, {}).get(name, ()):
-            facts = facts_of(session, parent)
-            if parent not in found and not facts["consumed"]:
-                visit(parent)
-                check_paused(facts)
-                found[parent] = None
-
-    visit(tape)
-    return list(found)
-
-
-def check_paused(facts: dict[str, Any]) -> None:
-    """TapeStateError if the tape records in some other program."""
     if facts["recording"]:
         raise TapeStateError(f"tape {facts['id']!r} records in another program: it has to be paused there first")
 
 
-def inside(session: Session, tape: Id | None) -> tuple[list[Command], list[Command]]:
-    """The commands before and behind those that the tape and its parents are to record; None: no tape.
+def live_ancestors(session: Session, tape: Id) -> list[Id]:
+    """Returns the tape's parents and their parents that are not consumed, the outermost first.
+
+    Raises:
+        TapeStateError: One of them records in another program.
+    """
+    ancestors: dict[Id, None] = {}
+
+    def visit(descendant: Id) -> None:
+        for parent in _parents.get(session, {}).get(descendant, ()):
+            facts = tape_facts(session, parent)
+            if parent not in ancestors and not facts["consumed"]:
+                visit(parent)
+                check_paused(facts)
+                ancestors[parent] = None
+
+    visit(tape)
+    return list(ancestors)
+
+
+def recording(session: Session, tape: Id | None) -> tuple[list[Command], list[Command]]:
+    """Returns the commands before and after those that a tape and its ancestors are to record.
+
+    Args:
+        session: The session.
+        tape: The tape; None: nothing is recorded.
 
     Raises:
         TapeConsumedError: The tape has answered, and is not persistent.
-        TapeStateError: It, or a parent, records in some other program.
+        TapeStateError: The tape or an ancestor records in another program.
         UnknownIdError, ReleasedIdError: There is no such tape.
     """
     if tape is None:
-        return [ContextSwitch(CONTEXT)], []
-    facts = facts_of(session, tape)
+        return active(())
+    facts = tape_facts(session, tape)
     check_paused(facts)
-    if facts["consumed"]:
-        raise _consumed(tape)
-    return around([*outer(session, tape), tape])
+    _check_not_consumed(facts)
+    return active([*live_ancestors(session, tape), tape])
 
 
-def around(tapes: Sequence[Id]) -> tuple[list[Command], list[Command]]:
-    """The commands before and behind those that these tapes are to record."""
+def active(tapes: Sequence[Id]) -> tuple[list[Command], list[Command]]:
+    """Returns the commands before and after those that exactly these tapes are to record."""
     before: list[Command] = [ContextSwitch(CONTEXT)]
-    before += [TapeResume(one) for one in tapes]
-    return before, [TapePause(one) for one in reversed(tapes)]
+    before += [TapeResume(tape) for tape in tapes]
+    return before, [TapePause(tape) for tape in reversed(tapes)]
 
 
-def _consumed(tape: Id) -> TapeConsumedError:
-    return TapeConsumedError(
-        f"tape {tape!r} has answered, and is not persistent: open another, with persistent true to ask more than once",
-        id=tape,
-    )
+def _check_not_consumed(facts: dict[str, Any]) -> None:
+    if facts["consumed"]:
+        raise TapeConsumedError(
+            f"tape {facts['id']!r} has answered, and is not persistent: create another, with persistent true to ask "
+            "more than once",
+            id=facts["id"],
+        )
 
 
+# -------------------------------------------------------------------------------------------------------------- methods
 @method("tape.create")
-def make(session: Session, request: Request) -> Result:
-    """A new tape, paused."""
-    given = read(request, models.NewTape)
-    parents = ids_of(given.parents)
-    for parent in parents:
-        facts_of(session, parent)
-    name = given.id or new_id()
-    execute(
-        session,
-        request,
-        [
-            ContextSwitch(CONTEXT),
-            TapeOpen(name, given.persistent, given.watch_accessed, given.replayable),
-            TapePause(name),
-        ],
-    )
-    _parents.setdefault(session, {})[name] = parents
-    return facts_result(session, request, facts_of(session, name), collection=request.params["collection"])
+def create(session: Session, request: Request) -> Result:
+    """Creates a tape, paused."""
+    body = read(request, NewTape)
+    for parent in body.parents:
+        tape_facts(session, parent)
+    tape = body.id or new_id()
+    opening = TapeOpen(tape, body.persistent, body.watch_accessed, body.replayable)
+    execute(session, request, [ContextSwitch(CONTEXT), opening, TapePause(tape)])
+    _parents.setdefault(session, {})[tape] = tuple(body.parents)
+    return created_result(session, request, tape_facts(session, tape))
 
 
 @method("tape.list")
-def listing(session: Session, request: Request) -> Result:
-    """All tapes."""
-    return json_result({"tapes": [_counted(session, request, one["id"]) for one in session.listing("tape")]})
+def list_(session: Session, request: Request) -> Result:
+    """Lists all tapes with their bytes."""
+    tapes = [_facts_with_bytes(session, request, facts["id"]) for facts in session.listing("tape")]
+    return json_result({"tapes": tapes})
 
 
 @method("tape.get")
 def get(session: Session, request: Request) -> Result:
-    """One tape."""
-    return json_result(_counted(session, request, path_id(request.params["id"])))
+    """Returns a tape with its bytes."""
+    return json_result(_facts_with_bytes(session, request, path_id(request.params["id"])))
 
 
-def _counted(session: Session, request: Request, tape: Id) -> dict[str, Any]:
-    """The facts with the tape's bytes: counting walks all of it, so that only those who look at it pay for it."""
-    facts = facts_of(session, tape)
-    [told] = execute(session, request, [TapeDescribe(tape)]).results
-    assert isinstance(told, Told)
-    return facts | told.facts
+def _facts_with_bytes(session: Session, request: Request, tape: Id) -> dict[str, Any]:
+    """Returns the facts about a tape with its bytes; counting them visits the whole tape."""
+    facts = tape_facts(session, tape)
+    [counted] = execute(session, request, [TapeDescribe(tape)]).results
+    assert isinstance(counted, Told)
+    return facts | counted.facts
 
 
 @method("tape.watch")
 def watch(session: Session, request: Request) -> Result:
-    """The tape follows these from now on."""
-    given = read(request, models.Watch)
+    """Makes a tape watch tensors and variables from now on."""
+    body = read(request, WatchTensors)
     tape = path_id(request.params["id"])
-    facts_of(session, tape)
-    values = ids_of(given.values)
-    for value in values:
-        described(session, value, ("tensor", "variable"), "values that a tape can watch")
-    execute(session, request, [WatchCommand(tape, values)])
-    return json_result(facts_of(session, tape))
+    tape_facts(session, tape)
+    for id in body.values:
+        kind = session.describe(id)["kind"]
+        if kind not in ("tensor", "variable"):
+            raise UnknownIdError(f"a tape watches tensors and variables; {id!r} is a {kind}", id=id)
+    execute(session, request, [TapeWatch(tape, tuple(body.values))])
+    return json_result(tape_facts(session, tape))
 
 
 @method("tape.reset")
 def reset(session: Session, request: Request) -> Result:
-    """The tape forgets what it recorded and watched."""
+    """Removes everything that a tape recorded and watched."""
     tape = path_id(request.params["id"])
-    facts = facts_of(session, tape)
+    facts = tape_facts(session, tape)
     check_paused(facts)
-    if facts["consumed"]:
-        raise _consumed(tape)
-    before, after = around([tape])
+    _check_not_consumed(facts)
+    before, after = active([tape])
     execute(session, request, [*before, TapeReset(tape), *after])
-    return json_result(facts_of(session, tape), bytes_in_use=session.bytes_in_use())
+    return json_result(tape_facts(session, tape), bytes_in_use=session.bytes_in_use())
 
 
 @method("tape.delete")
-def end(session: Session, request: Request) -> Result:
-    """Ends the tape."""
-    result = release(session, request, *_HERE)
+def delete(session: Session, request: Request) -> Result:
+    """Releases a tape."""
+    result = deleted_result(session, request, "tapes")
     _parents.get(session, {}).pop(path_id(request.params["id"]), None)
     return result

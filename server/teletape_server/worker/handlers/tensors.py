@@ -1,47 +1,37 @@
-"""Tensors: the values of a session, whether a caller put them there or an op made them."""
+"""Tensors: create, list, get, delete."""
 
 from __future__ import annotations
 
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import (
-    command_of,
-    described,
-    execute,
-    facts_result,
-    new_id,
-    path_id,
-    read,
-    release,
-    value_result,
-)
+from teletape_server.worker.answers import created_result, deleted_result, value_result
+from teletape_server.worker.bodies import new_id, path_id, read
+from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import models
-
-_HERE = ("tensor", "slices"), "tensors"
+from teletape_server.worker.models.tensors import NewTensor
 
 
 @method("tensor.create")
-def put(session: Session, request: Request) -> Result:
-    """The caller's tensor becomes a value."""
-    given = read(request, models.NewTensor)
-    name = given.id or new_id()
-    execute(session, request, [command_of("constant", id=name, value=given.value)])
-    return facts_result(session, request, session.describe(name), collection=request.params["collection"])
+def create(session: Session, request: Request) -> Result:
+    """Creates a tensor from the body."""
+    body = read(request, NewTensor)
+    id = body.id or new_id()
+    execute(session, request, [command("constant", id=id, value=body.value)])
+    return created_result(session, request, session.describe(id))
 
 
 @method("tensor.list")
-def listing(session: Session, request: Request) -> Result:
-    """All values, sparse ones too, without their numbers."""
+def list_(session: Session, request: Request) -> Result:
+    """Lists all tensors, sparse gradients too, without their elements."""
     return json_result({"tensors": session.listing("tensor") + session.listing("slices")})
 
 
 @method("tensor.get")
 def get(session: Session, request: Request) -> Result:
-    """One value with its numbers."""
-    return value_result(session, request, described(session, path_id(request.params["id"]), *_HERE))
+    """Returns a tensor with its elements."""
+    return value_result(session, request, described(session, path_id(request.params["id"]), "tensors"))
 
 
 @method("tensor.delete")
-def end(session: Session, request: Request) -> Result:
-    """Ends the value's name; tapes keep what they need of it."""
-    return release(session, request, *_HERE)
+def delete(session: Session, request: Request) -> Result:
+    """Releases a tensor's id; tapes keep what they need of it."""
+    return deleted_result(session, request, "tensors")

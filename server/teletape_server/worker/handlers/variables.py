@@ -1,60 +1,49 @@
-"""Variables: named slots whose value changes with each assignment."""
+"""Variables: create, list, get, assign, delete."""
 
 from __future__ import annotations
 
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import (
-    command_of,
-    described,
-    execute,
-    facts_result,
-    new_id,
-    path_id,
-    read,
-    release,
-    value_result,
-)
+from teletape_server.worker.answers import created_result, deleted_result, facts_result, value_result
+from teletape_server.worker.bodies import new_id, path_id, read
+from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models import models
-
-_HERE = ("variable",), "variables"
+from teletape_server.worker.models.variables import Assignment, NewVariable
 
 
 @method("variable.create")
-def make(session: Session, request: Request) -> Result:
-    """A new variable; its value is a tensor, a number, or what has an id."""
-    given = read(request, models.NewVariable)
-    name = given.id or new_id()
-    command = command_of("variable", id=name, value=given.value, trainable=given.trainable, name=given.name)
-    execute(session, request, [command])
-    return facts_result(session, request, session.describe(name), collection=request.params["collection"])
+def create(session: Session, request: Request) -> Result:
+    """Creates a variable; its first value is a tensor, a number, or what an id names."""
+    body = read(request, NewVariable)
+    id = body.id or new_id()
+    variable = command("variable", id=id, value=body.value, trainable=body.trainable, name=body.name)
+    execute(session, request, [variable])
+    return created_result(session, request, session.describe(id))
 
 
 @method("variable.list")
-def listing(session: Session, request: Request) -> Result:
-    """All variables, without their numbers."""
+def list_(session: Session, request: Request) -> Result:
+    """Lists all variables without their elements."""
     return json_result({"variables": session.listing("variable")})
 
 
 @method("variable.get")
 def get(session: Session, request: Request) -> Result:
-    """One variable with its numbers."""
-    return value_result(session, request, described(session, path_id(request.params["id"]), *_HERE))
+    """Returns a variable with its elements."""
+    return value_result(session, request, described(session, path_id(request.params["id"]), "variables"))
 
 
 @method("variable.assign")
 def assign(session: Session, request: Request) -> Result:
-    """The variable's next version."""
-    given = read(request, models.Assignment)
-    name = path_id(request.params["id"])
-    described(session, name, *_HERE)
-    variable = {"id": name} if isinstance(name, int) else name
-    where = {} if given.indices is None else {"indices": given.indices}
-    execute(session, request, [command_of("assign", variable=variable, value=given.value, mode=given.mode, **where)])
-    return facts_result(session, request, session.describe(name))
+    """Gives a variable its next version."""
+    body = read(request, Assignment)
+    id = path_id(request.params["id"])
+    described(session, id, "variables")
+    assignment = command("assign", variable=id, value=body.value, mode=body.mode, indices=body.indices)
+    execute(session, request, [assignment])
+    return facts_result(session, request, id)
 
 
 @method("variable.delete")
-def end(session: Session, request: Request) -> Result:
-    """Ends the variable."""
-    return release(session, request, *_HERE)
+def delete(session: Session, request: Request) -> Result:
+    """Releases a variable."""
+    return deleted_result(session, request, "variables")

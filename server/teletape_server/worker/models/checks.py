@@ -1,4 +1,4 @@
-"""The bodies of check_gradients."""
+"""Bodies of /check_gradients."""
 
 from __future__ import annotations
 
@@ -6,59 +6,61 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from teletape_server.worker.models.models import Answer, Body, Id, Input
-from teletape_server.worker.models.questions import examples
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.models.base import Answer, Body, Id, Input, examples
 
 
 class CheckSettings(Body):
-    """How automatic derivatives are compared with differences."""
+    """How to compare derivatives with finite differences."""
 
-    entries: Annotated[int | None, Field(ge=1, description="Of each input, at random from a larger one; 64")] = None
-    seed: Annotated[int | None, Field(ge=0, description="Of that choice, and of the weights of the results; 0")] = None
-    step: Annotated[float | None, Field(gt=0, description="Of the differences; left out: by the dtype")] = None
-    rtol: Annotated[float | None, Field(ge=0, description="Relative tolerance; left out: by the dtype")] = None
-    atol: Annotated[float | None, Field(ge=0, description="Absolute tolerance; left out: by the dtype")] = None
+    entries: Annotated[
+        int | None, Field(ge=1, description="Elements to check of each input, chosen at random; default 64")
+    ] = None
+    seed: Annotated[int | None, Field(ge=0, description="Seed of that choice and of the weights; default 0")] = None
+    step: Annotated[float | None, Field(gt=0, description="Of the differences; default by dtype")] = None
+    rtol: Annotated[float | None, Field(ge=0, description="Relative tolerance; default by dtype")] = None
+    atol: Annotated[float | None, Field(ge=0, description="Absolute tolerance; default by dtype")] = None
 
 
 class FunctionCheck(Body):
-    """A question to a function: are its derivatives right here?"""
+    """Asks whether a function's derivatives at these inputs are right."""
 
     model_config = examples({"inputs": [[0.5, 1.5], [2.5, 0.25]], "settings": {"entries": 10}})
 
-    inputs: list[Input]
+    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
     settings: CheckSettings = CheckSettings()
 
 
 class TapeCheck(Body):
-    """A question to a replayable tape: are its gradients right?"""
+    """Asks whether a replayable tape's gradients are right."""
 
     model_config = examples({"targets": ["loss"], "sources": ["w"]})
 
-    targets: Annotated[list[Id], Field(min_length=1)]
-    sources: Annotated[list[Id], Field(min_length=1)]
+    targets: Annotated[list[Id], Field(min_length=1, max_length=MAX_ITEMS)]
+    sources: Annotated[list[Id], Field(min_length=1, max_length=MAX_ITEMS)]
     settings: CheckSettings = CheckSettings()
 
 
 class CheckedEntry(Answer):
-    """One element of a gradient, both ways. Numbers that are not finite are words, complex ones pairs."""
+    """One element of a gradient, computed both ways. NaN and infinities are strings, complex numbers pairs."""
 
-    output: Annotated[int, Field(description="Number of the result, or target")]
-    input: Annotated[int, Field(description="Number of the argument, or source")]
+    output: Annotated[int, Field(description="Number of the result or target, from 0")]
+    input: Annotated[int, Field(description="Number of the argument or source, from 0")]
     index: list[int]
-    automatic: Annotated[Any, Field(description="null: there is no gradient")]
-    numerical: Any
+    automatic: Annotated[Any, Field(description="The automatic derivative; null: there is none")]
+    numerical: Annotated[Any, Field(description="The finite difference")]
     error: Any
     tolerance: Any
-    sides: Annotated[list[Any] | None, Field(description="The slopes to its two sides, if there is a kink or a jump")]
+    sides: Annotated[list[Any] | None, Field(description="One-sided differences, if there is a kink or a jump")]
 
 
 class CheckReport(Answer):
-    """How automatic derivatives compare with differences."""
+    """How automatic derivatives compare with finite differences."""
 
     agrees: bool
-    dtype: Annotated[str, Field(description="In which it was computed: float64 where that is possible")]
-    checked: Annotated[int, Field(description="Entries that were compared")]
-    entries: Annotated[int, Field(description="That there are")]
+    dtype: Annotated[str, Field(description="Of the computation: float64 if possible")]
+    checked: Annotated[int, Field(description="Elements compared")]
+    entries: Annotated[int, Field(description="Elements in all")]
     seed: int
     message: str
-    worst: Annotated[CheckedEntry | None, Field(description="The entry furthest apart")]
+    worst: Annotated[CheckedEntry | None, Field(description="The element with the largest error")]

@@ -1,4 +1,4 @@
-"""The bodies of the question why."""
+"""Bodies of /tapes/{tape}/explain."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Annotated
 
 from pydantic import Field
 
+from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.explain.reasons import Outcome, Reason
-from teletape_server.worker.models.models import Answer, Body, Id
-from teletape_server.worker.models.questions import examples
+from teletape_server.worker.models.base import Answer, Body, Id, examples
 
 
-class Why(Body):
-    """A question to a tape: why the gradient of the targets' sum is what it is for each source."""
+class ExplainQuestion(Body):
+    """Asks why the gradient of the targets' sum is what it is for each source."""
 
     model_config = examples({"targets": ["loss"], "sources": ["w", "x"]})
 
-    targets: Annotated[list[Id], Field(min_length=1)]
-    sources: Annotated[list[Id], Field(min_length=1)]
+    targets: Annotated[list[Id], Field(min_length=1, max_length=MAX_ITEMS)]
+    sources: Annotated[list[Id], Field(min_length=1, max_length=MAX_ITEMS)]
 
 
-class Step(Answer):
-    """One step of the way from the target back to the source."""
+class ExplanationStep(Answer):
+    """One step on the path from the target back to the source."""
 
-    op: Annotated[str, Field(description="The op, or what happened instead of one")]
-    where: Annotated[str | None, Field(description="Your line, if the op had one")]
-    cut: Annotated[bool, Field(description="Whether no gradient passes")]
+    op: Annotated[str, Field(description="The op, or what happened in its place")]
+    where: Annotated[str | None, Field(description="Your source line of it")]
+    cut: Annotated[bool, Field(description="Whether the gradient stops here")]
 
 
 class Explanation(Answer):
@@ -33,15 +33,17 @@ class Explanation(Answer):
 
     source: str | int
     code: Reason
-    outcome: Annotated[Outcome, Field(description="What the tape gives; error: asking for the gradient is refused")]
-    message: Annotated[str, Field(description="What was found")]
+    outcome: Annotated[Outcome, Field(description="What the tape returns; error: the question is refused")]
+    message: Annotated[str, Field(description="The reason")]
     advice: Annotated[str, Field(description="What to do; empty if there is nothing to do")]
-    op: Annotated[str | None, Field(description="The op to blame, if one is")]
-    where: Annotated[str | None, Field(description="Your line of that op, if you sent it")]
+    op: Annotated[str | None, Field(description="The op that causes it, if an op does")]
+    where: Annotated[str | None, Field(description="Your source line of that op")]
     node: Annotated[int | None, Field(description="That op's position on the tape")]
-    path: Annotated[list[Step], Field(description="From the target back to the source; of a long way the two ends")]
-    length: Annotated[int, Field(description="Steps of the way in all")]
-    certain: Annotated[bool, Field(description="False: the likeliest reason, not proven")]
+    path: Annotated[
+        list[ExplanationStep], Field(description="From the target back to the source; only both ends of a long path")
+    ]
+    length: Annotated[int, Field(description="Steps of the whole path")]
+    certain: Annotated[bool, Field(description="false: the most likely reason, not a proven one")]
     notes: list[str]
 
 

@@ -1,36 +1,57 @@
-"""What bodies about functions look like: their steps, their calls, their gradients."""
+"""Bodies of /functions."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, PlainValidator, WithJsonSchema
 
-from teletape_server.worker.models.models import Answer, Body, Derivative, Id, Input, Name, OpCall, Shown
+import teletape_wire as wire
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.models.base import (
+    GENERATED,
+    Answer,
+    Body,
+    Id,
+    Input,
+    Name,
+    TensorValue,
+    component,
+    examples,
+)
+from teletape_server.worker.models.questions import Derivative, Unconnected
+
+_LAST_RESULT = GENERATED + "result{}"  # names a result inside a function whose step names none
 
 
-def examples(*examples: dict[str, Any]) -> ConfigDict:
-    """The model's configuration with its examples."""
-    return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": list(examples)})
+def _read_steps(value: Any) -> Any:
+    """Returns the steps as commands; an op without `outputs` gets a name for its result."""
+    if not isinstance(value, list):
+        raise ValueError("must be a list of steps")
+    if len(value) > MAX_ITEMS:
+        raise ValueError(f"has at most {MAX_ITEMS:,} members; found {len(value):,}")
+    return [wire.step_from_json(_complete(position, step)) for position, step in enumerate(value)]
 
 
-class Step(OpCall):
-    """A step of a function: a call of an op, or (by `do`) an assignment or what runs other functions.
+def _complete(position: int, step: Any) -> Any:
+    if not isinstance(step, dict) or step.get("do", "op") != "op":
+        return step
+    sent = {name: value for name, value in step.items() if value is not None}
+    return {"inputs": [], "outputs": [_LAST_RESULT.format(position)]} | sent
 
-    Their fields beside these are the commands' own: docs/protocol.md, section 1.
-    """
 
-    model_config = ConfigDict(extra="allow")
-
-    do: Literal["op", "assign", "call", "while", "cond", "scan"] = "op"
-    op: Annotated[str, Field(description="Its name; GET /v1/ops lists them")] = ""
+Steps = Annotated[
+    Any,
+    PlainValidator(_read_steps),
+    WithJsonSchema({"type": "array", "items": component("Step"), "description": "In order"}),
+]
 
 
 class NewFunction(Body):
-    """A saved function: steps on named inputs."""
+    """A function to create: steps on named inputs."""
 
     model_config = examples(
-        {
+        squared_error={
             "id": "squared_error",
             "inputs": ["a", "b"],
             "steps": [
@@ -39,7 +60,7 @@ class NewFunction(Body):
             ],
             "outputs": ["mean"],
         },
-        {
+        count_up={
             "id": "count_up",
             "inputs": ["counter", "by"],
             "steps": [
@@ -52,58 +73,71 @@ class NewFunction(Body):
 
     id: Name | None = None
     inputs: list[str]
-    steps: list[Step]
-    outputs: Annotated[list[str], Field(min_length=1)]
+    steps: Steps
+    outputs: Annotated[list[str], Field(min_length=1, description="Names of inputs or results of steps")]
+
+
+class InlineFunction(Body):
+    """A function for one request, without an id."""
+
+    inputs: list[str]
+    steps: Steps
+    outputs: Annotated[list[str], Field(min_length=1, description="Names of inputs or results of steps")]
 
 
 class FunctionCall(Body):
-    """A call of a saved function. A variable among the inputs is read, and assigned to, by the steps that name it."""
+    """A call of a function. Steps that name a variable among the inputs read it, or assign to it."""
 
     model_config = examples({"inputs": ["w", "x"], "outputs": ["error"], "tape": "tape"})
 
-    inputs: list[Input]
-    outputs: Annotated[list[Name] | None, Field(description="An id for each result; left out: generated ones")] = None
-    tape: Annotated[Id, Field(description="Record the call there, and on its parents")] = None
-    fetch: Annotated[list[Id] | None, Field(description="Whose numbers to answer; left out: all results'")] = None
+    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
+    outputs: Annotated[
+        list[Name] | None, Field(description="An id for each result; without it the server generates them")
+    ] = None
+    tape: Annotated[Id | None, Field(description="A tape that records the call, with its parents")] = None
+    fetch: Annotated[list[Id] | None, Field(description="Ids to return in `values`; without it all results")] = None
 
 
-class FunctionGradient(Body):
-    """A question for derivatives of a saved function, for these inputs. Nothing of it stays in the session."""
+class FunctionGradientQuestion(Body):
+    """Asks for derivatives of a function at these inputs."""
 
     model_config = examples(
-        {"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]}, {"inputs": ["w", [1.5, 2.5]], "targets": ["mean"]}
+        numbers={"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]},
+        ids={"inputs": ["w", [1.5, 2.5]], "targets": ["mean"]},
     )
 
-    inputs: list[Input]
-    sources: Annotated[list[str] | None, Field(description="Names of inputs; left out: all that have gradients")] = None
-    targets: Annotated[list[str] | None, Field(description="Names of results whose sum is meant; left out: all")] = None
-    unconnected: Literal["none", "zero"] = "none"
+    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
+    targets: Annotated[
+        list[str] | None, Field(description="Names of outputs whose sum is differentiated; without it all")
+    ] = None
+    sources: Annotated[
+        list[str] | None, Field(description="Names of inputs to differentiate by; without it all that have gradients")
+    ] = None
+    unconnected: Unconnected = "none"
 
 
 class FunctionGradients(Answer):
-    """The function's results, and the derivative of their sum with respect to each input asked for."""
+    """A function's outputs, and the derivatives of the targets' sum in the order of the sources."""
 
-    values: dict[str, Shown]
-    derivatives: Annotated[
-        list[Derivative], Field(description="In the order of `sources`; the source is the input's name")
-    ]
+    values: Annotated[dict[str, TensorValue], Field(description="The function's outputs, by name")]
+    derivatives: Annotated[list[Derivative], Field(description="`source` is the name of an input")]
     bytes_in_use: int
 
 
 class Function(Answer):
-    """A saved function."""
+    """A function."""
 
     id: str | int
     kind: Literal["function"]
     inputs: list[str]
     outputs: list[str]
-    assigns: Annotated[list[str], Field(description="Inputs that must be given variables: a step assigns to them")]
+    assigns: Annotated[list[str], Field(description="Inputs that have to be variables, since a step assigns to them")]
     bytes: Annotated[int, Field(description="Of its constants")]
-    size: Annotated[int, Field(description="Steps, those of functions that it calls counted at each call")]
+    size: Annotated[int, Field(description="Steps, with those of the functions that it calls")]
     steps: list[dict[str, Any]]
 
 
-class Functions(Answer):
+class FunctionList(Answer):
     """The session's functions, oldest first."""
 
     functions: list[Function]

@@ -1,37 +1,32 @@
-"""What bodies about loops over functions look like."""
+"""Bodies of /functions/{function}/while and /scan."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from teletape_server.worker.models.functions import Step, examples
-from teletape_server.worker.models.models import Body, Id, Input, Name
-
-
-class Inline(Body):
-    """A function for one request, which keeps no id."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    inputs: list[str]
-    steps: list[Step]
-    outputs: Annotated[list[str], Field(min_length=1)]
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.models.base import Body, Id, Input, Name, examples
+from teletape_server.worker.models.functions import InlineFunction
 
 
-class _Loop(Body):
-    """What loops have in common."""
+class Loop(Body):
+    """The fields of every loop."""
 
-    inputs: list[Input]
-    captured: Annotated[int, Field(ge=0, description="How many of the inputs, at the end, go with every iteration")] = 0
-    outputs: Annotated[list[Name] | None, Field(description="An id for each result; left out: generated ones")] = None
-    tape: Annotated[Id, Field(description="Record the steps there, and on its parents")] = None
-    fetch: Annotated[list[Id] | None, Field(description="Whose numbers to answer; left out: all results'")] = None
+    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
+    captured: Annotated[
+        int, Field(ge=0, description="Number of inputs, the last ones, that are the same in every iteration")
+    ] = 0
+    outputs: Annotated[
+        list[Name] | None, Field(description="An id for each result; without it the server generates them")
+    ] = None
+    tape: Annotated[Id | None, Field(description="A tape that records the loop, with its parents")] = None
+    fetch: Annotated[list[Id] | None, Field(description="Ids to return in `values`; without it all results")] = None
 
 
-class WhileLoop(_Loop):
-    """The function again and again, from its own results, as long as a condition of them is true."""
+class WhileLoop(Loop):
+    """Calls the function on its own results as long as a condition is true."""
 
     model_config = examples(
         {
@@ -47,20 +42,19 @@ class WhileLoop(_Loop):
     )
 
     cond: Annotated[
-        Name | Inline, Field(description="A function of the same inputs that gives a scalar bool or integer")
+        Name | InlineFunction,
+        Field(description="A function of the same inputs that returns a scalar bool or integer: its id or its steps"),
     ]
-    maximum_iterations: Annotated[int | None, Field(ge=0, description="A bound on the iterations; left out: none")] = (
-        None
-    )
+    maximum_iterations: Annotated[int | None, Field(ge=0, description="Most iterations; without it no limit")] = None
 
 
-class ScanLoop(_Loop):
-    """The function once for each element along axis 0 of the inputs between those carried and those captured."""
+class ScanLoop(Loop):
+    """Calls the function once for each element along axis 0 of the inputs that are neither carried nor captured."""
 
     model_config = examples({"inputs": [0.5, [1.5, 2.5, 3.5]], "carried": 1})
 
     carried: Annotated[
-        int, Field(ge=0, description="How many of the inputs, at the beginning, the first results replace each time")
+        int, Field(ge=0, description="Number of inputs, the first ones, that the first results replace each time")
     ] = 0
-    reverse: Annotated[bool, Field(description="Whether the last element comes first")] = False
-    length: Annotated[int | None, Field(ge=0, description="Iterations, where there are no elements")] = None
+    reverse: Annotated[bool, Field(description="Whether to begin with the last element")] = False
+    length: Annotated[int | None, Field(ge=0, description="Iterations, if no input has elements")] = None

@@ -1,44 +1,61 @@
-"""What questions to a tape look like, beside the gradient: their bodies, answers and examples."""
+"""Bodies of /tapes/{tape}/gradient, /jacobian, /hessian, … and /questions."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, WithJsonSchema
 
-from teletape_server.worker.models.models import Answer, Body, Derivative, Id, Input, Name
-
-
-def examples(example: dict[str, Any]) -> ConfigDict:
-    """The model's configuration with its example."""
-    return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [example]})
-
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.models.base import (
+    Answer,
+    Body,
+    Id,
+    Input,
+    Name,
+    Outputs,
+    TensorValue,
+    component,
+    examples,
+)
 
 Unconnected = Annotated[
     Literal["none", "zero"],
-    Field(description="What stands where the target does not depend on the source: null, zeros"),
+    Field(description="The derivative if the target does not depend on the source: null or zeros"),
 ]
 MaxBytes = Annotated[
     int | None,
-    Field(
-        ge=1,
-        description="Bytes that cotangents on their way may take; left out: 64 MiB, or what the session has left",
-    ),
+    Field(ge=1, description="Most bytes for batched cotangents; without it 64 MiB, or what the session has left"),
 ]
-Targets = Annotated[list[Id], Field(min_length=1, description="Their sum is differentiated")]
-Sources = Annotated[list[Id], Field(min_length=1)]
-Single = Annotated[list[Id], Field(min_length=1, max_length=1, description="Exactly one")]
-Outputs = Annotated[
-    list[Name | None] | None, Field(description="Ids to keep the answers under; left out: they are not kept")
+Targets = Annotated[
+    list[Id], Field(min_length=1, max_length=MAX_ITEMS, description="Tensors whose sum is differentiated")
 ]
+OneTarget = Annotated[list[Id], Field(min_length=1, max_length=1, description="The tensor to differentiate: one id")]
+Sources = Annotated[
+    list[Id], Field(min_length=1, max_length=MAX_ITEMS, description="Tensors and variables to differentiate by")
+]
+
+
+class GradientQuestion(Body):
+    """Asks for the gradient of the targets' sum with respect to each source."""
+
+    model_config = examples({"targets": ["loss"], "sources": ["w", "x"]})
+
+    targets: Targets
+    sources: Annotated[list[Id], Field(max_length=MAX_ITEMS, description="Tensors and variables to differentiate by")]
+    output_gradients: Annotated[
+        list[Input | None] | None, Field(description="A weight for each target, of its shape; null: ones")
+    ] = None
+    unconnected: Unconnected = "none"
+    outputs: Outputs = None
 
 
 class JacobianQuestion(Body):
-    """The derivative of each element of one target by each element of each source: shape [target, source]."""
+    """Asks for the derivatives of each element of a target: shape [target, source] for each source."""
 
     model_config = examples({"targets": ["y"], "sources": ["w", "x"]})
 
-    targets: Single
+    targets: OneTarget
     sources: Sources
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
@@ -46,20 +63,20 @@ class JacobianQuestion(Body):
 
 
 class BatchJacobianQuestion(Body):
-    """The Jacobian of each example, for a target [b, …] and a source [b, …] of which example i alone makes target i."""
+    """Asks for the Jacobian of each example: shape [b, y, x] for a target [b, y] and a source [b, x]."""
 
     model_config = examples({"targets": ["squares"], "sources": ["points"]})
 
-    targets: Single
-    sources: Single
+    targets: OneTarget
+    sources: Annotated[list[Id], Field(min_length=1, max_length=1, description="One id")]
     max_bytes: MaxBytes = None
-    outputs: Annotated[list[Name | None] | None, Field(max_length=1, description="An id to keep the answer under")] = (
+    outputs: Annotated[list[Name | None] | None, Field(min_length=1, max_length=1, description="One id to keep it")] = (
         None
     )
 
 
 class VjpsQuestion(Body):
-    """Gradients for many output gradients at once: shape [k, source] for stacks of shape [k, target]."""
+    """Asks for gradients for k output gradients: shape [k, source] for weights of shape [k, target]."""
 
     model_config = examples(
         {"targets": ["y"], "sources": ["w"], "output_gradients": [[[1.5, 0.5, 0.5], [0.5, 0.5, 2.5]]]}
@@ -68,7 +85,7 @@ class VjpsQuestion(Body):
     targets: Targets
     sources: Sources
     output_gradients: Annotated[
-        list[Input | None], Field(description="A stack for each target, all of one length; null: ones")
+        list[Input | None], Field(description="For each target k weights along a leading axis; null: ones")
     ]
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
@@ -76,7 +93,7 @@ class VjpsQuestion(Body):
 
 
 class HessianQuestion(Body):
-    """The second derivatives of the targets' sum: a block of shape [source i, source j] for each pair of sources."""
+    """Asks for the second derivatives of the targets' sum: shape [source i, source j] for each pair of sources."""
 
     model_config = examples({"targets": ["loss"], "sources": ["w", "x"], "unconnected": "zero"})
 
@@ -86,12 +103,12 @@ class HessianQuestion(Body):
     max_bytes: MaxBytes = None
     outputs: Annotated[
         list[list[Name | None]] | None,
-        Field(description="For each source a list with an id for each source; left out: the blocks are not kept"),
+        Field(description="For each source a list with an id for each source, null for none"),
     ] = None
 
 
 class HvpQuestion(Body):
-    """The Hessian of the targets' sum times a vector, which has a part for each source: about two gradients."""
+    """Asks for the Hessian of the targets' sum times a vector: the shape of the source for each source."""
 
     model_config = examples({"targets": ["loss"], "sources": ["w", "x"], "vectors": [[1.5, 0.5, 0.5], [0.5, 0.5, 0.5]]})
 
@@ -102,8 +119,56 @@ class HvpQuestion(Body):
     outputs: Outputs = None
 
 
+# --------------------------------------------------------------------------------------------------- many to a request
+class AskGradient(GradientQuestion):
+    """A gradient question among others."""
+
+    ask: Literal["gradient"] = "gradient"
+
+
+class AskJacobian(JacobianQuestion):
+    """A Jacobian question among others."""
+
+    ask: Literal["jacobian"]
+
+
+class AskBatchJacobian(BatchJacobianQuestion):
+    """A batch Jacobian question among others."""
+
+    ask: Literal["batch_jacobian"]
+
+
+class AskVjps(VjpsQuestion):
+    """A question for gradients with many output gradients, among others."""
+
+    ask: Literal["vjps"]
+
+
+class AskHessian(HessianQuestion):
+    """A Hessian question among others."""
+
+    ask: Literal["hessian"]
+
+
+class AskHvp(HvpQuestion):
+    """A Hessian-vector question among others."""
+
+    ask: Literal["hvp"]
+
+
+#: The questions by the value of `ask`.
+ASK: dict[str, type[Body]] = {
+    "gradient": AskGradient,
+    "jacobian": AskJacobian,
+    "batch_jacobian": AskBatchJacobian,
+    "vjps": AskVjps,
+    "hessian": AskHessian,
+    "hvp": AskHvp,
+}
+
+
 class Questions(Body):
-    """Several questions to one tape, answered in order; one that is not persistent answers them all."""
+    """Several questions to one tape, answered in order; a tape that is not persistent answers all of them."""
 
     model_config = examples(
         {
@@ -121,38 +186,58 @@ class Questions(Body):
     )
 
     questions: Annotated[
-        list[dict[str, Any]],
+        list[
+            Annotated[dict[str, Any], WithJsonSchema({"anyOf": [component(model.__name__) for model in ASK.values()]})]
+        ],
         Field(
             min_length=1,
-            description="Each the body of /gradient, or, with its name under `ask`, of /jacobian, /batch_jacobian, "
-            "/vjps, /hessian or /hvp",
+            description="Each the body of /gradient, or of the path that `ask` names: jacobian, batch_jacobian, vjps, "
+            "hessian, hvp",
         ),
     ]
 
 
-class Jacobians(Answer):
-    """The Jacobians, in the order of the sources."""
+# -------------------------------------------------------------------------------------------------------------- answers
+class Derivative(Answer):
+    """The derivative with respect to one source."""
+
+    source: str | int
+    kind: Annotated[
+        Literal["none", "dense", "slices"],
+        Field(description="none: the target does not depend on the source; slices: a sparse gradient"),
+    ]
+    id: Annotated[str | None, Field(description="The id that keeps it, if one was given")]
+    value: TensorValue | None
+
+
+class Derivatives(Answer):
+    """The derivatives, in the order of the sources."""
 
     derivatives: list[Derivative]
     bytes_in_use: int
 
 
-class Products(Answer):
-    """The products, in the order of the sources."""
+class HessianBlock(Derivative):
+    """The second derivatives with respect to a pair of sources."""
 
-    derivatives: list[Derivative]
+    second_source: str | int
+
+
+class HessianBlocks(Answer):
+    """The Hessian: for each source a list with a block for each source."""
+
+    derivatives: list[list[HessianBlock]]
     bytes_in_use: int
 
 
-class Blocks(Answer):
-    """The Hessian: a row for each source, with a block for each source."""
+class QuestionResult(Answer):
+    """The answer to one of several questions; for a Hessian a list of lists."""
 
-    derivatives: list[list[Derivative]]
-    bytes_in_use: int
+    derivatives: list[Derivative] | list[list[HessianBlock]]
 
 
-class Answers(Answer):
-    """The answers, in the order of the questions, each as that question alone has it."""
+class QuestionResults(Answer):
+    """The answers, in the order of the questions."""
 
-    results: list[dict[str, Any]]
+    results: list[QuestionResult]
     bytes_in_use: int

@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.http.access import LiveSession
+from teletape_server.http.declarations import NAMED, SESSION, answers
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.negotiation import answer_type
-from teletape_server.http.openapi import NAMED, SESSION, answers
 from teletape_server.routes.questions import TapeId
-from teletape_server.worker.handlers.pictures import DOT_TYPE, SVG_TYPE
-from teletape_server.worker.models.pictures import Graph
+from teletape_server.worker.handlers.graphs import DOT_TYPE, SVG_TYPE
+from teletape_server.worker.models.graphs import Graph
 
 router = APIRouter()
 

@@ -1,0 +1,95 @@
+"""What routes declare for the OpenAPI document about bodies that only the session's process reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+import teletape_wire as wire
+from teletape_server.http.schemas import Problem
+from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
+from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+
+REFERENCE: Final = "#/components/schemas/{model}"
+#: The models that routes have declared, by the name of their component.
+DECLARED: Final[dict[str, type[BaseModel]]] = {}
+RAW: Final = {"type": "string", "format": "binary"}
+#: The bytes of a tensor, as an alternative to JSON.
+TENSOR: Final = {RAW_TYPE: RAW}
+
+#: Problems of every request to a session.
+SESSION: Final = ("unauthenticated", "unknown_session", "session_ended", "busy")
+#: Problems of a request with a body.
+BODY: Final = ("malformed_json", "invalid_request", "unsupported_media_type", "body_too_large", "incomplete_body")
+#: Problems of a request that names something in the session.
+NAMED: Final = ("unknown_id", "released_id", "poisoned")
+#: Problems of a request that computes.
+WORK: Final = (
+    *("unknown_op", "bad_attribute", "bad_command", "invalid_argument", "unimplemented", "resource_exhausted"),
+    *("cancelled", "deadline_exceeded"),
+)
+
+
+def takes(
+    model: type[BaseModel], *, example: Any = None, others: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Returns `openapi_extra` of a route whose body is `model` as JSON, or one of `others`.
+
+    Args:
+        model: The body.
+        example: Shown in place of the model's own examples.
+        others: Schemas by content type.
+    """
+    content: dict[str, Any] = {"schema": reference(model)}
+    if example is not None:
+        content["examples"] = {"example": {"value": example}}
+    return {"requestBody": {"required": True, "content": {wire.JSON_TYPE: content} | _contents(others)}}
+
+
+def answers(
+    model: type[BaseModel],
+    *problems: str,
+    status: int = 200,
+    others: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[int | str, dict[str, Any]]:
+    """Returns `responses` of a route that answers with `model` as JSON, with one of `others`, or with problems."""
+    content = {wire.JSON_TYPE: {"schema": reference(model)}} | _contents(others)
+    success: dict[str, Any] = {"description": (model.__doc__ or "").strip(), "content": content}
+    if RAW_TYPE in content:
+        success["headers"] = {
+            DTYPE_HEADER: {"schema": {"type": "string"}, "description": "Of a binary body: the dtype, such as float32"},
+            SHAPE_HEADER: {"schema": {"type": "string"}, "description": "Of a binary body: the shape, such as 2,3"},
+        }
+    return {status: success, **refusals(*problems)}
+
+
+def _contents(others: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
+    return {content_type: {"schema": dict(schema)} for content_type, schema in (others or {}).items()}
+
+
+def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Returns `responses` for these problems, by status."""
+    by_status: dict[int, list[str]] = defaultdict(list)
+    for code in codes:
+        by_status[PROBLEMS[code].status].append(code)
+    return {
+        status: {
+            "description": "; ".join(f"{PROBLEMS[code].title} (`{code}`)" for code in status_codes),
+            "content": {PROBLEM_TYPE: {"schema": reference(Problem)}},
+        }
+        for status, status_codes in sorted(by_status.items())
+    }
+
+
+def reference(model: type[BaseModel]) -> dict[str, str]:
+    """Returns the reference to a model's component, and adds the model to `DECLARED`.
+
+    Raises:
+        TypeError: Two models have the same name.
+    """
+    if DECLARED.setdefault(model.__name__, model) is not model:
+        raise TypeError(f"two models are called {model.__name__}: each needs a public name of its own")
+    return {"$ref": REFERENCE.format(model=model.__name__)}

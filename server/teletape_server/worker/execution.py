@@ -1,0 +1,81 @@
+"""Runs a request's commands on the session, and looks up what an id names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from teletape_engine.commands import Batch, Command, Id, schema
+from teletape_engine.commands.results import Answer
+from teletape_engine.errors import UnknownIdError, tree
+from teletape_engine.session.session import Session
+from teletape_server.worker.methods import Request
+
+#: The REST collection of each kind of thing that an id can name.
+COLLECTIONS: Final = {
+    "tensor": "tensors",
+    "slices": "tensors",
+    "variable": "variables",
+    "tape": "tapes",
+    "function": "functions",
+}
+
+
+def command(verb: str, /, **fields: Any) -> Command:
+    """Returns the command with these fields; a field that is None keeps its default.
+
+    Raises:
+        BadCommandError: A field is of the wrong kind.
+    """
+    return schema.make(verb, {name: value for name, value in fields.items() if value is not None})
+
+
+def execute(
+    session: Session,
+    request: Request,
+    commands: Sequence[Command],
+    *,
+    releases: Sequence[Id] = (),
+    offset: int = 0,
+    name_command: bool = False,
+) -> Answer:
+    """Runs commands as one batch; ids that a failure leaves without a value stay free.
+
+    Args:
+        session: The session.
+        request: The request, whose caller may cancel.
+        commands: The commands.
+        releases: Ids to release after their last use.
+        offset: Number of leading commands that are not the caller's own.
+        name_command: Whether an error has to say which of the caller's commands failed.
+
+    Raises:
+        TeletapeError: The first command that failed; those before it stay done.
+    """
+    batch = Batch(tuple(commands), tuple(releases))
+    answer = session.execute(batch, cancelled=request.cancelled, progress=request.progress, poison=False)
+    failure = answer.failure
+    if failure is None:
+        return answer
+    details = {**failure.details, "op": failure.op, "where": failure.where}
+    message = failure.message
+    if name_command:
+        details["command"] = failure.index - offset
+        message = f"command {failure.index - offset}: {message}"
+    errors = tree()
+    error = errors.get(failure.code, errors["internal"])
+    raise error(message, **{name: value for name, value in details.items() if value is not None})
+
+
+def described(session: Session, id: Id, collection: str) -> dict[str, Any]:
+    """Returns the facts about what an id names.
+
+    Raises:
+        UnknownIdError, ReleasedIdError, PoisonedError: The id names nothing.
+        UnknownIdError: It names something of another collection.
+    """
+    facts = session.describe(id)
+    actual = COLLECTIONS[facts["kind"]]
+    if actual != collection:
+        raise UnknownIdError(f"the id {id!r} is not in {collection}: it is at {actual}/{id}", id=id)
+    return facts

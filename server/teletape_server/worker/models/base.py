@@ -1,0 +1,196 @@
+"""What the JSON bodies share: ids, inputs, tensors, and the base classes of requests and answers.
+
+A field of type `Id`, `Input`, … is read into the engine's form when its body is validated. Its JSON Schema is one of
+`COMPONENTS`, to which `component` refers.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+
+import teletape_wire as wire
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_engine.recording.values import Literal
+
+#: First character of ids that the server generates; a caller's own ids cannot begin with it.
+GENERATED: Final = "_"
+#: Key of a JSON Schema that stands for a reference to a component; `http.openapi` replaces it by `$ref`.
+COMPONENT: Final = "component"
+#: Key of a request's examples by name; `http.openapi` shows them with the operations.
+EXAMPLES: Final = "x-examples"
+
+
+def component(name: str) -> dict[str, Any]:
+    """Returns the JSON Schema that refers to a component."""
+    return {COMPONENT: name}
+
+
+#: JSON Schemas that several bodies use, by the name of their component.
+COMPONENTS: Final[dict[str, dict[str, Any]]] = {
+    "Id": {
+        "anyOf": [{"type": "string"}, component("IntegerId")],
+        "description": "The id of a tensor, variable, tape or function: a name, or {id: integer}",
+    },
+    "IntegerId": {
+        "type": "object",
+        "required": ["id"],
+        "additionalProperties": False,
+        "properties": {"id": {"type": "integer", "minimum": 0}},
+        "description": "An integer id, as programs use them",
+    },
+    "TensorData": {
+        "type": "object",
+        "required": ["data"],
+        "additionalProperties": False,
+        "properties": {
+            "dtype": {"type": "string", "examples": ["float32"], "description": "Without it: by content"},
+            "shape": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 0},
+                "description": "Without it: the shape of the nested lists",
+            },
+            "data": {
+                "description": 'Nested or flat numbers; "NaN", "Infinity", "-Infinity" as strings; complex numbers as '
+                "[re, im]"
+            },
+            "encoding": {
+                "type": "string",
+                "enum": ["base64"],
+                "description": "base64: `data` holds the little-endian row-major bytes",
+            },
+        },
+        "description": "A tensor with its dtype and shape",
+    },
+    "NumberValue": {
+        "type": "object",
+        "required": ["number"],
+        "additionalProperties": False,
+        "properties": {
+            "number": {
+                "anyOf": [
+                    {"type": "number"},
+                    {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]},
+                    {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
+                ]
+            }
+        },
+        "description": "A number that JSON cannot write: NaN, an infinity, a complex number as [re, im]",
+    },
+    "NestedList": {
+        "type": "array",
+        "items": {},
+        "description": "Nested lists of numbers: a tensor of dtype bool, int32 or float32 by content",
+    },
+    "TensorInput": {
+        "anyOf": [
+            component("TensorData"),
+            component("NumberValue"),
+            component("NestedList"),
+            {"type": "number"},
+            {"type": "boolean"},
+        ],
+        "description": "A tensor or a number",
+    },
+    "Input": {
+        "anyOf": [
+            {"type": "string"},
+            component("IntegerId"),
+            component("TensorData"),
+            component("NumberValue"),
+            component("NestedList"),
+            {"type": "number"},
+            {"type": "boolean"},
+        ],
+        "description": "An id, a tensor or a number",
+    },
+    "TensorValue": {
+        "type": "object",
+        "required": ["dtype", "shape"],
+        "properties": {
+            "dtype": {"type": "string"},
+            "shape": {"type": "array", "items": {"type": "integer"}},
+            "data": {"description": "Nested lists; flat if `complete` is false"},
+            "complete": {
+                "type": "boolean",
+                "description": "false: only the first 1000 elements are shown; full=true returns all",
+            },
+            "values": component("TensorValue") | {"description": "Of a sparse gradient: its rows"},
+            "indices": component("TensorValue") | {"description": "Of a sparse gradient: the numbers of its rows"},
+        },
+        "description": "A tensor's elements; `values` and `indices` in place of `data` for a sparse gradient",
+    },
+}
+
+
+def _read_id(value: Any) -> Any:
+    id = wire.id_from_json(value)
+    if (type(id) is int and id >= 0) or (isinstance(id, str) and id):
+        return id
+    raise ValueError(f"must be an id: a name, or {{id: integer}}; found {_shown(value)}")
+
+
+def _read_input(value: Any) -> Any:
+    if isinstance(value, np.ndarray):  # the body was a binary tensor
+        return value
+    if isinstance(value, dict) and value.keys() == {"id"}:
+        return _read_id(value)
+    if isinstance(value, bool | int | float | list | dict) or (isinstance(value, str) and value):
+        return wire.input_from_json(value)
+    raise ValueError(f"must be an id, a number or a tensor; found {_shown(value)}")
+
+
+def _read_tensor(value: Any) -> Any:
+    tensor = _read_input(value)
+    if isinstance(tensor, np.ndarray | Literal):
+        return tensor
+    raise ValueError(f"must be a number or a tensor {{dtype, shape, data}}; found {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    """Returns a JSON value as text, or the kind of a longer one."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return json.dumps(value)[:60]
+
+
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,127}$",
+        description="An id of your choice; ids that the server generates begin with _",
+    ),
+]
+Id = Annotated[Any, PlainValidator(_read_id), WithJsonSchema(component("Id"))]
+Tensor = Annotated[Any, PlainValidator(_read_tensor), WithJsonSchema(component("TensorInput"))]
+Input = Annotated[Any, PlainValidator(_read_input), WithJsonSchema(component("Input"))]
+TensorValue = Annotated[Any, WithJsonSchema(component("TensorValue"))]
+Attributes = Annotated[dict[str, Any], AfterValidator(wire.attributes_from_json)]
+
+Outputs = Annotated[
+    list[Name | None] | None,
+    Field(max_length=MAX_ITEMS, description="Ids for the results, null for none; without it nothing is kept"),
+]
+
+
+class Body(BaseModel):
+    """A request: the fields that it names, and no others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Answer(BaseModel):
+    """An answer."""
+
+
+def examples(example: Any = None, /, **named: Any) -> ConfigDict:
+    """Returns a request's configuration with one example, or several by name.
+
+    No example holds 2.0: a browser writes it as 2, which is an integer.
+    """
+    return ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={EXAMPLES: named if example is None else {"example": example}}
+    )

@@ -1,0 +1,100 @@
+"""Bodies of /batch and /run: commands, and their answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from teletape_server.worker.models.base import Answer, Body, Id, TensorValue, component, examples
+
+#: A command in JSON; `teletape_wire` reads it.
+CommandJson = Annotated[dict[str, Any], WithJsonSchema(component("Command"))]
+
+
+class Batch(Body):
+    """Commands in order, and ids to release after their last use."""
+
+    model_config = examples(
+        {
+            "commands": [
+                {"do": "op", "op": "mul", "inputs": ["w", 2], "outputs": ["doubled"]},
+                {"do": "fetch", "id": "doubled"},
+            ],
+            "release": ["doubled"],
+        }
+    )
+
+    commands: list[CommandJson]
+    release: list[Id] = Field(default=[], description="Ids to release after their last use")
+    client: Annotated[int, Field(ge=0, description="The number from /attach; 0: no client and no sequence")] = 0
+    seq: Annotated[int, Field(ge=0, description="The batch's number in the client's sequence")] = 0
+    nonce: Annotated[str, Field(pattern="^([0-9a-fA-F]{32})?$", description="Identifies retries")] = ""
+
+
+class BatchAnswer(Answer):
+    """The results of a batch, and its first failure."""
+
+    results: Annotated[
+        list[dict[str, Any]], Field(description="By `command`, its position in the batch; docs/protocol.md lists them")
+    ]
+    failure: dict[str, Any] | None
+    bytes_in_use: int
+    expires_at: Annotated[str | float | None, Field(description="When the session ends if no further request comes")]
+    queue_seconds: Annotated[float, Field(description="Seconds before the batch started")]
+    compute_seconds: Annotated[float, Field(description="Seconds that it took")]
+
+
+class Run(Body):
+    """Commands for a session that exists for this request only."""
+
+    model_config = examples(
+        gradient={
+            "commands": [
+                {"do": "variable", "id": "x", "value": 0.5},
+                {"do": "tape.open", "id": "t"},
+                {"do": "op", "op": "sin", "inputs": ["x"], "outputs": ["s"]},
+                {"do": "op", "op": "mul", "inputs": ["s", "x"], "outputs": ["y"]},
+                {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["dx"]},
+            ],
+            "fetch": ["y", "dx"],
+        },
+        hessian_vector_product={  # forward over reverse
+            "commands": [
+                {"do": "variable", "id": "x", "value": [1.5, 2.5]},
+                {"do": "accumulator.open", "id": "a", "primals": ["x"], "tangents": [[0.5, 0.0]]},
+                {"do": "tape.open", "id": "t"},
+                {"do": "op", "op": "mul", "inputs": ["x", "x"], "outputs": ["xx"]},
+                {"do": "op", "op": "mul", "inputs": ["xx", "x"], "outputs": ["y"]},
+                {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["g"]},
+                {"do": "jvp", "accumulator": "a", "targets": ["y", "g"], "outputs": ["jvp", "hvp"]},
+            ],
+            "fetch": ["jvp", "hvp"],
+        },
+        custom_gradient={  # the backward pass stops, and the commands in between compute the gradient
+            "commands": [
+                {"do": "variable", "id": "x", "value": [3.5, 4.5]},
+                {"do": "tape.open", "id": "t"},
+                {"do": "op", "op": "identity", "inputs": ["x"], "outputs": ["y"]},
+                {"do": "custom", "inputs": ["x"], "outputs": ["y"], "tag": "clipped"},
+                {"do": "op", "op": "square", "inputs": ["y"], "outputs": ["loss"]},
+                {"do": "backward.begin", "id": "b", "tape": "t", "targets": ["loss"], "sources": ["x"]},
+                {"do": "backward.cotangents", "id": "b", "outputs": ["dy"]},
+                {"do": "op", "op": "clip_by_value", "inputs": ["dy", -7.5, 7.5], "outputs": ["dx"]},
+                {"do": "backward.resume", "id": "b", "cotangents": ["dx"]},
+                {"do": "backward.end", "id": "b", "outputs": ["gradient"]},
+            ],
+            "fetch": ["gradient"],
+        },
+    )
+
+    commands: list[CommandJson]
+    fetch: list[Id] = Field(default=[], description="Ids to return in `values`")
+
+
+class RunAnswer(Answer):
+    """The values of the ids in `fetch`."""
+
+    values: Annotated[
+        dict[str, TensorValue | None], Field(description="By id; null: the target does not depend on the source")
+    ]

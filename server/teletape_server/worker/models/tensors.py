@@ -1,0 +1,37 @@
+"""Bodies of /tensors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from teletape_server.worker.models.base import Answer, Body, Name, TensorValue, examples
+from teletape_server.worker.models.base import Tensor as TensorField
+
+
+class NewTensor(Body):
+    """A tensor to create."""
+
+    model_config = examples({"id": "x", "value": {"dtype": "float32", "shape": [3], "data": [4, 5, 6]}})
+
+    id: Name | None = None
+    value: TensorField
+
+
+class Tensor(Answer):
+    """A tensor; with its value if the request was for one tensor."""
+
+    id: str | int
+    kind: Annotated[Literal["tensor", "slices"], Field(description="slices: a sparse gradient")]
+    dtype: str
+    shape: list[int]
+    bytes: int
+    rows: Annotated[int | None, Field(description="Of a sparse gradient: the rows that it holds")] = None
+    value: TensorValue | None = None
+
+
+class TensorList(Answer):
+    """The session's tensors, oldest first: those you created, results of ops, gradients."""
+
+    tensors: list[Tensor]

@@ -1,0 +1,62 @@
+"""Bodies of /variables."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from teletape_engine.ops.assign import MODES
+from teletape_server.worker.models.base import Answer, Body, Input, Name, TensorValue, examples
+
+
+class NewVariable(Body):
+    """A variable to create."""
+
+    model_config = examples({"id": "w", "value": [0.5, 1.5, 2.5]})
+
+    id: Name | None = None
+    value: Input
+    trainable: Annotated[bool, Field(description="Whether tapes watch it by themselves")] = True
+    name: Annotated[str | None, Field(min_length=1, max_length=200, description="A label for people")] = None
+
+
+class Assignment(Body):
+    """The next value of a variable, or of a part of it; dtype and shape stay."""
+
+    model_config = examples(
+        add={"value": [0.5, 0.5, 0.5], "mode": "add"},
+        scatter_update={"value": [9.5, 8.5], "mode": "scatter_update", "indices": [2, 0]},
+    )
+
+    value: Input
+    mode: Annotated[
+        str,
+        Field(
+            description="set, add or sub: the whole variable; scatter_…: the rows at `indices`; scatter_nd_…: the "
+            "elements at `indices`; slice: the part that `indices` describes",
+            pattern=f"^({'|'.join(MODES)})$",
+            json_schema_extra={"enum": list(MODES)},
+        ),
+    ] = "set"
+    indices: Annotated[Input | None, Field(description="The part to change; without it the whole variable")] = None
+
+
+class Variable(Answer):
+    """A variable; with its value if the request was for one variable."""
+
+    id: str | int
+    kind: Literal["variable"]
+    dtype: str
+    shape: list[int]
+    bytes: int
+    trainable: bool
+    version: Annotated[int, Field(description="Number of assignments")]
+    name: str
+    value: TensorValue | None = None
+
+
+class VariableList(Answer):
+    """The session's variables, oldest first."""
+
+    variables: list[Variable]
