@@ -18,7 +18,7 @@ from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.op import CATALOGUE, Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.checking.harness import Context, LawError
+from teletape_engine.checking.harness import CpuExecutor, LawError, as_operand
 from teletape_engine.checking.laws import LAWS, check_op
 from teletape_engine.ops.shapes.cast import stop_gradient
 from teletape_engine.spec import DTYPES, Spec
@@ -368,6 +368,6 @@ def test_samples_are_drawn_from_their_seed():
 
 
 def test_context_of_the_laws_runs_ops():
-    context = Context()
-    result = context.apply(CATALOGUE["add"], [context.value(np.array(1.0)), context.value(2)])
+    context = CpuExecutor()
+    result = context.apply(CATALOGUE["add"], [as_operand(context, np.array(1.0)), as_operand(context, 2)])
     assert result.array == 3

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.harness import Context
+from teletape_engine.checking.harness import CpuExecutor, as_operand
 from teletape_engine.commands import Call, Constant, Gradient, Hessian, Hvp, MakeVariable, TapeOpen, TapeWatch
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import jacobian
@@ -22,7 +22,7 @@ A = np.array([0.3, -1.2, 0.7])
 B = np.array([[1.1, 0.2, -0.4], [0.5, 0.8, 0.1]])
 
 
-class Program(Context):
+class Program(CpuExecutor):
     """A context in which ops are called by name."""
 
     def __call__(self, name, *inputs, **attrs):
@@ -34,7 +34,7 @@ class Program(Context):
 FUNCTIONS = {
     "quartic": lambda c, a, b: c("reduce_sum", c("pow", c("matmul", b, c("reshape", a, shape=(3, 1))), Literal(4.0))),
     "waves": lambda c, a, b: c("reduce_sum", c("mul", c("sin", c("mul", a, b)), b)),
-    "rows": lambda c, a, b: c("reduce_sum", c("exp", c("mul", c("gather", b, c.value(np.array([1, 1]))), a))),
+    "rows": lambda c, a, b: c("reduce_sum", c("exp", c("mul", c("gather", b, as_operand(c, np.array([1, 1]))), a))),
     "apart": lambda c, a, b: c("add", c("reduce_sum", c("square", a)), c("reduce_sum", c("exp", b))),
     "flat": lambda c, a, b: c("reduce_sum", c("mul", a, Literal(2.0))),
 }
@@ -42,7 +42,7 @@ FUNCTIONS = {
 
 def recorded(name, tape, *, outer=None):
     context = Program()
-    a, b = context.value(A), context.value(B)
+    a, b = as_operand(context, A), as_operand(context, B)
     for item in (outer, tape) if outer is not None else (tape,):
         context.open(item)
         context.watch(item, [a, b])
@@ -89,7 +89,9 @@ def test_a_product_is_the_hessian_times_the_vector(name, numbers):
     context, y, sources = recorded(name, tape)
     u, v = np.array(numbers[:3]), np.array(numbers[3:]).reshape(2, 3)
     blocks = hessian(context, GradientQuery(tape, [y], sources, zeros=True))
-    products = hvp(context, GradientQuery(tape, [y], sources, zeros=True, vectors=[context.value(u), context.value(v)]))
+    products = hvp(
+        context, GradientQuery(tape, [y], sources, zeros=True, vectors=[as_operand(context, u), as_operand(context, v)])
+    )
     for row, item in zip(blocks, products, strict=True):
         axes = item.spec.ndim
         expected = np.tensordot(row[0].array, u, 1) + np.tensordot(row[1].array, v, 2)
@@ -100,7 +102,7 @@ def test_a_product_is_the_hessian_times_the_vector(name, numbers):
 def test_what_is_not_connected_is_none_or_zeros():
     tape = Tape(persistent=True)
     context, y, sources = recorded("flat", tape)
-    vectors = [context.value(A), context.value(B)]
+    vectors = [as_operand(context, A), as_operand(context, B)]
     assert hessian(context, GradientQuery(tape, [y], sources)) == [[None, None], [None, None]]
     assert hvp(context, GradientQuery(tape, [y], sources, vectors=vectors)) == [None, None]
     zeros = hessian(context, GradientQuery(tape, [y], sources, zeros=True))
@@ -115,19 +117,19 @@ def test_the_tape_is_afterwards_as_it_was():
     context, y, sources = recorded("rows", tape)
     before = list(tape.nodes), dict(tape.tracked), tape.sparse, list(context.tapes)
     hessian(context, GradientQuery(tape, [y], sources))
-    hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(A), context.value(B)]))
+    hvp(context, GradientQuery(tape, [y], sources, vectors=[as_operand(context, A), as_operand(context, B)]))
     with pytest.raises(InvalidArgumentError):
-        hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(A), context.value(A)]))
+        hvp(context, GradientQuery(tape, [y], sources, vectors=[as_operand(context, A), as_operand(context, A)]))
     assert (tape.nodes, tape.tracked, tape.sparse, context.tapes) == before
 
 
 def test_asked_inside_its_own_context_a_tape_keeps_what_it_recorded():
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(A)
+    x = as_operand(context, A)
     context.open(tape)
     context.watch(tape, [x])
     y = context("reduce_sum", context("pow", x, Literal(4.0)))
-    [product] = hvp(context, GradientQuery(tape, [y], [x], vectors=[context.value(np.ones(3))]))
+    [product] = hvp(context, GradientQuery(tape, [y], [x], vectors=[as_operand(context, np.ones(3))]))
     [third] = gradient(context, GradientQuery(tape, [product], [x]))
     np.testing.assert_allclose(third.array, 24 * A)
     assert context.tapes == [tape]
@@ -136,18 +138,22 @@ def test_asked_inside_its_own_context_a_tape_keeps_what_it_recorded():
 def test_an_outer_tape_differentiates_the_product():
     outer, tape = Tape(), Tape(persistent=True)
     context, y, [a, b] = recorded("waves", tape, outer=outer)
-    [product, _] = hvp(context, GradientQuery(tape, [y], [a, b], vectors=[context.value(A), context.value(B)]))
+    [product, _] = hvp(
+        context, GradientQuery(tape, [y], [a, b], vectors=[as_operand(context, A), as_operand(context, B)])
+    )
     [third] = gradient(context, GradientQuery(outer, [product], [a]))
     step = 1e-6
 
     def by_two(a):
         inner = Tape(persistent=True)
         other = Program()
-        x, z = other.value(a), other.value(B)
+        x, z = as_operand(other, a), as_operand(other, B)
         other.open(inner)
         other.watch(inner, [x, z])
         y = FUNCTIONS["waves"](other, x, z)
-        return hvp(other, GradientQuery(inner, [y], [x, z], vectors=[other.value(A), other.value(B)]))[0].array.sum()
+        return hvp(other, GradientQuery(inner, [y], [x, z], vectors=[as_operand(other, A), as_operand(other, B)]))[
+            0
+        ].array.sum()
 
     expected = [(by_two(A + step * unit) - by_two(A - step * unit)) / (2 * step) for unit in np.eye(3)]
     np.testing.assert_allclose(third.array, expected, rtol=1e-6)
@@ -156,7 +162,10 @@ def test_an_outer_tape_differentiates_the_product():
 def test_a_tape_that_is_not_persistent_answers_once():
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
-    hvp(context, GradientQuery(tape, [y], sources, retain_tape=True, vectors=[context.value(A), context.value(B)]))
+    hvp(
+        context,
+        GradientQuery(tape, [y], sources, retain_tape=True, vectors=[as_operand(context, A), as_operand(context, B)]),
+    )
     blocks = hessian(context, GradientQuery(tape, [y], sources))
     np.testing.assert_allclose(blocks[0][0].array, by_two_tapes("quartic")[0][0].array)
     assert tape.consumed
@@ -178,7 +187,7 @@ def test_wrong_vectors_are_refused(vectors, text):
     tape = Tape()
     context, y, sources = recorded("quartic", tape)
     with pytest.raises(InvalidArgumentError, match=text):
-        hvp(context, GradientQuery(tape, [y], sources, vectors=[context.value(vector) for vector in vectors]))
+        hvp(context, GradientQuery(tape, [y], sources, vectors=[as_operand(context, vector) for vector in vectors]))
     assert not tape.consumed
 
 

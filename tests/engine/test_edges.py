@@ -7,7 +7,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import Context, dense
+from teletape_engine.checking.harness import CpuExecutor, as_operand, dense
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
@@ -19,9 +19,9 @@ INF, NAN = np.inf, np.nan
 
 def run(name, *inputs, **attrs):
     """The result of one op; lists are float32 arrays, Python numbers stay numbers."""
-    context, op = Context(), CATALOGUE[name]
+    context, op = CpuExecutor(), CATALOGUE[name]
     with backend("cpu").quiet():
-        results = [context.value(array(operand)) for operand in inputs]
+        results = [as_operand(context, array(operand)) for operand in inputs]
         return np.asarray(context.apply(op, results, op.attrs(attrs)).array)
 
 
@@ -31,9 +31,9 @@ def array(item):
 
 def gradients(f, *inputs):
     """(dy, d(Σ dy)): the gradient of f by each array input, and of the sum of those; None where there is none."""
-    context = Context()
+    context = CpuExecutor()
     with backend("cpu").quiet():
-        results = [context.value(array(operand)) for operand in inputs]
+        results = [as_operand(context, array(operand)) for operand in inputs]
         arrays = [item for item in results if item.uid is not None]
         outer, inner = Tape(), Tape()
         for tape in (outer, inner):
@@ -67,7 +67,7 @@ def clip(call, x):
 
 
 def one(number):
-    return Context().value(np.array(number, F32))
+    return CpuExecutor().constant(np.array(number, F32))
 
 
 Z = [-1.0, 0.0, 2.0]
@@ -149,8 +149,8 @@ def test_gradients_at_the_edge(name):
 
 
 def test_a_gather_of_the_source_is_sparse_and_of_other_axes_dense():
-    context = Context()
-    x, ids = context.value(np.ones((3, 2), F32)), context.value(np.array([[0, 1]], np.int32))
+    context = CpuExecutor()
+    x, ids = as_operand(context, np.ones((3, 2), F32)), as_operand(context, np.array([[0, 1]], np.int32))
     for axis, kind in ((0, SlicesValue), (1, None)):
         tape, op = Tape(), CATALOGUE["gather"]
         context.open(tape)

@@ -12,7 +12,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.rule import NOT_REGISTERED
-from teletape_engine.checking.harness import Case, Context, Shapes, dense, drawn
+from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, drawn
 from teletape_engine.commands import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -33,6 +33,7 @@ from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError, TapeStateError
 from teletape_engine.recording.accumulators import Accumulator
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
@@ -61,14 +62,14 @@ def inner(a, b):
 
 def started(case, recorder, tapes=()):
     """The inputs as values of the recorder, and an accumulator opened inside `tapes` with random tangents."""
-    results = [recorder.value(operand) for operand in case.inputs]
+    results = [as_operand(recorder, operand) for operand in case.inputs]
     for tape in tapes:
         recorder.open(tape)
         recorder.watch(tape, [results[i] for i in case.free()])
     accumulator = Accumulator()
     tangents = [drawn(case.inputs[i], seed=i) for i in case.free()]
     for i, t in zip(case.free(), tangents, strict=True):
-        accumulator.watch(results[i], recorder.value(np.asarray(t)))
+        accumulator.watch(results[i], as_operand(recorder, np.asarray(t)))
     recorder.accumulate(accumulator)
     return results, accumulator, tangents
 
@@ -77,7 +78,7 @@ def started(case, recorder, tapes=()):
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
     for case in cases(CATALOGUE[name], dtype):
-        recorder = Context()
+        recorder = CpuExecutor()
         with case.cpu.quiet():
             inputs, accumulator, tangents = started(case, recorder)
             result = recorder.apply(case.op, inputs, case.attrs)
@@ -107,15 +108,15 @@ def test_hessian_vector_products_agree_in_all_three_orders(name):
 
 def outer_tape(case, ct):
     """Reverse over reverse: H t, since H is symmetric."""
-    recorder, outer, tape = Context(), Tape(), Tape()
+    recorder, outer, tape = CpuExecutor(), Tape(), Tape()
     inputs, accumulator, tangents = started(case, recorder, (outer, tape))
     recorder.leave(accumulator)
     result = recorder.apply(case.op, inputs, case.attrs)
     sources = [inputs[i] for i in case.free()]
-    gradients = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[recorder.value(ct)]))
+    gradients = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, ct)]))
     results = [(item, t) for item, t in zip(gradients, tangents, strict=True) if item is not None]
     targets = [getattr(item, "values", item) for item, _ in results]
-    seeds = [recorder.value(rows(item, t)) for item, t in results]
+    seeds = [as_operand(recorder, rows(item, t)) for item, t in results]
     return filled(case, gradient(recorder, GradientQuery(outer, targets, sources, output_gradients=seeds)))
 
 
@@ -126,13 +127,14 @@ def rows(item, t):
 
 def accumulated_gradient(case, ct):
     """Forward over reverse."""
-    recorder, tape = Context(), Tape()
+    recorder, tape = CpuExecutor(), Tape()
     inputs, accumulator, _ = started(case, recorder)
     recorder.open(tape)
     recorder.watch(tape, [inputs[i] for i in case.free()])
     result = recorder.apply(case.op, inputs, case.attrs)
     gradients = gradient(
-        recorder, GradientQuery(tape, [result], [inputs[i] for i in case.free()], output_gradients=[recorder.value(ct)])
+        recorder,
+        GradientQuery(tape, [result], [inputs[i] for i in case.free()], output_gradients=[as_operand(recorder, ct)]),
     )
     return filled(case, [None if item is None else tangent_of(accumulator, item) for item in gradients])
 
@@ -146,7 +148,7 @@ def tangent_of(accumulator, item):
 
 def taped_tangent(case, ct):
     """Reverse over forward."""
-    recorder, tape = Context(), Tape()
+    recorder, tape = CpuExecutor(), Tape()
     inputs, accumulator, _ = started(case, recorder, (tape,))
     result = recorder.apply(case.op, inputs, case.attrs)
     sources = [inputs[i] for i in case.free()]
@@ -154,7 +156,7 @@ def taped_tangent(case, ct):
     if tangent is None:
         return filled(case, [None] * len(sources))
     return filled(
-        case, gradient(recorder, GradientQuery(tape, [tangent], sources, output_gradients=[recorder.value(ct)]))
+        case, gradient(recorder, GradientQuery(tape, [tangent], sources, output_gradients=[as_operand(recorder, ct)]))
     )
 
 
@@ -171,7 +173,7 @@ def test_who_has_a_tangent_is_known_without_arrays(name, outside):
     op = CATALOGUE[name]
     for case in cases(op):
         has = []
-        for recorder in (Context(), Shapes()):
+        for recorder in (CpuExecutor(), SpecRecorder()):
             tapes = [Tape() for _ in outside]
             inputs, accumulator, _ = started(case, recorder, tapes)
             try:
@@ -193,17 +195,17 @@ def cube(recorder, x):
 
 @pytest.fixture
 def recorder():
-    return Context()
+    return CpuExecutor()
 
 
 @pytest.fixture
 def x(recorder):
-    return recorder.value(np.array(2.0))
+    return as_operand(recorder, np.array(2.0))
 
 
 def opened(recorder, x, *, tangent=1.0):
     accumulator = Accumulator()
-    accumulator.watch(x, recorder.value(np.array(tangent)))
+    accumulator.watch(x, as_operand(recorder, np.array(tangent)))
     recorder.accumulate(accumulator)
     return accumulator
 
@@ -265,11 +267,11 @@ def test_an_error_in_a_rule_leaves_the_context_as_it_was(recorder, x, monkeypatc
 
 
 def test_a_read_carries_the_variables_tangent_whatever_its_version(recorder):
-    variable = Variable(recorder.value(np.array(2.0)), trainable=True)
+    variable = Variable(as_operand(recorder, np.array(2.0)), trainable=True)
     before = recorder.read(variable)
     accumulator = opened(recorder, variable)
     first = cube(recorder, recorder.read(variable))
-    variable.assign(recorder.value(np.array(3.0)))
+    variable.assign(as_operand(recorder, np.array(3.0)))
     second = cube(recorder, recorder.read(variable))
     assert [number(accumulator.tangent(item)) for item in (variable, first, second)] == [1, 12, 27]
     assert accumulator.tangent(before) is None
@@ -287,10 +289,10 @@ def test_a_tangent_lives_as_long_as_its_value(recorder, x):
 
 
 def test_a_tangent_is_priced_before_it_is_computed():
-    recorder = Context()
-    x = recorder.value(np.ones(1000))
+    recorder = CpuExecutor()
+    x = as_operand(recorder, np.ones(1000))
     accumulator = Accumulator()
-    accumulator.watch(x, recorder.value(np.ones(1000)))
+    accumulator.watch(x, as_operand(recorder, np.ones(1000)))
     recorder.accumulate(accumulator)
     before = recorder.memory.spent
     recorder.apply(CATALOGUE["exp"], (x,))
@@ -298,7 +300,7 @@ def test_a_tangent_is_priced_before_it_is_computed():
 
 
 def test_an_op_without_a_derivative_is_refused_where_it_runs(recorder):
-    image = recorder.value(np.ones((1, 2, 2, 3)))
+    image = as_operand(recorder, np.ones((1, 2, 2, 3)))
     declared = set()
     accumulator = Accumulator(declared)
     accumulator.watch(image, image)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.operand import Operand
-from teletape_engine.checking.harness import Context, Shapes
+from teletape_engine.checking.harness import CpuExecutor, as_operand
 from teletape_engine.commands import (
     Batch,
     BatchJacobian,
@@ -30,6 +30,7 @@ from teletape_engine.derivatives.jacobian import batch_jacobian, jacobian, vjps
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, TapeConsumedError
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
@@ -43,14 +44,14 @@ STEPS = {
     "sum": lambda c, x: c("mul", x, c("reduce_sum", x, keepdims=True)),
     "max": lambda c, x: c("sub", x, c("reduce_max", x, axis=-1, keepdims=True)),
     "product": lambda c, x: c("matmul", x, x, transpose_b=True),
-    "gather": lambda c, x: c("gather", x, c.value(np.array([0, -1 % x.spec.shape[0], 0]))),
+    "gather": lambda c, x: c("gather", x, as_operand(c, np.array([0, -1 % x.spec.shape[0], 0]))),
     "softmax": lambda c, x: c("softmax", x),
     "twice": lambda c, x: c("concat", x, x, axis=0),
 }
 programs = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5)
 
 
-class Program(Context):
+class Program(CpuExecutor):
     """A context in which ops are called by name."""
 
     def __call__(self, name, *inputs, **attrs):
@@ -58,7 +59,7 @@ class Program(Context):
         return self.apply(op, inputs, op.attrs(attrs))
 
 
-class Outline(Shapes):
+class Outline(SpecRecorder):
     __call__ = Program.__call__
 
 
@@ -80,7 +81,7 @@ def by_loop(context, tape, y, x):
     for at in np.ndindex(y.spec.shape):
         unit = np.zeros(y.spec.shape)
         unit[at] = 1
-        [item] = gradient(context, GradientQuery(tape, [y], [x], output_gradients=[context.value(unit)]))
+        [item] = gradient(context, GradientQuery(tape, [y], [x], output_gradients=[as_operand(context, unit)]))
         if item is None:
             return None
         rows.append(item.array if not hasattr(item, "indices") else dense(context, item))
@@ -100,7 +101,7 @@ X = np.array([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4], [-0.6, 0.9, 0.5]])
 @given(programs, st.integers(1, 40))
 def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(X)
+    x = as_operand(context, X)
     y = recorded(context, steps, x, [tape])
     [result] = jacobian(context, GradientQuery(tape, [y], [x], chunk_size=chunk))
     np.testing.assert_allclose(result.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
@@ -112,7 +113,7 @@ def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
     real, foreseen = [], []
     for context, kinds in ((Program(), real), (Outline(), foreseen)):
         outer, inner = Tape(persistent=True), Tape(persistent=True)
-        x = context.value(X)
+        x = as_operand(context, X)
         y = recorded(context, steps, x, [outer, inner])
         [first] = jacobian(context, GradientQuery(inner, [y], [x]))
         [second] = jacobian(context, GradientQuery(outer, [first], [x]))
@@ -130,19 +131,21 @@ def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
 
 def test_stacks_of_cotangents_are_gradients_one_after_the_other():
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(X)
+    x = as_operand(context, X)
     y = recorded(context, ["sin", "product"], x, [tape])
     z = recorded(context, ["square"], x, [tape])
     cts = np.random.default_rng(0).normal(size=(5, *y.spec.shape))
-    [derivative] = vjps(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts), None]))
+    [derivative] = vjps(context, GradientQuery(tape, [y, z], [x], output_gradients=[as_operand(context, cts), None]))
     for k in range(5):
-        [item] = gradient(context, GradientQuery(tape, [y, z], [x], output_gradients=[context.value(cts[k]), None]))
+        [item] = gradient(
+            context, GradientQuery(tape, [y, z], [x], output_gradients=[as_operand(context, cts[k]), None])
+        )
         np.testing.assert_allclose(derivative.array[k], item.array)
 
 
 def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(X)
+    x = as_operand(context, X)
     context.open(tape)
     context.watch(tape, [x])
     y = context("mul", context("sin", x), context("reduce_sum", x, axis=1, keepdims=True))
@@ -159,7 +162,7 @@ def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
 # -------------------------------------------------------------------------------------------- targets, sources, nothing
 def test_what_is_not_connected_is_none_or_zeros():
     context, tape = Program(), Tape(persistent=True)
-    x, other, numbers = context.value(X), context.value(np.ones(2)), context.value(np.arange(2))
+    x, other, numbers = as_operand(context, X), as_operand(context, np.ones(2)), as_operand(context, np.arange(2))
     y = recorded(context, ["sin"], x, [tape])
     assert jacobian(context, GradientQuery(tape, [y], [other, numbers])) == [None, None]
     jacobians = jacobian(context, GradientQuery(tape, [y], [other, numbers], zeros=True))
@@ -169,7 +172,7 @@ def test_what_is_not_connected_is_none_or_zeros():
 
 def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
     context, tape = Program(), Tape(persistent=True)
-    x, seen = context.value(X), context.value(np.ones(2))
+    x, seen = as_operand(context, X), as_operand(context, np.ones(2))
     context.open(tape)
     context.watch(tape, [seen])
     assert jacobian(context, GradientQuery(tape, [x], [x])) == [None]
@@ -180,7 +183,7 @@ def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
 
 def test_a_variable_is_a_target_and_a_source():
     context, tape = Program(), Tape(persistent=True)
-    slot = Variable(context.value(np.array([1.0, 2.0])), trainable=True)
+    slot = Variable(as_operand(context, np.array([1.0, 2.0])), trainable=True)
     context.open(tape)
     y = context("square", context.read(slot))
     np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [y], [slot]))[0].array, [[2, 0], [0, 4]])
@@ -190,26 +193,26 @@ def test_a_variable_is_a_target_and_a_source():
 @pytest.mark.parametrize(("target", "source"), [((0, 3), (3,)), ((3,), (0,)), ((0,), (0, 2))])
 def test_empty_targets_and_sources_have_empty_jacobians(target, source):
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(np.ones(source))
+    x = as_operand(context, np.ones(source))
     context.open(tape)
     context.watch(tape, [x])
     y = context("broadcast_to", context("reduce_sum", x), shape=target)
     [result] = jacobian(context, GradientQuery(tape, [y], [x]))
     assert result.array.shape == (*target, *source)
-    stack = context.value(np.ones((0, *target)))
+    stack = as_operand(context, np.ones((0, *target)))
     assert vjps(context, GradientQuery(tape, [y], [x], output_gradients=[stack]))[0].array.shape == (0, *source)
 
 
 def test_examples_of_none_at_all():
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(np.ones((0, 2)))
+    x = as_operand(context, np.ones((0, 2)))
     y = recorded(context, ["square"], x, [tape])
     assert batch_jacobian(context, GradientQuery(tape, [y], [x])).array.shape == (0, 2, 2)
 
 
 def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
     context, tape = Program(), Tape(persistent=True)
-    a, b = context.value(X), context.value(X)
+    a, b = as_operand(context, X), as_operand(context, X)
     context.open(tape)
     context.watch(tape, [a, b])
     jacobians = jacobian(context, GradientQuery(tape, [context("add", a, b)], [a, b, a]))
@@ -218,7 +221,7 @@ def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
 
 def test_a_tape_that_is_not_persistent_answers_once_and_several_questions_with_more():
     context, tape = Program(), Tape()
-    x = context.value(X)
+    x = as_operand(context, X)
     y = recorded(context, ["sin"], x, [tape])
     [first] = jacobian(context, GradientQuery(tape, [y], [x], retain_tape=True))
     [again] = jacobian(context, GradientQuery(tape, [y], [x], chunk_size=2))
@@ -241,7 +244,7 @@ WRONG = {
 def test_wrong_stacks_are_refused_and_the_tape_can_still_be_asked(why):
     given_, text = WRONG[why]
     context, tape = Program(), Tape()
-    x = context.value(X)
+    x = as_operand(context, X)
     y = recorded(context, ["sin"], x, [tape])
     seeds = [None if item is None else context.constant(np.asarray(item)) for item in given_]
     with pytest.raises(InvalidArgumentError, match=text):
@@ -261,7 +264,7 @@ def test_wrong_stacks_are_refused_and_the_tape_can_still_be_asked(why):
 )
 def test_examples_have_to_match(shape, text):
     context, tape = Program(), Tape()
-    x, y = context.value(X), context.value(np.ones(shape))
+    x, y = as_operand(context, X), as_operand(context, np.ones(shape))
     with pytest.raises(InvalidArgumentError, match=text):
         batch_jacobian(context, GradientQuery(tape, [y], [x]))
     assert not tape.consumed
@@ -365,7 +368,7 @@ def test_between_chunks_it_is_told_and_can_be_stopped():
 
 def test_a_rows_price_counts_what_lives_together():
     context, tape = Program(), Tape(persistent=True)
-    x = context.value(np.ones(100))
+    x = as_operand(context, np.ones(100))
     y = recorded(context, ["sin"] * 50, x, [tape])
     assert 2 * 800 <= peak_bytes(tape, [y.uid], {x.uid}) <= 4 * 800  # not fifty times
     wide = Tape(persistent=True)

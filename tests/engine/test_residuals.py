@@ -12,7 +12,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.harness import Case, Context
+from teletape_engine.checking.harness import Case, CpuExecutor, as_operand
 from teletape_engine.commands import Batch, Call, Constant, Gradient, TapeDescribe, TapeOpen, TapeWatch
 from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.gradient import gradient
@@ -29,9 +29,9 @@ MIB = 1 << 20
 
 def kept_by(case):
     """(what the node keeps by name, the values themselves, inputs and result) of one call with everything watched."""
-    context, tape = Context(), Tape(persistent=True)
+    context, tape = CpuExecutor(), Tape(persistent=True)
     with CPU.quiet():
-        results = [context.value(operand) for operand in case.inputs]
+        results = [as_operand(context, operand) for operand in case.inputs]
         context.open(tape)
         context.watch(tape, [item for item in results if not isinstance(item, Literal)])
         result = context.apply(case.op, results, case.attrs)
@@ -67,7 +67,7 @@ def test_a_tape_keeps_what_the_rules_ask_for_and_makes_no_copy_of_it(op):
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "exp", "sqrt", "softmax", "reshape", "neg", "reduce_sum"])
 def test_these_keep_no_array_beside_their_result(name):
-    x = Context().constant(np.ones((2, 3)))
+    x = CpuExecutor().constant(np.ones((2, 3)))
     op = CATALOGUE[name]
     plan = bind(op, (x.spec,), op.attrs({"shape": (6,)} if name == "reshape" else {})).plan(1)
     assert plan.picks in ((), (1,))
@@ -75,7 +75,7 @@ def test_these_keep_no_array_beside_their_result(name):
 
 def chain(length, size=MIB // 8, persistent=False):
     """A tape over so many tanh of a MiB each, and the last of them; nobody else holds those between."""
-    context, tape = Context(), Tape(persistent=persistent)
+    context, tape = CpuExecutor(), Tape(persistent=persistent)
     x = context.constant(np.full(size, 0.5))
     context.open(tape)
     context.watch(tape, [x])
@@ -156,7 +156,7 @@ def test_what_is_told_to_be_freed_is_what_is_freed():
 
 
 def test_a_view_is_counted_as_the_array_below_and_freed_with_its_last_holder():
-    context, tape = Context(), Tape(persistent=True)
+    context, tape = CpuExecutor(), Tape(persistent=True)
     x = context.constant(np.ones(1000))
     context.open(tape)
     context.watch(tape, [x])
@@ -214,7 +214,7 @@ LONG = 100_000
 
 
 def long_tape(persistent=False, sparse=False):
-    context, tape = Context(), Tape(persistent=persistent)
+    context, tape = CpuExecutor(), Tape(persistent=persistent)
     x, other = context.constant(np.ones(4)), context.constant(np.ones(4))
     context.open(tape)
     context.watch(tape, [x, other])

@@ -5,9 +5,10 @@ import pytest
 
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
-from teletape_engine.checking.harness import Case, Context, Shapes, is_array
+from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, is_array
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.errors import InternalError
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.spec import Spec
 
 VECTORISED = sorted(name for name, op in CATALOGUE.items() if op.inputs and not op.dynamic)
@@ -38,10 +39,10 @@ def test_an_op_over_rows_is_the_op_row_by_row(name):
         expected = [case.run([row(a, k, b) for a, b in zip(inputs, case.inputs, strict=True)]) for k in range(3)]
         with case.cpu.quiet():
             result = over_rows(None, case, inputs)
-            real = over_rows(Context(), case, inputs)
+            real = over_rows(CpuExecutor(), case, inputs)
         np.testing.assert_allclose(result, np.stack(expected), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(real.value.array, np.stack(expected), rtol=1e-12, atol=1e-13)
-        foreseen = over_rows(Shapes(), case, inputs)
+        foreseen = over_rows(SpecRecorder(), case, inputs)
         assert foreseen.value.spec is Spec.of(real.value.array.shape, real.value.array.dtype)
 
 
@@ -49,7 +50,7 @@ def over_rows(recorder, case, inputs):
     rows, args = Rows(recorder), []
     for item, alone in zip(inputs, case.inputs, strict=True):
         if is_array(item):
-            below = item if recorder is None else Operand(recorder, recorder.value(item))
+            below = item if recorder is None else Operand(recorder, as_operand(recorder, item))
             args.append(rows.shared(below) if item is alone else rows.stack(below))
         else:
             args.append(item)

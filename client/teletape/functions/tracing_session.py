@@ -30,9 +30,9 @@ from teletape_engine.programs.program import FLOWS, Program, written
 from teletape_engine.recording.cotangents import Algebra, Operands
 from teletape_engine.recording.custom import ProgramGradient, record_custom
 from teletape_engine.recording.executor import translated
-from teletape_engine.recording.recorder import Share
-from teletape_engine.recording.spec_recorder import Sketch
-from teletape_engine.recording.values import Literal, Variable, new_uid
+from teletape_engine.recording.recorder import Mode, Share
+from teletape_engine.recording.spec_recorder import SpecRecorder
+from teletape_engine.recording.values import Literal, SpecValue, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
 
 _FOLDED: Final = 1 << 16  #: What is computed from constants alone, and takes at most so many bytes, is one.
@@ -60,7 +60,7 @@ class NotTraceable(BaseException):
         self.where = call_site.call_site_text(call_site.caller() if environment.call_sites() else None)
 
 
-class Symbol:
+class Symbol(SpecValue):
     """A value of a trace: its spec, and its number there; its elements where they are known.
 
     Attributes:
@@ -70,17 +70,15 @@ class Symbol:
         host: A constant's elements.
     """
 
-    __slots__ = ("__weakref__", "at", "host", "name", "spec", "uid")
+    __slots__ = ("at", "host", "name")
 
     def __init__(self, spec: Spec, at: int | None, name: str, host: HostArray | None = None) -> None:
-        self.spec, self.at, self.name, self.host = spec, at, name, host
-        self.uid = new_uid()
+        super().__init__(spec)
+        self.at, self.name, self.host = at, name, host
 
-    def alias(self, uid: int) -> Symbol:
-        """The same value under another uid."""
-        made = Symbol(self.spec, self.at, self.name, self.host)
-        made.uid = uid
-        return made
+    def copy(self) -> Symbol:
+        """The same under a uid of its own."""
+        return Symbol(self.spec, self.at, self.name, self.host)
 
 
 class Capture(NamedTuple):
@@ -113,11 +111,10 @@ def bound(captures: Sequence[Capture]) -> list[Any]:
     return found
 
 
-class Tracer(Sketch):
+class Tracer(SpecRecorder):
     """A recorder that writes each op down as a step."""
 
-    decides = True  # it cannot, and says so: an outline of a loop is no step
-    outlines = False
+    mode = Mode.WRITES
 
     def __init__(self, session: TracingSession) -> None:
         super().__init__()
@@ -168,7 +165,7 @@ class Tracer(Sketch):
                 f"{error.message} (op {op.name!r}, while a function is traced)"
             ) from None
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Symbol:  # type: ignore[override]
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Symbol:
         op = bound.op
         hosts = [one.array if isinstance(one, Literal) else one.host for one in inputs]
         known = not any(one is None for one in hosts)
@@ -184,14 +181,14 @@ class Tracer(Sketch):
         self.write(commands.Call(op.name, (), (), bound.attrs, where), inputs, (result,))
         return result
 
-    def constant(self, array: HostArray, name: str = "Const") -> Symbol:  # type: ignore[override]  # a sketch of values
+    def constant(self, array: HostArray, name: str = "Const") -> Symbol:
         """A constant of the program."""
         return Symbol(Spec.of(array.shape, array.dtype), None, f"{name}:0", array)
 
-    def number(self, number: Literal, dtype: DType) -> Symbol:  # type: ignore[override]
+    def number(self, number: Literal, dtype: DType) -> Symbol:
         return self.constant(np.asarray(number.array, dtype))
 
-    def full(self, spec: Spec, number: int) -> Symbol:  # type: ignore[override]
+    def full(self, spec: Spec, number: int) -> Symbol:
         if spec.size <= _FULL:
             return self.constant(np.full(spec.shape, number, spec.dtype))
         op, scalar = CATALOGUE["fill"], self.constant(np.asarray(number, spec.dtype))
@@ -220,6 +217,14 @@ class Tracer(Sketch):
             return total.value
         finally:
             self.tapes, self.accumulators = inside
+
+    def decide(self, value: Any) -> int:
+        """Raises: what runs in a trace decides nothing.
+
+        Raises:
+            NotTraceable: Always.
+        """
+        raise NotTraceable("differentiates a loop or a condition inside the function", "the tape outside the function")
 
     def same(self, before: Any, after: Any) -> None:
         """Tells what is active in the trace that `after` is what `before` was: an identity, without a step."""
@@ -462,18 +467,10 @@ class TracingSession(Session):
         if (
             tracer.tapes or tracer.accumulators
         ):  # a tape of this trace follows it: its steps become steps of this program
-            try:
-                found = FLOWS[command](tracer, made, programs, slots)
-            except NotImplementedError:
-                raise NotTraceable(
-                    "differentiates a loop or a condition inside the function", "the tape outside the function"
-                ) from None
-            return [
-                tracer.number(one, weak_dtype(one.spec, None)) if isinstance(one, Literal) else one for one in found
-            ]
-        sketch = Sketch()
+            return [tracer.as_value(result) for result in FLOWS[command](tracer, made, programs, slots)]
+        recorder = SpecRecorder()
         given = [Variable(one.value, trainable=False) if isinstance(one, Variable) else one for one in slots]
-        specs = [_strong(one.spec) for one in FLOWS[command](sketch, made, programs, given)]
+        specs = [_strong(one.spec) for one in FLOWS[command](recorder, made, programs, given)]
         results = [tracer.symbol(spec, f"{made.verb}:0") for spec in specs]
         taken = [tracer.place(one) if isinstance(one, Variable) else one for one in slots]
         changed = sorted(written(made, programs))

@@ -16,24 +16,23 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op
-from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.commands import Command
 from teletape_engine.commands.results import Made, Result
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TeletapeError
-from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import evaluate
-from teletape_engine.recording.recorder import Recorder, Share
-from teletape_engine.recording.values import Literal, Variable, new_uid
-from teletape_engine.spec import BOOL, INTEGER, DType, Spec
+from teletape_engine.recording.recorder import Mode
+from teletape_engine.recording.spec_recorder import SpecRecorder
+from teletape_engine.recording.values import Literal, SpecValue, Variable
+from teletape_engine.spec import BOOL, INTEGER, Spec
 
 _EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results cannot differ between this machine and the server.
 _SMALL: Final = 16  #: Results with at most this many elements are also computed here.
 _CHECKED: Final = 1 << 20  #: Ops that allocate at most this many bytes are tried here for values that they refuse.
 
 
-class Handle:
+class Handle(SpecValue):
     """A value on the server.
 
     Attributes:
@@ -43,20 +42,18 @@ class Handle:
         uid: Identifies the value to tapes.
     """
 
-    __slots__ = ("__weakref__", "host", "name", "spec", "uid")
+    __slots__ = ("host", "name")
 
     def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
-        self.spec, self.name, self.host = spec, name, host
-        self.uid = new_uid()
+        super().__init__(spec)
+        self.name, self.host = name, host
 
-    def alias(self, uid: int) -> Handle:
-        """Returns the same value under another uid."""
-        alias = Handle(self.spec, self.name, self.host)
-        alias.uid = uid
-        return alias
+    def copy(self) -> Handle:
+        """Returns the same value under a uid of its own."""
+        return Handle(self.spec, self.name, self.host)
 
 
-class RemoteRecorder(Recorder):
+class RemoteRecorder(SpecRecorder):
     """Records ops on tapes by their specs, computes nothing, and emits one command for each op.
 
     Args:
@@ -66,15 +63,12 @@ class RemoteRecorder(Recorder):
         id: The context's id on the server.
     """
 
-    bare = Presence()
-
     def __init__(self, channel: Channel) -> None:
         super().__init__()
         self.channel = channel
         self.id = channel.next_id()
         self._inside = False  # in a rule or a composite op, whose steps the server runs by itself
         self._decisions: Iterator[int] | None = None
-        self.decides, self.outlines = False, True
 
     # ------------------------------------------------------------------------------------------------------- commands
     def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
@@ -114,10 +108,13 @@ class RemoteRecorder(Recorder):
         return result
 
     # ---------------------------------------------------------------------------------- values of which specs are known
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
+    def new_value(self, spec: Spec) -> Handle:
+        return Handle(spec)
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         if bound.op.refuses:
             _check_values(bound, inputs)
-        return Handle(bound.spec)
+        return super().run(bound, inputs)
 
     def constant(self, array: HostArray) -> Handle:
         """Returns a constant of a function; the server has it already."""
@@ -128,25 +125,6 @@ class RemoteRecorder(Recorder):
         before: Handle = variable.value
         super().assign(variable, value, mode, *rest)
         variable.value = Handle(variable.spec, before.name)
-
-    def number(self, number: Literal, dtype: DType) -> Handle:
-        return Handle(Spec.of((), dtype))
-
-    def full(self, spec: Spec, number: int) -> Handle:
-        return Handle(spec)
-
-    def ct(self, value: Any) -> GradientKind | SparseGradient:
-        if isinstance(value, SlicesValue):
-            return SparseGradient(value.values.spec, value.indices.spec, value.dense)
-        return GradientKind.DENSE
-
-    def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, SparseGradient):
-            return SlicesValue(Handle(ct.values), Handle(ct.indices), ct.dense)
-        return Handle(spec)
-
-    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Handle) -> Handle:
-        return Handle(bound.spec)
 
     # ----------------------------------------------------------------------------------- what the server runs by itself
     @contextmanager
@@ -166,13 +144,14 @@ class RemoteRecorder(Recorder):
             decisions: What the server's loops and conditions decided, as (value, times in a row). None: not known; if
                 nothing records, a loop is then followed by its specs alone, and not iteration by iteration.
         """
-        self.decides, self.outlines = decisions is not None, not self.recorded
+        undecided = Mode.UNROLLS if self.recorded else Mode.OUTLINES
+        self.mode = undecided if decisions is None else Mode.REPLAYS
         self._decisions = (value for value, times in decisions or () for _ in range(times))
         try:
             with self.inside():
                 yield
         finally:
-            self.decides, self.outlines, self._decisions = False, True, None
+            self.mode, self._decisions = Mode.OUTLINES, None
 
     def decide(self, value: Any) -> int:
         """Returns what the server decided."""

@@ -11,16 +11,15 @@ from teletape_engine.arrays import backend
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op, Sample
-from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient, densify
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.derivatives.query import GradientQuery
-from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
-from teletape_engine.recording.recorder import Recorder, Share
+from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, new_uid
+from teletape_engine.recording.values import Literal
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Spec
 
 
@@ -47,22 +46,24 @@ class Case:
 
     def run(self, inputs: Sequence[Any] | None = None) -> Any:
         """The result, as a session computes it."""
-        context = Context()
+        context = CpuExecutor()
         with self.cpu.quiet():
-            given = [context.value(one) for one in (self.inputs if inputs is None else inputs)]
+            given = [as_operand(context, one) for one in (self.inputs if inputs is None else inputs)]
             return context.apply(self.op, given, self.attrs).array
 
     def vjp(self, ct: Any, inputs: Sequence[Any] | None = None) -> list[Any]:
         """For each input its cotangent, dense, or None; computed on bare arrays."""
-        context, tape = Context(), Tape()
+        context, tape = CpuExecutor(), Tape()
         with self.cpu.quiet():
             context.open(tape)
-            given = [context.value(one) for one in (self.inputs if inputs is None else inputs)]
+            given = [as_operand(context, one) for one in (self.inputs if inputs is None else inputs)]
             context.watch(tape, [one for one in given if one.uid is not None])
             result = context.apply(self.op, given, self.attrs)
             found = gradient(
                 context,
-                GradientQuery(tape, [result], [given[i] for i in self.free()], output_gradients=[context.value(ct)]),
+                GradientQuery(
+                    tape, [result], [given[i] for i in self.free()], output_gradients=[as_operand(context, ct)]
+                ),
             )
         out: list[Any] = [None] * len(given)
         for i, one in zip(self.free(), found, strict=True):
@@ -71,9 +72,9 @@ class Case:
 
     def vjps(self, cts: Any, *, recorded: bool = False, context: Any = None) -> list[Any]:
         """For each input the recorded stack of its cotangents, or None; `recorded`: under an outer tape."""
-        within, tape, outer = context or Context(), Tape(), Tape()
+        within, tape, outer = context or CpuExecutor(), Tape(), Tape()
         with self.cpu.quiet():
-            given = [within.value(one) for one in self.inputs]
+            given = [as_operand(within, one) for one in self.inputs]
             arrays = [one for one in given if one.uid is not None]
             for one in (outer, tape)[not recorded :]:
                 within.open(one)
@@ -81,7 +82,9 @@ class Case:
             result = within.apply(self.op, given, self.attrs)
             found = vjps(
                 within,
-                GradientQuery(tape, [result], [given[i] for i in self.free()], output_gradients=[within.value(cts)]),
+                GradientQuery(
+                    tape, [result], [given[i] for i in self.free()], output_gradients=[as_operand(within, cts)]
+                ),
             )
         out: list[Any] = [None] * len(given)
         for i, stack in zip(self.free(), found, strict=True):
@@ -113,52 +116,16 @@ class Case:
 
 
 # --------------------------------------------------------------------------------------------------------- recorders
-class Context(Executor):
-    """An executor on the CPU without a limit."""
+class CpuExecutor(Executor):
+    """An executor on the CPU, without a limit on memory."""
 
     def __init__(self) -> None:
         super().__init__(backend("cpu"), Memory(None, lambda: 0))
 
-    def value(self, one: Any) -> Any:
-        """An input as this context has it."""
-        return self.constant(np.asarray(one)) if is_array(one) else Literal(one)
 
-
-class Shape:
-    """A recorded value of which only the spec is known."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec, self.uid = spec, new_uid()
-
-
-class Shapes(Recorder):
-    """Records specs alone: what a client without arrays knows."""
-
-    bare = Presence()
-
-    def value(self, one: Any) -> Any:
-        """An input as this recorder has it."""
-        return Shape(spec_of(one)) if is_array(one) else Literal(one)
-
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Shape:
-        return Shape(bound.spec)
-
-    def number(self, number: Literal, dtype: DType) -> Shape:
-        return Shape(Spec.of((), dtype))
-
-    def full(self, spec: Spec, number: int) -> Shape:
-        return Shape(spec)
-
-    def ct(self, value: Any) -> GradientKind:
-        return GradientKind.DENSE
-
-    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Shape) -> Shape:
-        return Shape(bound.spec)
-
-    def answer(self, ct: Any, spec: Spec) -> Any:
-        if isinstance(ct, SparseGradient):
-            return SlicesValue(Shape(ct.values), Shape(ct.indices), ct.dense)
-        return Shape(spec)
+def as_operand(recorder: Recorder, operand: Any) -> Any:
+    """An array or a number as a recorder, with arrays or without, takes it."""
+    return recorder.constant(np.asarray(operand)) if is_array(operand) else Literal(operand)
 
 
 # ------------------------------------------------------------------------------------------------------------- inputs

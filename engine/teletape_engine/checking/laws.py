@@ -27,11 +27,12 @@ from teletape_engine.catalogue.binding import trace_spec
 from teletape_engine.catalogue.op import Op, Sample
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue
-from teletape_engine.checking.harness import Case, Context, LawError, Shapes, dense, drawn, replaced, spec_of
+from teletape_engine.checking.harness import Case, CpuExecutor, LawError, as_operand, dense, drawn, replaced, spec_of
 from teletape_engine.derivatives.finite_differences import slope
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Number, Spec
 
@@ -119,7 +120,7 @@ def _law_structure(op: Op, sample: Sample) -> None:
     if op.dynamic:
         return  # never predicted: the values decide
     for order in (1, 2, 3):
-        real, predicted = _structure(Context(), case, order), _structure(Shapes(), case, order)
+        real, predicted = _structure(CpuExecutor(), case, order), _structure(SpecRecorder(), case, order)
         if real != predicted:
             case.fail("structure", f"order {order}: predicted {predicted}, real {real}")
 
@@ -173,7 +174,9 @@ def _law_rows(op: Op, sample: Sample) -> None:
         real = case.vjps(np.stack(cts))
         close = _CLOSE if dtype.itemsize >= 8 and dtype.kind == "f" else {"rtol": 3e-2, "atol": 3e-2}
         for k, kind in enumerate(("at once", "recorded", "by specs")):
-            found = real if k == 0 else case.vjps(np.stack(cts), recorded=True, context=Shapes() if k == 2 else None)
+            found = (
+                real if k == 0 else case.vjps(np.stack(cts), recorded=True, context=SpecRecorder() if k == 2 else None)
+            )
             for i in case.free():
                 what = f"the gradients of {op.input_name(i)} {kind}"
                 if (found[i] is None) != (singly[0][i] is None):
@@ -342,9 +345,9 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
 
 
 def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) -> list[Any]:
-    context, outer, inner = Context(), Tape(), Tape()
+    context, outer, inner = CpuExecutor(), Tape(), Tape()
     with case.cpu.quiet():
-        given = [context.value(one) for one in sources]
+        given = [as_operand(context, one) for one in sources]
         arrays = [one for one in given if one.uid is not None]
         context.open(outer)
         context.watch(outer, arrays)
@@ -352,9 +355,9 @@ def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) ->
         context.watch(inner, arrays)
         result = context.apply(case.op, given[:-1], case.attrs)
         (first,) = gradient(context, GradientQuery(inner, [result], [given[i]], output_gradients=[given[-1]]))
-        seed = context.value(u)
+        seed = as_operand(context, u)
         if isinstance(first, SlicesValue):  # ⟨u, dense⟩ = ⟨u at the indices, values⟩
-            first, seed = first.values, context.value(u[first.indices.array])
+            first, seed = first.values, as_operand(context, u[first.indices.array])
         found = iter(gradient(context, GradientQuery(outer, [first], arrays, output_gradients=[seed])))
     return [dense(next(found)) if one.uid is not None else None for one in given]
 
@@ -362,7 +365,7 @@ def _gradient_of_gradient(case: Case, sources: Sequence[Any], i: int, u: Any) ->
 def _structure(context: Any, case: Case, order: int) -> list[list[str]]:
     """Kinds and specs of the gradients of the result, of the sum of those, and so on."""
     with case.cpu.quiet():
-        given = [context.value(one) for one in case.inputs]
+        given = [as_operand(context, one) for one in case.inputs]
         arrays = [one for one in given if one.uid is not None]
         tapes = [Tape() for _ in range(order)]
         for tape in tapes:

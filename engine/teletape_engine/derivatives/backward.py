@@ -62,7 +62,7 @@ def backward(
         stop = next(walk)
         while True:
             gradient = stop.residuals[0] if stop.residuals else None
-            if isinstance(gradient, ProgramGradient) and algebra.shadowed:
+            if isinstance(gradient, ProgramGradient) and algebra.structural:
                 stop = walk.send(
                     [GradientKind.DENSE if has_gradient else None for has_gradient in gradient.has_gradient]
                 )
@@ -117,7 +117,7 @@ def backward_pass(
     nodes = tape.nodes
     wanted = set(sources)
     needed = leading_to(tape, wanted, declarations)
-    shadowed, open_residuals, add = algebra.shadowed, algebra.open, algebra.add
+    structural, open_residuals, add = algebra.structural, algebra.open, algebra.add
     if tape.sparse > 1 and observer is None:  # slices are concatenated as they arrive
         nodes = in_tensorflow_order(nodes, [uid for uid, _ in starts])
         if release:
@@ -134,7 +134,7 @@ def backward_pass(
             passed[output] = ct  # for good: what a custom call overruled has the same output, and must not see it
         if observer is not None:
             observer.node(position, ct)
-        rules = plan.structural if shadowed else plan.rules
+        rules = plan.structural if structural else plan.rules
         if not rules:
             bound = plan.bound
             if bound.__class__ is Output:

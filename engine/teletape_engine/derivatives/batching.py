@@ -44,7 +44,7 @@ class Rows(Runtime):
         recorder: Whose values lie below; None: bare arrays.
     """
 
-    shadowed = False  #: As an `Algebra` of cotangents: it has arrays.
+    structural = False  #: As an `Algebra` of cotangents: it has arrays.
 
     def __init__(self, recorder: Recorder | None) -> None:
         self.recorder = recorder

@@ -156,7 +156,7 @@ def _stacks(
     """For each source its stack [rows, *source.shape], arranged in the shape of `into`."""
     with answering(recorder, query):
         derivatives: list[Recorded | None]
-        predicts = recorder.bare.shadowed and not recorder.recorded
+        predicts = recorder.mode.predicts and not recorder.recorded
         if predicts or not rows:
             cts = _backward(
                 query, [(target.uid, GradientKind.DENSE) for target, _ in starts], Presence(), query.release

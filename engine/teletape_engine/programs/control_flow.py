@@ -1,6 +1,6 @@
 """Control flow over programs: while, cond, scan. Their steps are recorded one iteration after the other.
 
-Where nothing can be decided (`Recorder.decides` false: specs are followed, no values) what is recorded is an outline:
+Where nothing can be decided (`Mode.decides` false: specs are followed, no values) what is recorded is an outline:
 results of the right specs, connected to all that they could depend on, whatever runs.
 """
 
@@ -15,6 +15,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.batched import mapped
 from teletape_engine.programs.program import Program, flow
 from teletape_engine.recording.provenance import Event
+from teletape_engine.recording.recorder import Mode
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import BOOL, DTYPES, INTEGER, Spec, Weak
 
@@ -37,7 +38,7 @@ def run_while(
     cond, body = programs
     values, captured = _split(recorder, command.captured, inputs)
     counted = len(command.outputs) == len(values) + 1
-    if not recorder.decides:
+    if not recorder.mode.decides:
         condition = cond.run(recorder, [*values, *captured], tie=False)
         _check_selector(condition, "the condition of a while loop")
         last, _ = _outline(recorder, body, values, [], captured, counted=None)
@@ -68,7 +69,7 @@ def run_cond(recorder: Any, command: commands.Cond, programs: Sequence[Program],
     first, *rest = inputs
     selector = recorder.read(first) if isinstance(first, Variable) else first
     _check_selector([selector], "what chooses a branch")
-    if not recorder.decides:
+    if not recorder.mode.decides:
         found = [[recorder.as_value(one) for one in branch.run(recorder, rest, tie=False)] for branch in programs]
         for number, one in enumerate(found[1:], 1):
             _check_alike(found[0], one, f"branch {number}", "branch 0")
@@ -110,7 +111,7 @@ def run_scan(recorder: Any, command: commands.Scan, programs: Sequence[Program],
         made_at_once = mapped(recorder, body, elements, captured, length)
         if made_at_once is not None:
             return made_at_once
-    if recorder.outlines:
+    if recorder.mode is Mode.OUTLINES or (recorder.mode.predicts and not recorder.recorded):
         return [one for part in _outline(recorder, body, carry, elements, captured, counted=length) for one in part]
     recorder.expect(length)
     columns = [_Rows(recorder, one, length) for one in elements]

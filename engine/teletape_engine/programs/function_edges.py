@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.derivatives.walks import dependences
-from teletape_engine.recording.spec_recorder import Outline, Sketch
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Variable
+from teletape_engine.recording.values import Literal, SpecValue, Variable
 from teletape_engine.spec import Spec
 
 #: From a recorder and arguments to results.
@@ -80,11 +80,11 @@ def connections(
         variables: Numbers of the arguments that must be variables.
         decided: Whether values decide which of its parts run: then any of them may have run, or none.
     """
-    sketch, tape = Sketch(), Tape(persistent=True)
-    arguments = outlines(specs, variables)
-    sketch.open(tape)
-    sketch.watch(tape, [one for one in arguments if one.__class__ is not Literal])
-    found = run(sketch, arguments)
+    recorder, tape = SpecRecorder(), Tape(persistent=True)
+    arguments = spec_arguments(specs, variables)
+    recorder.open(tape)
+    recorder.watch(tape, [one for one in arguments if one.__class__ is not Literal])
+    found = run(recorder, arguments)
     numbered = {one.uid: 1 << i for i, one in enumerate(arguments) if one.__class__ is not Literal}
     reached, keeps, sparse = dependences(tape, numbered)
     masks = [reached.get(one.uid, 0) if one.uid in tape.tracked else 0 for one in found]
@@ -108,16 +108,16 @@ def all_taken(count: int, found: Sequence[Any]) -> Connections:
     return Connections(tuple(ties), ((),) * len(ties))
 
 
-def outlines(specs: Sequence[Any], variables: Collection[int] = ()) -> list[Any]:
+def spec_arguments(specs: Sequence[Any], variables: Collection[int] = ()) -> list[Any]:
     """Arguments of which only the specs are known (a Python number's is weak); those in `variables` as variables."""
     made: list[Any] = []
     for i, spec in enumerate(specs):
         if not isinstance(spec, Spec):
             made.append(Literal(spec.kind()))
         elif i in variables:
-            made.append(Variable(Outline(spec), trainable=False))
+            made.append(Variable(SpecValue(spec), trainable=False))
         else:
-            made.append(Outline(spec))
+            made.append(SpecValue(spec))
     return made
 
 

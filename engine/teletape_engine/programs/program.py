@@ -19,8 +19,8 @@ from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
-from teletape_engine.programs.function_edges import Connections, all_taken, connections, outlines
-from teletape_engine.recording.spec_recorder import Sketch
+from teletape_engine.programs.function_edges import Connections, all_taken, connections, spec_arguments
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec
 
@@ -313,7 +313,7 @@ class Program:
             recorder.assign(variable, rest[0], command.mode, *rest[1:])
             return
         made = FLOWS[type(command)](recorder, command, step.programs, inputs)
-        if recorder.recorded and recorder.decides and isinstance(command, commands.While | commands.Cond):
+        if recorder.recorded and recorder.mode.decides and isinstance(command, commands.While | commands.Cond):
             made = self._flow_connections(step, inputs).added(recorder, inputs, made)
         elif recorder.recorded and isinstance(command, commands.Scan) and not command.vectorize:
             made = all_taken(len(inputs) - command.captured, made).added(recorder, inputs, made)
@@ -386,8 +386,8 @@ class Program:
         if known is None:
             if self.dynamic:
                 raise InvalidArgumentError("the specs of this program's results depend on values: run it")
-            sketch = Sketch()
-            known = tuple([one.spec for one in self.run(sketch, outlines(specs, self.assigns))])
+            recorder = SpecRecorder()
+            known = tuple([one.spec for one in self.run(recorder, spec_arguments(specs, self.assigns))])
             if len(self._inferred) >= _SIGNATURES:
                 self._inferred.clear()
             self._inferred[key] = known
@@ -395,9 +395,9 @@ class Program:
 
     def price(self, specs: Sequence[Any]) -> int:
         """Bytes that all its steps together allocate for arguments of these specs: an upper bound of its peak."""
-        sketch = Sketch()
-        self.run(sketch, outlines(specs, self.assigns))
-        return sketch.price
+        recorder = SpecRecorder()
+        self.run(recorder, spec_arguments(specs, self.assigns))
+        return recorder.price
 
     def facts(self) -> dict[str, Any]:
         """What is known of it, as JSON-able facts."""

@@ -22,7 +22,7 @@ Ct: TypeAlias = Any  # an array, an Operand, SparseGradient of either, or a Grad
 class Algebra(Protocol):
     """What the driver needs to know of one kind of cotangent."""
 
-    shadowed: bool  #: Whether the plans' shadow rules are its own: they know structure alone.
+    structural: bool  #: Whether it takes the plans' structural rules, which compute nothing.
 
     def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """What a node kept, as the rules take it."""
@@ -46,7 +46,7 @@ def _add(a: Ct, b: Ct) -> Ct:
 class Arrays:
     """Bare arrays: nothing is recorded."""
 
-    shadowed = False
+    structural = False
 
     def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arrays (numbers of literals)."""
@@ -66,7 +66,7 @@ class Arrays:
 class Operands:
     """Values of a recorder: every step of the pass is recorded on the tapes active there."""
 
-    shadowed = False
+    structural = False
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -88,7 +88,7 @@ class Operands:
 class Presence:
     """Kinds alone: which gradients there will be."""
 
-    shadowed = True
+    structural = True
 
     def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
         """Nothing is needed."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -27,12 +28,34 @@ from teletape_engine.spec import DType, Spec, weak_dtype
 Share: TypeAlias = tuple[BoundRule, Recorded]  #: A jvp rule of `Bound.jvp_rules`, and the tangent of its input.
 
 
+class Mode(enum.Enum):
+    """What a recorder does with loops, conditions and gradients.
+
+    OUTLINES, UNROLLS and REPLAYS have specs and no arrays.
+    """
+
+    COMPUTES = "computes"  #: There are arrays: decisions are read.
+    WRITES = "writes"  #: Ops become steps of a function, gradients too; a decision is an error.
+    OUTLINES = "outlines"  #: Of a loop or condition only what its results could depend on is recorded.
+    UNROLLS = "unrolls"  #: As OUTLINES, but under a tape a loop of known length is followed by iterations.
+    REPLAYS = "replays"  #: As UNROLLS, and decisions that a server took are known.
+
+    @property
+    def decides(self) -> bool:
+        """Whether loops and conditions are followed as they run."""
+        return self not in (Mode.OUTLINES, Mode.UNROLLS)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether a backward pass that nothing records predicts the structure of its result, and computes nothing."""
+        return self not in (Mode.COMPUTES, Mode.WRITES)
+
+
 class Recorder(Context, Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
     bare: Algebra  #: The algebra of a backward pass that nobody records.
-    decides: bool = True  #: Whether `decide` knows what scalars hold.
-    outlines: bool = False  #: Whether of a loop only what its results could depend on matters.
+    mode: Mode = Mode.COMPUTES
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Recorded:
         """The result of one bound call."""

@@ -1,4 +1,7 @@
-"""A recorder without arrays: it follows ops by their specs, so that what a program gives is known before it runs."""
+"""The recorder without arrays: it follows ops by their specs alone (abstract evaluation), for every purpose.
+
+The SDK's recorders of a remote session and of a trace derive from it; they add what their values know.
+"""
 
 from __future__ import annotations
 
@@ -10,61 +13,58 @@ import numpy as np
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.recorder import Recorder, Share
-from teletape_engine.recording.values import Literal, Uid, new_uid
+from teletape_engine.recording.recorder import Mode, Recorder, Share
+from teletape_engine.recording.values import Literal, SpecValue
 from teletape_engine.spec import DType, Spec
 
 
-class Outline:
-    """A value of which only the spec is known."""
-
-    __slots__ = ("__weakref__", "spec", "uid")
-
-    def __init__(self, spec: Spec, uid: Uid | None = None) -> None:
-        self.spec = spec
-        self.uid = new_uid() if uid is None else uid
-
-    def alias(self, uid: Uid) -> Outline:
-        """The same outline of another value."""
-        return Outline(self.spec, uid)
-
-
-class Sketch(Recorder):
-    """Follows specs.
+class SpecRecorder(Recorder):
+    """Follows ops by their specs.
 
     Attributes:
         price: Bytes that the ops followed so far would have allocated.
     """
 
     bare = Presence()
-    decides = False
-    outlines = True
+    mode = Mode.OUTLINES
 
     def __init__(self) -> None:
         super().__init__()
         self.price = 0
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Outline:
+    def new_value(self, spec: Spec) -> Any:
+        """A new value of that spec; subclasses with values of their own override it."""
+        return SpecValue(spec)
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
+        """A value of the result's spec."""
         self.price += bound.price
-        return Outline(bound.spec)
+        return self.new_value(bound.spec)
 
-    def constant(self, array: np.ndarray[Any, Any]) -> Outline:
-        """An outline of it."""
-        return Outline(Spec.of(array.shape, array.dtype))
+    def constant(self, array: np.ndarray[Any, Any]) -> Any:
+        """A value of the array's spec."""
+        return self.new_value(Spec.of(array.shape, array.dtype))
 
-    def number(self, number: Literal, dtype: DType) -> Outline:
-        return Outline(Spec.of((), dtype))
+    def number(self, number: Literal, dtype: DType) -> Any:
+        """A scalar of that dtype."""
+        return self.new_value(Spec.of((), dtype))
 
-    def full(self, spec: Spec, number: int) -> Outline:
-        return Outline(spec)
+    def full(self, spec: Spec, number: int) -> Any:
+        """A value of that spec."""
+        return self.new_value(spec)
 
-    def ct(self, value: Any) -> GradientKind:
+    def ct(self, value: Any) -> GradientKind | SparseGradient:
+        """The structure of a cotangent."""
+        if isinstance(value, SlicesValue):
+            return SparseGradient(value.values.spec, value.indices.spec, value.dense)
         return GradientKind.DENSE
 
     def answer(self, ct: Any, spec: Spec) -> Any:
+        """A value for the structure of a cotangent."""
         if isinstance(ct, SparseGradient):
-            return SlicesValue(Outline(ct.values), Outline(ct.indices), ct.dense)
-        return Outline(spec)
+            return SlicesValue(self.new_value(ct.values), self.new_value(ct.indices), ct.dense)
+        return self.new_value(spec)
 
-    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Outline:
-        return Outline(bound.spec)
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
+        """A value of the result's spec."""
+        return self.new_value(bound.spec)

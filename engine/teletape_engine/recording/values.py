@@ -50,6 +50,31 @@ class Literal:
         return hash((self.spec, self.array))
 
 
+class SpecValue:
+    """A value of which only the spec is known.
+
+    Attributes:
+        uid: Which value it is.
+        spec: Shape and dtype.
+    """
+
+    __slots__ = ("__weakref__", "spec", "uid")
+
+    def __init__(self, spec: Spec, uid: Uid | None = None) -> None:
+        self.spec = spec
+        self.uid = new_uid() if uid is None else uid
+
+    def copy(self) -> Self:
+        """The same under a uid of its own."""
+        return type(self)(self.spec)
+
+    def alias(self, uid: Uid) -> Self:
+        """The same as another value."""
+        value = self.copy()
+        value.uid = uid
+        return value
+
+
 class Value:
     """An array under a uid. The array is never written into: residuals and other values may share it."""
 
