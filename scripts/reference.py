@@ -1,9 +1,10 @@
-"""Writes what is made of the catalogue: docs/reference.md, the stub of `ops` and the SDK's derived functions.
+"""Writes what is made of the catalogue: docs/reference.md, the stub of `ops`, the SDK's derived functions and stubs.
 
 With --check nothing is written, and the exit status says whether all of it is current.
 """
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from teletape_engine.ops import FAMILIES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
 import functions
+import stubs
 from ops_stub import STUB, stub
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
@@ -64,14 +66,19 @@ def _structure(gradient: dict[str, Any]) -> str:
 
 def written() -> dict[Path, str]:
     """What each generated file has to hold."""
-    return {PAGE: page(), STUB: stub(), **functions.files()}
+    return {PAGE: page(), STUB: stub(), **functions.files(), **stubs.files()}
+
+
+def _others(texts: Collection[Path]) -> list[Path]:
+    """Generated files of earlier days, which the catalogue no longer says anything about."""
+    return [*functions.others(texts), *stubs.others(texts)]
 
 
 def stale() -> list[str]:
     """The files that are not what the catalogue says, and those that it no longer says anything about."""
     texts = written()
     differ = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    return [path.name for path in (*differ, *functions.others(texts))]
+    return [path.name for path in (*differ, *_others(texts))]
 
 
 if __name__ == "__main__":
@@ -79,7 +86,7 @@ if __name__ == "__main__":
         names = stale()
         sys.exit(f"{', '.join(names)}: not current: make reference" if names else 0)
     texts = written()
-    for path in functions.others(texts):
+    for path in _others(texts):
         path.unlink()
     for path, text in texts.items():
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""`tf.debugging`: checks that raise on their own line. Each reads what it checks, which over HTTP is a round trip."""
+"""`tf.debugging`: checks that raise where they are called. Each reads what it checks: over HTTP a round trip."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from teletape.derivatives.check_gradients import check_gradients
-from teletape.ops.arrays import identity
+from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
@@ -42,45 +42,53 @@ __all__ = [
 ]
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerTensor:
+# --------------------------------------------------------------------------------------------------------- finiteness
+def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None) -> EagerTensor:
     """`tensor`, if none of its numbers is NaN or infinite; the gradient passes through.
 
     Raises:
-        InvalidArgumentError: One is: the text begins with `message`. Or the dtype is not floating.
+        InvalidArgumentError: One of them is: the text begins with `message`. Or the dtype is not floating.
     """
-    given = convert_to_tensor(tensor)
-    if given.dtype.np not in FLOATING:
-        takes = ", ".join(told for dtype, told in KERNEL_NAMES.items() if dtype in FLOATING)
+    checked = convert_to_tensor(tensor)
+    if checked.dtype.np not in FLOATING:
+        takes = ", ".join(name for dtype, name in KERNEL_NAMES.items() if dtype in FLOATING)
         raise InvalidArgumentError(
-            f"Value for attr 'T' of {given.dtype.name} is not in the list of allowed values: {takes}"
+            f"Value for attr 'T' of {checked.dtype.name} is not in the list of allowed values: {takes}"
         )
     if current().tracing:
-        return call(CATALOGUE["check_numerics"], (given,), message=message)
-    if not bool(_all(call(CATALOGUE["isfinite"], (given,)))):
-        found = [
-            told for op, told in (("isinf", "Inf"), ("isnan", "NaN")) if not bool(_none(call(CATALOGUE[op], (given,))))
-        ]
-        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(found)} values")
-    checked: EagerTensor = identity(given)
-    return checked
+        return call(CATALOGUE["check_numerics"], (checked,), message=message)
+    if not bool(_all(call(CATALOGUE["isfinite"], (checked,)))):
+        kinds = (("isinf", "Inf"), ("isnan", "NaN"))
+        present = [kind for op, kind in kinds if not bool(_none(call(CATALOGUE[op], (checked,))))]
+        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(present)} values")
+    return call(CATALOGUE["identity"], (checked,))
 
 
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> EagerTensor:
+def assert_all_finite(x: to.TensorInput, message: str, name: str | None = None) -> EagerTensor:
     """The same as `check_numerics`."""
     return check_numerics(x, message)
 
 
-def _holds(condition: EagerTensor, failed: str) -> bool:
-    """Whether it is true. While a function is traced that is checked when it runs, and then the error is `failed`."""
+# ---------------------------------------------------------------------------------------------------------- conditions
+def Assert(condition: to.TensorInput, data: Any, summarize: int | None = None, name: str | None = None) -> None:
+    """Raises InvalidArgumentError with `data`, a list of tensors or values, unless `condition` is true."""
+    if not _holds(convert_to_tensor(condition), f"assertion failed: {list(data)}"):
+        count = 3 if summarize is None else summarize
+        shown = "\n".join(_summary(convert_to_tensor(value), count) for value in data)
+        raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+
+
+def _holds(condition: EagerTensor, text: str) -> bool:
+    """Whether the condition is true. While a function is traced, an op checks it when it runs: its error is `text`."""
     if current().tracing:
-        call(CATALOGUE["ensure"], (condition,), message=failed)
+        call(CATALOGUE["ensure"], (condition,), message=text)
         return True
     return bool(condition)
 
 
-def _failed(message: str | None, condition: str, begin: str = "Condition ") -> str:
-    """TensorFlow's text for an assertion in a graph, without the values."""
-    return "assertion failed: " + " ".join(f"[{one}]" for one in (message, begin + condition) if one)
+def _graph_text(message: str | None, condition: str, begin: str = "Condition ") -> str:
+    """TensorFlow's text for an assertion in a graph, which has no values."""
+    return "assertion failed: " + " ".join(f"[{part}]" for part in (message, begin + condition) if part)
 
 
 def _all(tensor: EagerTensor) -> EagerTensor:
@@ -91,91 +99,192 @@ def _none(tensor: EagerTensor) -> EagerTensor:
     return call(CATALOGUE["logical_not"], (call(CATALOGUE["reduce_any"], (tensor,)),))
 
 
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
-    """Raises InvalidArgumentError with `data`, a list of tensors or values, unless `condition` is true."""
-    if not _holds(convert_to_tensor(condition), f"assertion failed: {list(data)}"):
-        shown = "\n".join(_summary(convert_to_tensor(one), 3 if summarize is None else summarize) for one in data)
-        raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
-
-
 def _summary(tensor: Tensor, count: int) -> str:
-    """The first elements (all of them for a negative count) with commas between, and dots where more follow."""
+    """The first elements (all of them for a negative count), with dots if more follow."""
     if not tensor.shape.rank:
         return str(tensor.numpy()) if count else ""
     flat = tensor.numpy().reshape(-1)
-    first = [str(one) for one in (flat if count < 0 else flat[:count])]
+    first = [str(element) for element in (flat if count < 0 else flat[:count])]
     return ", ".join(first if len(first) == flat.size else [*first, "..."])
 
 
-def _both(x: Any, y: Any) -> tuple[Any, Any]:
+# --------------------------------------------------------------------------------------------------------- comparisons
+def assert_equal(
+    x: to.TensorInput,
+    y: to.TensorInput,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises InvalidArgumentError unless x == y in every element.
+
+    `message` begins the error's text; `summarize` is how many elements of each it shows.
+    """
+    _check_pairs(operator.eq, "==", x, y, message, summarize)
+
+
+def assert_none_equal(
+    x: to.TensorInput,
+    y: to.TensorInput,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises InvalidArgumentError unless x != y in every element.
+
+    `message` begins the error's text; `summarize` is how many elements of each it shows.
+    """
+    _check_pairs(operator.ne, "!=", x, y, message, summarize)
+
+
+def assert_less(
+    x: to.TensorInput,
+    y: to.TensorInput,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises InvalidArgumentError unless x < y in every element.
+
+    `message` begins the error's text; `summarize` is how many elements of each it shows.
+    """
+    _check_pairs(operator.lt, "<", x, y, message, summarize)
+
+
+def assert_less_equal(
+    x: to.TensorInput,
+    y: to.TensorInput,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises InvalidArgumentError unless x <= y in every element.
+
+    `message` begins the error's text; `summarize` is how many elements of each it shows.
+    """
+    _check_pairs(operator.le, "<=", x, y, message, summarize)
+
+
+def assert_greater(
+    x: to.TensorInput,
+    y: to.TensorInput,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises InvalidArgumentError unless x > y in every element.
+
+    `message` begins the error's text; `summarize` is how many elements of each it shows.
+    """
+    _check_pairs(operator.gt, ">", x, y, message, summarize)
+
+
+def assert_greater_equal(
+    x: to.TensorInput,
+    y: to.TensorInput,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises InvalidArgumentError unless x >= y in every element.
+
+    `message` begins the error's text; `summarize` is how many elements of each it shows.
+    """
+    _check_pairs(operator.ge, ">=", x, y, message, summarize)
+
+
+def _check_pairs(
+    compare: Callable[[Any, Any], Any], sign: str, x: Any, y: Any, message: str | None, summarize: int | None
+) -> None:
+    first, second = _both(x, y)
+    holds = compare(first, second)
+    if not _holds(_all(holds), _graph_text(message, f"x {sign} y did not hold element-wise:")):
+        raise InvalidArgumentError(_pairs_text(first, second, holds.numpy(), sign, message, summarize or 3))
+
+
+def _both(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
     first = convert_to_tensor(x, dtype_hint=y.dtype if isinstance(y, TensorLike) else None)
     return first, convert_to_tensor(y, dtype_hint=first.dtype)
 
 
-def _comparison(python: Callable[[Any, Any], Any], sign: str, doc: str) -> Callable[..., None]:
-    def check(
-        x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
-    ) -> None:
-        first, second = _both(x, y)
-        holds = python(first, second)
-        if not _holds(_all(holds), _failed(message, f"x {sign} y did not hold element-wise:")):
-            raise InvalidArgumentError(_told(first, second, holds.numpy(), sign, message, summarize or 3))
-
-    check.__doc__ = (
-        f"{doc}\n\n    `message` begins the error's text; `summarize` is how many elements of each it shows.\n    "
-    )
-    return check
-
-
-def _told(x: Tensor, y: Tensor, holds: HostArray, sign: str, message: str | None, count: int) -> str:
+def _pairs_text(x: Tensor, y: Tensor, holds: HostArray, sign: str, message: str | None, count: int) -> str:
     lines = [message] if message else []
     lines.append(f"Condition x {sign} y did not hold.")
     a, b = np.asarray(x.numpy()), np.asarray(y.numpy())
     if np.ndim(holds) and a.shape == b.shape:
-        places = np.argwhere(~holds)
-        n = min(count, len(places))
-        shown = tuple(places[:n].T)
-        lines += [f"Indices of first {n} different values:", str(places[:n])]
+        indices = np.argwhere(~holds)
+        n = min(count, len(indices))
+        shown = tuple(indices[:n].T)
+        lines += [f"Indices of first {n} different values:", str(indices[:n])]
         lines += ["Corresponding x values:", str(a[shown]), "Corresponding y values:", str(b[shown])]
-    for told, array in (("x", a), ("y", b)):
+    for label, array in (("x", a), ("y", b)):
         n = min(count, array.size)
-        lines += [f"First {n} elements of {told}:", str(array.reshape(-1)[:n])]
+        lines += [f"First {n} elements of {label}:", str(array.reshape(-1)[:n])]
     return "\n".join(lines)
 
 
-assert_equal = _comparison(operator.eq, "==", "Raises InvalidArgumentError unless x == y in every element.")
-assert_none_equal = _comparison(operator.ne, "!=", "Raises InvalidArgumentError unless x != y in every element.")
-assert_less = _comparison(operator.lt, "<", "Raises InvalidArgumentError unless x < y in every element.")
-assert_less_equal = _comparison(operator.le, "<=", "Raises InvalidArgumentError unless x <= y in every element.")
-assert_greater = _comparison(operator.gt, ">", "Raises InvalidArgumentError unless x > y in every element.")
-assert_greater_equal = _comparison(operator.ge, ">=", "Raises InvalidArgumentError unless x >= y in every element.")
+# --------------------------------------------------------------------------------------------------------------- signs
+def assert_positive(
+    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """Raises InvalidArgumentError unless every element is above zero.
+
+    `message` begins the error's text; `summarize` is how many elements it shows.
+    """
+    _check_sign(operator.gt, ">", x, message, summarize)
 
 
-def _sign(python: Callable[[Any, Any], Any], sign: str, doc: str) -> Callable[..., None]:
-    def check(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
-        given = convert_to_tensor(x)
-        if not _holds(_all(python(given, 0)), _failed(message, f"x {sign} 0 did not hold element-wise:")):
-            shown = (
-                given.numpy() if not given.ndim else [str(one) for one in given.numpy().reshape(-1)[: summarize or 3]]
-            )
-            raise InvalidArgumentError(
-                f"{message or ''}\nCondition x {sign} 0 did not hold element-wise:\n"
-                f"x (shape={given.shape} dtype={given.dtype.name}) = \n{shown}"
-            )
+def assert_negative(
+    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """Raises InvalidArgumentError unless every element is below zero.
 
-    check.__doc__ = f"{doc}\n\n    `message` begins the error's text; `summarize` is how many elements it shows.\n    "
-    return check
+    `message` begins the error's text; `summarize` is how many elements it shows.
+    """
+    _check_sign(operator.lt, "<", x, message, summarize)
 
 
-assert_positive = _sign(operator.gt, ">", "Raises InvalidArgumentError unless every element is above zero.")
-assert_negative = _sign(operator.lt, "<", "Raises InvalidArgumentError unless every element is below zero.")
-assert_non_negative = _sign(operator.ge, ">=", "Raises InvalidArgumentError unless no element is below zero.")
-assert_non_positive = _sign(operator.le, "<=", "Raises InvalidArgumentError unless no element is above zero.")
+def assert_non_negative(
+    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """Raises InvalidArgumentError unless no element is below zero.
+
+    `message` begins the error's text; `summarize` is how many elements it shows.
+    """
+    _check_sign(operator.ge, ">=", x, message, summarize)
+
+
+def assert_non_positive(
+    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """Raises InvalidArgumentError unless no element is above zero.
+
+    `message` begins the error's text; `summarize` is how many elements it shows.
+    """
+    _check_sign(operator.le, "<=", x, message, summarize)
+
+
+def _check_sign(
+    compare: Callable[[Any, Any], Any], sign: str, x: Any, message: str | None, summarize: int | None
+) -> None:
+    tensor = convert_to_tensor(x)
+    if not _holds(_all(compare(tensor, 0)), _graph_text(message, f"x {sign} 0 did not hold element-wise:")):
+        shown = tensor.numpy()
+        if tensor.ndim:
+            shown = [str(element) for element in shown.reshape(-1)[: summarize or 3]]
+        raise InvalidArgumentError(
+            f"{message or ''}\nCondition x {sign} 0 did not hold element-wise:\n"
+            f"x (shape={tensor.shape} dtype={tensor.dtype.name}) = \n{shown}"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------- tolerance
+_HALF_EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 def assert_near(
-    x: Any,
-    y: Any,
+    x: to.TensorInput,
+    y: to.TensorInput,
     rtol: Any = None,
     atol: Any = None,
     message: str | None = None,
@@ -195,14 +304,12 @@ def assert_near(
     """
     first, second = _both(x, y)
     real = first.dtype.real_dtype
-    eps = (
-        10 * float(np.finfo(real.np).eps)
-        if real not in (dtypes.float16, dtypes.bfloat16)
-        else 10 * _HALF_EPS[real.name]
-    )
-    relative, absolute = (eps if one is None else one for one in (rtol, atol))
+    eps = 10 * (_HALF_EPS[real.name] if real.name in _HALF_EPS else float(np.finfo(real.np).eps))
+    relative, absolute = (eps if tolerance is None else tolerance for tolerance in (rtol, atol))
     near = _all(abs(first - second) <= absolute + relative * abs(second))
-    if not _holds(near, _failed(message, f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}", "")):
+    if not _holds(
+        near, _graph_text(message, f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}", "")
+    ):
         begin = f"{message}\n" if message else ""
         raise InvalidArgumentError(
             f"{begin}x and y not equal to tolerance rtol = {relative}, atol = {absolute}\n"
@@ -211,27 +318,31 @@ def assert_near(
         )
 
 
-_HALF_EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-
-
-def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+# ---------------------------------------------------------------------------------------------------- ranks and dtypes
+def assert_rank(x: to.TensorInput, rank: to.IntInput, message: str | None = None, name: str | None = None) -> None:
     """Raises ValueError unless `x` has `rank` axes."""
-    shape, wanted = convert_to_tensor(x).shape, int(rank)
-    if shape.rank != wanted:
-        raise ValueError(f"{message or ''}Tensor  must have rank {wanted}.  Received rank {shape.rank}, shape {shape}")
-
-
-def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
-    """Raises ValueError unless `x` has `rank` axes or more."""
-    shape, wanted = as_shape(convert_to_tensor(x).shape), int(rank)
-    if (shape.rank or 0) < wanted:
+    shape, expected = convert_to_tensor(x).shape, int(rank)
+    if shape.rank != expected:
         raise ValueError(
-            f"{message or ''}Tensor  must have rank at least {wanted}.  Received rank {shape.rank}, shape {shape}"
+            f"{message or ''}Tensor  must have rank {expected}.  Received rank {shape.rank}, shape {shape}"
         )
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank_at_least(
+    x: to.TensorInput, rank: to.IntInput, message: str | None = None, name: str | None = None
+) -> None:
+    """Raises ValueError unless `x` has `rank` axes or more."""
+    shape, expected = as_shape(convert_to_tensor(x).shape), int(rank)
+    if (shape.rank or 0) < expected:
+        raise ValueError(
+            f"{message or ''}Tensor  must have rank at least {expected}.  Received rank {shape.rank}, shape {shape}"
+        )
+
+
+def assert_type(
+    tensor: to.TensorInput, tf_type: to.DTypeInput, message: str | None = None, name: str | None = None
+) -> None:
     """Raises TypeError unless the dtype is `tf_type`."""
-    wanted, found = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
-    if found is not wanted:
-        raise TypeError(f"{message or ''}tensor must be of type {wanted!r}; got {found!r}")
+    expected, own = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
+    if own is not expected:
+        raise TypeError(f"{message or ''}tensor must be of type {expected!r}; got {own!r}")

@@ -120,6 +120,4 @@ __all__ = [
     "TeletapeError",
     "UnimplementedError",
     "UnknownError",
-    "error_for",
-    "error_of",
 ]

@@ -1,26 +1,37 @@
-"""TensorFlow's public names and the function behind each: written by hand, or derived from the catalogue.
+"""The public names: TensorFlow's and Teletape's own, each with what it names.
 
-By hand is what TensorFlow converts in a way of its own.
+`publish` makes the modules that the dotted names need, such as `tf.math`. They list public names alone, and a name that
+does not exist is answered with the nearest ones. A function is written by hand only if its record in the catalogue says
+why, or if it is no op at all: control flow, assertions, devices and the calling of Python.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Final
 
-from teletape import debugging, devices, python_calls
+from teletape import data, debugging, devices, errors, keras, logs, print_op, python_calls, session_functions
 from teletape.control_flow import compat_v1, eager, maps
+from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
-from teletape.functions import function as polymorphic
+from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec
-from teletape.ops import arrays, clip, create, linalg, nn, segments
+from teletape.ops import arrays, clip, create, dispatch, linalg, nn, random, segments
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
-from teletape.print_op import tf_print
+from teletape.sessions.current import connect
+from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
+from teletape.variables.module import Module
+from teletape.variables.name_scope import name_scope
+from teletape.variables.variable import Variable
 
 give_operators(TensorLike)
 
@@ -30,31 +41,38 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, TensorLike | IndexedSlices)
 
 
+# ------------------------------------------------------------------------------------------- TensorFlow's functions
 def by_hand() -> dict[str, Callable[..., Any]]:
-    """The functions that are written out, by TensorFlow's names for them."""
-    functions: dict[str, Callable[..., Any]] = {}
-    for module in (create, arrays, clip, eager, maps):
-        functions |= {name: getattr(module, name) for name in module.__all__}
-    for module, path in ((linalg, "linalg."), (nn, "nn."), (segments, "math.")):
-        functions |= {path + name: getattr(module, name) for name in module.__all__}
-    for name in ("assert_equal", "assert_greater", "assert_less", "assert_rank", "Assert"):
-        functions[name] = getattr(debugging, name)
-    functions |= {f"compat.v1.{name}": getattr(compat_v1, name) for name in compat_v1.__all__}
-    return functions | {
+    """The functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
+    entries: dict[str, Callable[..., Any]] = {}
+    for path, module in (
+        *(("", module) for module in (create, arrays, clip, eager, maps)),
+        ("linalg.", linalg),
+        ("nn.", nn),
+        ("math.", segments),
+        ("compat.v1.", compat_v1),
+    ):
+        entries |= {path + name: getattr(module, name) for name in module.__all__}
+    return entries | {
+        "Assert": debugging.Assert,
         "TensorSpec": TensorSpec,
-        "is_tensor": is_tensor,
-        "linalg.global_norm": clip.global_norm,
-        "config.list_logical_devices": devices.list_logical_devices,
-        "config.list_physical_devices": devices.list_physical_devices,
-        "device": devices.device,
-        "numpy_function": python_calls.numpy_function,
-        "print": tf_print,
-        "py_function": python_calls.py_function,
+        "assert_equal": debugging.assert_equal,
+        "assert_greater": debugging.assert_greater,
+        "assert_less": debugging.assert_less,
+        "assert_rank": debugging.assert_rank,
         "autodiff.ForwardAccumulator": ForwardAccumulator,
         "autodiff.GradientTape": GradientTape,
-        "config.functions_run_eagerly": polymorphic.functions_run_eagerly,
-        "config.run_functions_eagerly": polymorphic.run_functions_eagerly,
+        "config.functions_run_eagerly": functions.functions_run_eagerly,
+        "config.list_logical_devices": devices.list_logical_devices,
+        "config.list_physical_devices": devices.list_physical_devices,
+        "config.run_functions_eagerly": functions.run_functions_eagerly,
+        "device": devices.device,
+        "is_tensor": is_tensor,
+        "linalg.global_norm": clip.global_norm,
         "norm": linalg.norm,
+        "numpy_function": python_calls.numpy_function,
+        "print": print_op.tf_print,
+        "py_function": python_calls.py_function,
         "tensordot": linalg.tensordot,
     }
 
@@ -63,3 +81,126 @@ def by_hand() -> dict[str, Callable[..., Any]]:
 def surface() -> dict[str, Callable[..., Any]]:
     """Every function of TensorFlow's that there is, by its name without the leading `tf.`."""
     return DERIVED | by_hand()
+
+
+# --------------------------------------------------------------------------------------------------- all public names
+#: The public modules that are files of this package. Only the names in their `__all__` are public.
+MODULES: Final = {
+    "data": data,
+    "debugging": debugging,
+    "errors": errors,
+    "keras": keras,
+    "keras.activations": keras.activations,
+    "keras.initializers": keras.initializers,
+    "keras.layers": keras.layers,
+}
+
+
+@functools.cache
+def names() -> dict[str, Any]:
+    """Everything public outside MODULES, by its dotted name without the leading `tf.`."""
+    entries: dict[str, Any] = dict(surface())
+    for path, module in (("nest.", nest), ("random.", random), ("dtypes.", dtypes)):
+        entries |= {path + name: getattr(module, name) for name in module.__all__}
+    for module in (dtypes, session_functions):
+        entries |= {name: getattr(module, name) for name in module.__all__}
+    return entries | {
+        "GradientTape": GradientTape,
+        "IndexedSlices": IndexedSlices,
+        "Module": Module,
+        "RegisterGradient": registered_gradient.RegisterGradient,
+        "Tensor": Tensor,
+        "TensorShape": TensorShape,
+        "UnconnectedGradients": arguments.UnconnectedGradients,
+        "Variable": Variable,
+        "connect": connect,
+        "constant": dispatch.constant,
+        "convert_to_tensor": dispatch.convert_to_tensor,
+        "custom_gradient": custom_gradient.custom_gradient,
+        "function": functions.function,
+        "get_logger": logs.get_logger,
+        "grad_pass_through": custom_gradient.grad_pass_through,
+        "init_scope": functions.init_scope,
+        "name_scope": name_scope,
+        "newaxis": None,
+        "recompute_grad": custom_gradient.recompute_grad,
+    }
+
+
+@functools.cache
+def by_module() -> dict[str, dict[str, Any]]:
+    """What each public module without a file holds, by its path ("" for `tf` itself); modules among it as None."""
+    modules: dict[str, dict[str, Any]] = {"": dict.fromkeys(path for path in MODULES if "." not in path)}
+    for dotted, value in names().items():
+        path, _, name = dotted.rpartition(".")
+        modules.setdefault(path, {})[name] = value
+        while path:
+            outer, _, last = path.rpartition(".")
+            modules.setdefault(outer, {})[last] = None
+            path = outer
+    return modules
+
+
+def publish(package: str) -> list[str]:
+    """Puts every public name in its place below `package`, and returns those of the package itself."""
+    modules: dict[str, ModuleType] = {"": sys.modules[package], **MODULES}
+    for path in sorted(by_module()):  # an outer module before those inside it
+        if path:
+            name = f"{package}.{path}"
+            modules[path] = sys.modules[name] = ModuleType(name, f"The part of TensorFlow's `tf.{path}` that is here.")
+    for path, entries in by_module().items():
+        for name, value in entries.items():
+            inner = modules.get(f"{path}.{name}".lstrip("."))
+            setattr(modules[path], name, value if inner is None else inner)
+        modules[path].__all__ = sorted(entries)  # type: ignore[attr-defined]  # of a module made here
+    for path, module in modules.items():
+        public: list[str] = module.__all__
+        setattr(module, "__dir__", functools.partial(sorted, public))  # noqa: B010  # read by dir(), not a method
+        setattr(module, "__getattr__", functools.partial(_missing, path))  # noqa: B010
+    return sorted(by_module()[""])
+
+
+# ------------------------------------------------------------------------------------------------------ missing names
+#: What TensorFlow 2 has in place of names of TensorFlow 1, and what to use in place of what Teletape does not have.
+REMEDIES: Final[Mapping[str, str]] = {
+    "Session": "TensorFlow 2 runs ops at once; decorate a function with tf.function to run it as one command",
+    "get_variable": "make a tf.Variable",
+    "global_variables_initializer": "a tf.Variable has its value as soon as it is made",
+    "gradients": "record with tf.GradientTape, and call its method gradient",
+    "keras.Model": "make a tf.Module or a tf.keras.layers.Layer, and train it with tf.GradientTape",
+    "keras.Sequential": "call the layers one after another",
+    "keras.losses": "compute the loss with tf functions, such as tf.nn.softmax_cross_entropy_with_logits",
+    "keras.optimizers": "update variables with assign_sub",
+    "placeholder": "pass the value as an argument of a tf.function",
+    "random_normal": "tf.random.normal",
+    "random_uniform": "tf.random.uniform",
+    "set_random_seed": "tf.random.set_seed",
+    "to_double": "tf.cast(x, tf.float64)",
+    "to_float": "tf.cast(x, tf.float32)",
+    "to_int32": "tf.cast(x, tf.int32)",
+    "to_int64": "tf.cast(x, tf.int64)",
+}
+
+
+def _missing(path: str, name: str) -> Any:
+    """The `__getattr__` of a public module: AttributeError with the nearest names, and what to do if it is known."""
+    dotted = f"{path}.{name}".lstrip(".")
+    if name.startswith("_"):
+        raise AttributeError(f"module tf{path and '.'}{path} has no attribute {name!r}")
+    text = f"tf.{dotted} is not in Teletape"
+    near = _nearest(name)
+    if near:
+        text += f"; the nearest names are {', '.join(f'tf.{known}' for known in near)}"
+    if dotted in REMEDIES:
+        text += f". Instead: {REMEDIES[dotted]}"
+    raise AttributeError(text, name=name)
+
+
+def _nearest(name: str) -> list[str]:
+    """At most three public names whose last part is `name`, or else like it; the shortest first."""
+    paths: dict[str, list[str]] = {}
+    known = [*names(), *(f"{path}.{entry}" for path, module in MODULES.items() for entry in module.__all__)]
+    for dotted in known:
+        paths.setdefault(dotted.rpartition(".")[2], []).append(dotted)
+    matches = [name] if name in paths else difflib.get_close_matches(name, paths, n=3, cutoff=0.75)
+    return [min(paths[match], key=len) for match in matches]

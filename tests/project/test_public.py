@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import sys
 from collections import Counter
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import teletape as tf
-from teletape.namespace import by_hand, surface
+from teletape.namespace import MODULES, REMEDIES, by_hand, by_module, names, surface
 from teletape.ops.derived import DERIVED
 from teletape_engine.catalogue.op import CATALOGUE
-
-MODULES = (
-    "data",
-    "debugging",
-    "dtypes",
-    "errors",
-    "keras.activations",
-    "keras.initializers",
-    "keras.layers",
-    "nest",
-    "random",
-)
-
 
 SURFACE = surface()
 
 
 def at(path: str) -> Any:
-    result: Any = tf
-    for part in path.split("."):
-        result = getattr(result, part)
-    return result
+    value: Any = tf
+    for part in path.split(".") if path else ():
+        value = getattr(value, part)
+    return value
 
 
 def public() -> dict[str, Any]:
-    names = {name: getattr(tf, name) for name in tf.__all__}
-    for module in MODULES:
-        listed = getattr(at(module), "__all__", ())
-        names |= {f"{module}.{name}": getattr(at(module), name) for name in listed}
-    return names | surface()
+    """Everything public, by its dotted name; modules are left out."""
+    listed = {f"{path}.{name}": at(f"{path}.{name}") for path, module in MODULES.items() for name in module.__all__}
+    return {name: value for name, value in {**names(), **listed}.items() if not isinstance(value, ModuleType)}
 
 
 @pytest.mark.parametrize("name", sorted(name for name, subject in public().items() if callable(subject)))
@@ -90,3 +78,60 @@ def test_most_functions_are_derived_from_the_catalogue() -> None:
 def test_the_namespace_lists_what_it_offers() -> None:
     assert len(set(tf.__all__)) == len(tf.__all__)
     assert all(hasattr(tf, name) for name in tf.__all__)
+
+
+PATHS = sorted({*by_module(), *MODULES})
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_public_module_lists_public_names_alone(path: str) -> None:
+    module = at(path)
+    assert dir(module) == sorted(module.__all__)
+    assert not [name for name in dir(module) if name.startswith("_")]
+    for name in dir(module):
+        value = getattr(module, name)
+        if isinstance(value, ModuleType):
+            assert f"{path}.{name}".lstrip(".") in PATHS, f"tf.{path}.{name} is an internal module"
+
+
+def test_keras_layers_lists_layers() -> None:
+    assert dir(tf.keras.layers) == ["Dense", "Layer"]
+    assert "ops" not in dir(tf)
+    assert "sessions" not in dir(tf)
+    assert not {"Any", "np", "functools", "annotations"} & {name for path in PATHS for name in dir(at(path))}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("log", "tf.log is not in Teletape; the nearest names are tf.math.log"),
+        ("reduce_summ", "tf.reduce_summ is not in Teletape; the nearest names are tf.reduce_sum"),
+        ("math.matmul", "tf.math.matmul is not in Teletape; the nearest names are tf.matmul"),
+        ("nn.reluu", "the nearest names are tf.nn.relu"),
+        ("keras.layers.Dence", "the nearest names are tf.keras.layers.Dense"),
+        ("to_float", "tf.to_float is not in Teletape. Instead: tf.cast(x, tf.float32)"),
+        ("keras.Sequential", "Instead: call the layers one after another"),
+    ],
+)
+def test_a_missing_name_is_answered_with_the_nearest(path: str, text: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        at(path)
+    assert text in str(caught.value)
+    outer, _, name = path.rpartition(".")
+    assert not hasattr(at(outer), name)
+
+
+def test_no_remedy_is_for_a_name_that_there_is() -> None:
+    assert not REMEDIES.keys() & names().keys()
+
+
+def test_public_modules_can_be_imported_and_functions_pickled() -> None:
+    import teletape.math
+    from teletape.compat.v1 import cond
+    from teletape.nn import relu
+
+    assert sys.modules["teletape.math"] is tf.math is teletape.math
+    assert relu is tf.nn.relu
+    assert cond is tf.compat.v1.cond
+    for function in (tf.math.tanh, tf.reduce_sum, tf.nn.conv2d):
+        assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301  # of this process

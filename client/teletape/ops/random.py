@@ -7,13 +7,15 @@ import threading
 from functools import partial
 from typing import Any, Final
 
-from teletape.ops.arguments import lengths
+from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
+
+__all__ = ["normal", "set_seed", "truncated_normal", "uniform"]
 
 _BITS: Final = 31  #: Keys and counters travel as int32 literals.
 _MASK: Final = (1 << _BITS) - 1
@@ -29,7 +31,7 @@ class _State:
         self.by_seed: dict[int, int] = {}
 
     def next(self, seed: int | None) -> tuple[int, int]:
-        """(key, counter) of the next draw; draws with an op seed of their own count by themselves."""
+        """(key, counter) of the next draw; each seed of an op has a count of its own."""
         with _lock:
             if seed is None:
                 self.drawn += 1
@@ -46,11 +48,11 @@ def next_draw(seed: int | None = None) -> tuple[Any, Any]:
     """The key and counter of the program's next draw, which `set_seed` makes repeatable.
 
     Args:
-        seed: Of the op: draws with one have a key and count of their own.
+        seed: Of the op: each seed has a key and a count of its own.
 
     Returns:
-        Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced two tensors,
-        which each of its calls gives its own numbers.
+        Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced, two tensors;
+        each call of the function gives them new numbers.
     """
     return current().draw(partial(_next, seed))
 
@@ -70,14 +72,14 @@ def set_seed(seed: int) -> None:
 def _dims(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int):
         raise InvalidArgumentError(f"shape must be a vector of {{int32,int64}}, got shape []; write [{shape}]")
-    return lengths(shape, "RandomStandardNormal")
+    return to.lengths(shape, "RandomStandardNormal")
 
 
 def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: to.IntsInput,
+    mean: to.TensorInput = 0.0,
+    stddev: to.TensorInput = 1.0,
+    dtype: to.DTypeInput = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> EagerTensor:
@@ -86,10 +88,10 @@ def normal(
 
 
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: to.IntsInput,
+    mean: to.TensorInput = 0.0,
+    stddev: to.TensorInput = 1.0,
+    dtype: to.DTypeInput = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> EagerTensor:
@@ -111,10 +113,10 @@ def _is(value: Any, number: float) -> bool:
 
 
 def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: to.IntsInput,
+    minval: to.TensorInput = 0,
+    maxval: to.TensorInput | None = None,
+    dtype: to.DTypeInput = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> EagerTensor:
@@ -126,11 +128,11 @@ def uniform(
         maxval = 1
     dims, (key, counter) = _dims(shape), next_draw(seed)
     if wanted.is_integer:
-        bounds = [convert_to_tensor(one, wanted) for one in (minval, maxval)]
+        bounds = [convert_to_tensor(bound, wanted) for bound in (minval, maxval)]
         return call(CATALOGUE["random_uniform_int"], (key, counter, *bounds), shape=dims)
     drawn = call(CATALOGUE["random_uniform"], (key, counter), shape=dims, dtype=wanted.np)
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
     low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)
-    made: EagerTensor = drawn * (high - low) + low
-    return made
+    scaled: EagerTensor = drawn * (high - low) + low
+    return scaled

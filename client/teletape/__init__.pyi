@@ -1,0 +1,354 @@
+"""What `teletape` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape import autodiff as autodiff
+from teletape import bitwise as bitwise
+from teletape import compat as compat
+from teletape import config as config
+from teletape import data as data
+from teletape import debugging as debugging
+from teletape import dtypes as dtypes
+from teletape import errors as errors
+from teletape import image as image
+from teletape import keras as keras
+from teletape import linalg as linalg
+from teletape import math as math
+from teletape import nest as nest
+from teletape import nn as nn
+from teletape import random as random
+from teletape import raw_ops as raw_ops
+from teletape.control_flow.eager import case as case
+from teletape.control_flow.eager import cond as cond
+from teletape.control_flow.eager import switch_case as switch_case
+from teletape.control_flow.eager import while_loop as while_loop
+from teletape.control_flow.maps import foldl as foldl
+from teletape.control_flow.maps import foldr as foldr
+from teletape.control_flow.maps import map_fn as map_fn
+from teletape.control_flow.maps import scan as scan
+from teletape.control_flow.maps import vectorized_map as vectorized_map
+from teletape.debugging import Assert as Assert
+from teletape.debugging import assert_equal as assert_equal
+from teletape.debugging import assert_greater as assert_greater
+from teletape.debugging import assert_less as assert_less
+from teletape.debugging import assert_rank as assert_rank
+from teletape.derivatives.arguments import UnconnectedGradients as UnconnectedGradients
+from teletape.derivatives.custom_gradient import custom_gradient as custom_gradient
+from teletape.derivatives.custom_gradient import grad_pass_through as grad_pass_through
+from teletape.derivatives.custom_gradient import recompute_grad as recompute_grad
+from teletape.derivatives.registered_gradient import RegisterGradient as RegisterGradient
+from teletape.derivatives.tape import GradientTape as GradientTape
+from teletape.devices import device as device
+from teletape.functions.function import function as function
+from teletape.functions.function import init_scope as init_scope
+from teletape.functions.tensor_spec import TensorSpec as TensorSpec
+from teletape.logs import get_logger as get_logger
+from teletape.namespace import is_tensor as is_tensor
+from teletape.ops.arrays import boolean_mask as boolean_mask
+from teletape.ops.arrays import concat as concat
+from teletape.ops.arrays import identity as identity
+from teletape.ops.arrays import pad as pad
+from teletape.ops.arrays import rank as rank
+from teletape.ops.arrays import shape as shape
+from teletape.ops.arrays import size as size
+from teletape.ops.arrays import slice as slice
+from teletape.ops.arrays import split as split
+from teletape.ops.arrays import stack as stack
+from teletape.ops.arrays import unstack as unstack
+from teletape.ops.arrays import where as where
+from teletape.ops.clip import clip_by_global_norm as clip_by_global_norm
+from teletape.ops.clip import clip_by_norm as clip_by_norm
+from teletape.ops.create import linspace as linspace
+from teletape.ops.create import meshgrid as meshgrid
+from teletape.ops.create import one_hot as one_hot
+from teletape.ops.create import ones as ones
+from teletape.ops.create import ones_like as ones_like
+from teletape.ops.create import range as range
+from teletape.ops.create import zeros as zeros
+from teletape.ops.create import zeros_like as zeros_like
+from teletape.ops.derived.arithmetic import add as add
+from teletape.ops.derived.arithmetic import add_n as add_n
+from teletape.ops.derived.arithmetic import atan2 as atan2
+from teletape.ops.derived.arithmetic import clip_by_value as clip_by_value
+from teletape.ops.derived.arithmetic import divide as divide
+from teletape.ops.derived.arithmetic import maximum as maximum
+from teletape.ops.derived.arithmetic import minimum as minimum
+from teletape.ops.derived.arithmetic import multiply as multiply
+from teletape.ops.derived.arithmetic import pow as pow
+from teletape.ops.derived.arithmetic import saturate_cast as saturate_cast
+from teletape.ops.derived.arithmetic import subtract as subtract
+from teletape.ops.derived.arithmetic import truediv as truediv
+from teletape.ops.derived.cast import cast as cast
+from teletape.ops.derived.cast import ensure_shape as ensure_shape
+from teletape.ops.derived.cast import stop_gradient as stop_gradient
+from teletape.ops.derived.complex import abs as abs
+from teletape.ops.derived.complex import complex as complex
+from teletape.ops.derived.complex import sign as sign
+from teletape.ops.derived.create import eye as eye
+from teletape.ops.derived.create import fill as fill
+from teletape.ops.derived.einsum import einsum as einsum
+from teletape.ops.derived.index import gather as gather
+from teletape.ops.derived.logic import equal as equal
+from teletape.ops.derived.logic import greater as greater
+from teletape.ops.derived.logic import greater_equal as greater_equal
+from teletape.ops.derived.logic import less as less
+from teletape.ops.derived.logic import less_equal as less_equal
+from teletape.ops.derived.logic import logical_and as logical_and
+from teletape.ops.derived.logic import logical_not as logical_not
+from teletape.ops.derived.logic import logical_or as logical_or
+from teletape.ops.derived.logic import not_equal as not_equal
+from teletape.ops.derived.math import acos as acos
+from teletape.ops.derived.math import asin as asin
+from teletape.ops.derived.math import atan as atan
+from teletape.ops.derived.math import cos as cos
+from teletape.ops.derived.math import cosh as cosh
+from teletape.ops.derived.math import exp as exp
+from teletape.ops.derived.math import floor as floor
+from teletape.ops.derived.math import negative as negative
+from teletape.ops.derived.math import round as round
+from teletape.ops.derived.math import sigmoid as sigmoid
+from teletape.ops.derived.math import sin as sin
+from teletape.ops.derived.math import sinh as sinh
+from teletape.ops.derived.math import sqrt as sqrt
+from teletape.ops.derived.math import square as square
+from teletape.ops.derived.math import tan as tan
+from teletape.ops.derived.math import tanh as tanh
+from teletape.ops.derived.nd import gather_nd as gather_nd
+from teletape.ops.derived.nd import scatter_nd as scatter_nd
+from teletape.ops.derived.nd import tensor_scatter_nd_add as tensor_scatter_nd_add
+from teletape.ops.derived.nd import tensor_scatter_nd_sub as tensor_scatter_nd_sub
+from teletape.ops.derived.nd import tensor_scatter_nd_update as tensor_scatter_nd_update
+from teletape.ops.derived.products import matmul as matmul
+from teletape.ops.derived.reduce import argmax as argmax
+from teletape.ops.derived.reduce import argmin as argmin
+from teletape.ops.derived.reduce import cumsum as cumsum
+from teletape.ops.derived.reduce import reduce_all as reduce_all
+from teletape.ops.derived.reduce import reduce_any as reduce_any
+from teletape.ops.derived.reduce import reduce_logsumexp as reduce_logsumexp
+from teletape.ops.derived.reduce import reduce_max as reduce_max
+from teletape.ops.derived.reduce import reduce_mean as reduce_mean
+from teletape.ops.derived.reduce import reduce_min as reduce_min
+from teletape.ops.derived.reduce import reduce_prod as reduce_prod
+from teletape.ops.derived.reduce import reduce_sum as reduce_sum
+from teletape.ops.derived.shape import broadcast_to as broadcast_to
+from teletape.ops.derived.shape import expand_dims as expand_dims
+from teletape.ops.derived.shape import reshape as reshape
+from teletape.ops.derived.shape import squeeze as squeeze
+from teletape.ops.derived.shape import tile as tile
+from teletape.ops.derived.shape import transpose as transpose
+from teletape.ops.dispatch import constant as constant
+from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
+from teletape.ops.linalg import norm as norm
+from teletape.ops.linalg import tensordot as tensordot
+from teletape.print_op import tf_print as print
+from teletape.python_calls import numpy_function as numpy_function
+from teletape.python_calls import py_function as py_function
+from teletape.session_functions import executing_eagerly as executing_eagerly
+from teletape.session_functions import inside_function as inside_function
+from teletape.session_functions import no_gradient as no_gradient
+from teletape.session_functions import session as session
+from teletape.session_functions import sync as sync
+from teletape.sessions.current import connect as connect
+from teletape.tensors.dtypes import DType as DType
+from teletape.tensors.dtypes import as_dtype as as_dtype
+from teletape.tensors.dtypes import bfloat16 as bfloat16
+from teletape.tensors.dtypes import bool as bool
+from teletape.tensors.dtypes import complex64 as complex64
+from teletape.tensors.dtypes import complex128 as complex128
+from teletape.tensors.dtypes import double as double
+from teletape.tensors.dtypes import float16 as float16
+from teletape.tensors.dtypes import float32 as float32
+from teletape.tensors.dtypes import float64 as float64
+from teletape.tensors.dtypes import half as half
+from teletape.tensors.dtypes import int8 as int8
+from teletape.tensors.dtypes import int16 as int16
+from teletape.tensors.dtypes import int32 as int32
+from teletape.tensors.dtypes import int64 as int64
+from teletape.tensors.dtypes import string as string
+from teletape.tensors.dtypes import uint8 as uint8
+from teletape.tensors.dtypes import uint16 as uint16
+from teletape.tensors.dtypes import uint32 as uint32
+from teletape.tensors.dtypes import uint64 as uint64
+from teletape.tensors.indexed_slices import IndexedSlices as IndexedSlices
+from teletape.tensors.tensor import Tensor as Tensor
+from teletape.tensors.tensor_shape import TensorShape as TensorShape
+from teletape.variables.module import Module as Module
+from teletape.variables.name_scope import name_scope as name_scope
+from teletape.variables.variable import Variable as Variable
+
+__version__: str
+newaxis: None
+__all__ = [
+    "Assert",
+    "DType",
+    "GradientTape",
+    "IndexedSlices",
+    "Module",
+    "RegisterGradient",
+    "Tensor",
+    "TensorShape",
+    "TensorSpec",
+    "UnconnectedGradients",
+    "Variable",
+    "abs",
+    "acos",
+    "add",
+    "add_n",
+    "argmax",
+    "argmin",
+    "as_dtype",
+    "asin",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
+    "atan",
+    "atan2",
+    "autodiff",
+    "bfloat16",
+    "bitwise",
+    "bool",
+    "boolean_mask",
+    "broadcast_to",
+    "case",
+    "cast",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "compat",
+    "complex",
+    "complex64",
+    "complex128",
+    "concat",
+    "cond",
+    "config",
+    "connect",
+    "constant",
+    "convert_to_tensor",
+    "cos",
+    "cosh",
+    "cumsum",
+    "custom_gradient",
+    "data",
+    "debugging",
+    "device",
+    "divide",
+    "double",
+    "dtypes",
+    "einsum",
+    "ensure_shape",
+    "equal",
+    "errors",
+    "executing_eagerly",
+    "exp",
+    "expand_dims",
+    "eye",
+    "fill",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "foldl",
+    "foldr",
+    "function",
+    "gather",
+    "gather_nd",
+    "get_logger",
+    "grad_pass_through",
+    "greater",
+    "greater_equal",
+    "half",
+    "identity",
+    "image",
+    "init_scope",
+    "inside_function",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_tensor",
+    "keras",
+    "less",
+    "less_equal",
+    "linalg",
+    "linspace",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "map_fn",
+    "math",
+    "matmul",
+    "maximum",
+    "meshgrid",
+    "minimum",
+    "multiply",
+    "name_scope",
+    "negative",
+    "nest",
+    "newaxis",
+    "nn",
+    "no_gradient",
+    "norm",
+    "not_equal",
+    "numpy_function",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "pad",
+    "pow",
+    "print",
+    "py_function",
+    "random",
+    "range",
+    "rank",
+    "raw_ops",
+    "recompute_grad",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "reshape",
+    "round",
+    "saturate_cast",
+    "scan",
+    "scatter_nd",
+    "session",
+    "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size",
+    "slice",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "string",
+    "subtract",
+    "switch_case",
+    "sync",
+    "tan",
+    "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "tensordot",
+    "tile",
+    "transpose",
+    "truediv",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unstack",
+    "vectorized_map",
+    "where",
+    "while_loop",
+    "zeros",
+    "zeros_like",
+]

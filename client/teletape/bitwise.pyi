@@ -1,0 +1,8 @@
+"""What `tf.bitwise` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.ops.derived.logic import bitwise_and as bitwise_and
+from teletape.ops.derived.logic import bitwise_or as bitwise_or
+from teletape.ops.derived.logic import bitwise_xor as bitwise_xor
+from teletape.ops.derived.logic import invert as invert
+
+__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert"]

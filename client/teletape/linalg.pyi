@@ -1,0 +1,49 @@
+"""What `tf.linalg` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.ops.clip import global_norm as global_norm
+from teletape.ops.derived.composites import adjoint as adjoint
+from teletape.ops.derived.composites import logdet as logdet
+from teletape.ops.derived.composites import matrix_transpose as matrix_transpose
+from teletape.ops.derived.composites import matvec as matvec
+from teletape.ops.derived.composites import trace as trace
+from teletape.ops.derived.create import eye as eye
+from teletape.ops.derived.einsum import einsum as einsum
+from teletape.ops.derived.matrix import band_part as band_part
+from teletape.ops.derived.matrix import cholesky as cholesky
+from teletape.ops.derived.matrix import cholesky_solve as cholesky_solve
+from teletape.ops.derived.matrix import diag as diag
+from teletape.ops.derived.matrix import diag_part as diag_part
+from teletape.ops.derived.matrix import set_diag as set_diag
+from teletape.ops.derived.matrix import triangular_solve as triangular_solve
+from teletape.ops.derived.products import matmul as matmul
+from teletape.ops.derived.solve import det as det
+from teletape.ops.derived.solve import inv as inv
+from teletape.ops.derived.solve import solve as solve
+from teletape.ops.linalg import norm as norm
+from teletape.ops.linalg import slogdet as slogdet
+from teletape.ops.linalg import tensordot as tensordot
+
+__all__ = [
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "det",
+    "diag",
+    "diag_part",
+    "einsum",
+    "eye",
+    "global_norm",
+    "inv",
+    "logdet",
+    "matmul",
+    "matrix_transpose",
+    "matvec",
+    "norm",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "tensordot",
+    "trace",
+    "triangular_solve",
+]

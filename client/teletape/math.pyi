@@ -1,0 +1,173 @@
+"""What `tf.math` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.ops.derived.activations import log_softmax as log_softmax
+from teletape.ops.derived.activations import softmax as softmax
+from teletape.ops.derived.arithmetic import add as add
+from teletape.ops.derived.arithmetic import add_n as add_n
+from teletape.ops.derived.arithmetic import atan2 as atan2
+from teletape.ops.derived.arithmetic import divide as divide
+from teletape.ops.derived.arithmetic import floordiv as floordiv
+from teletape.ops.derived.arithmetic import floormod as floormod
+from teletape.ops.derived.arithmetic import floormod as mod
+from teletape.ops.derived.arithmetic import maximum as maximum
+from teletape.ops.derived.arithmetic import minimum as minimum
+from teletape.ops.derived.arithmetic import multiply as multiply
+from teletape.ops.derived.arithmetic import pow as pow
+from teletape.ops.derived.arithmetic import squared_difference as squared_difference
+from teletape.ops.derived.arithmetic import subtract as subtract
+from teletape.ops.derived.arithmetic import truediv as truediv
+from teletape.ops.derived.complex import abs as abs
+from teletape.ops.derived.complex import angle as angle
+from teletape.ops.derived.complex import conj as conj
+from teletape.ops.derived.complex import imag as imag
+from teletape.ops.derived.complex import real as real
+from teletape.ops.derived.complex import sign as sign
+from teletape.ops.derived.index import unsorted_segment_sum as unsorted_segment_sum
+from teletape.ops.derived.logic import equal as equal
+from teletape.ops.derived.logic import greater as greater
+from teletape.ops.derived.logic import greater_equal as greater_equal
+from teletape.ops.derived.logic import is_finite as is_finite
+from teletape.ops.derived.logic import is_inf as is_inf
+from teletape.ops.derived.logic import is_nan as is_nan
+from teletape.ops.derived.logic import less as less
+from teletape.ops.derived.logic import less_equal as less_equal
+from teletape.ops.derived.logic import logical_and as logical_and
+from teletape.ops.derived.logic import logical_not as logical_not
+from teletape.ops.derived.logic import logical_or as logical_or
+from teletape.ops.derived.logic import logical_xor as logical_xor
+from teletape.ops.derived.logic import not_equal as not_equal
+from teletape.ops.derived.math import acos as acos
+from teletape.ops.derived.math import asin as asin
+from teletape.ops.derived.math import atan as atan
+from teletape.ops.derived.math import ceil as ceil
+from teletape.ops.derived.math import cos as cos
+from teletape.ops.derived.math import cosh as cosh
+from teletape.ops.derived.math import erf as erf
+from teletape.ops.derived.math import exp as exp
+from teletape.ops.derived.math import expm1 as expm1
+from teletape.ops.derived.math import floor as floor
+from teletape.ops.derived.math import log as log
+from teletape.ops.derived.math import log1p as log1p
+from teletape.ops.derived.math import negative as negative
+from teletape.ops.derived.math import reciprocal as reciprocal
+from teletape.ops.derived.math import rint as rint
+from teletape.ops.derived.math import round as round
+from teletape.ops.derived.math import rsqrt as rsqrt
+from teletape.ops.derived.math import sigmoid as sigmoid
+from teletape.ops.derived.math import sin as sin
+from teletape.ops.derived.math import sinh as sinh
+from teletape.ops.derived.math import softplus as softplus
+from teletape.ops.derived.math import sqrt as sqrt
+from teletape.ops.derived.math import square as square
+from teletape.ops.derived.math import tan as tan
+from teletape.ops.derived.math import tanh as tanh
+from teletape.ops.derived.reduce import argmax as argmax
+from teletape.ops.derived.reduce import argmin as argmin
+from teletape.ops.derived.reduce import cumprod as cumprod
+from teletape.ops.derived.reduce import cumsum as cumsum
+from teletape.ops.derived.reduce import reduce_all as reduce_all
+from teletape.ops.derived.reduce import reduce_any as reduce_any
+from teletape.ops.derived.reduce import reduce_euclidean_norm as reduce_euclidean_norm
+from teletape.ops.derived.reduce import reduce_logsumexp as reduce_logsumexp
+from teletape.ops.derived.reduce import reduce_max as reduce_max
+from teletape.ops.derived.reduce import reduce_mean as reduce_mean
+from teletape.ops.derived.reduce import reduce_min as reduce_min
+from teletape.ops.derived.reduce import reduce_prod as reduce_prod
+from teletape.ops.derived.reduce import reduce_std as reduce_std
+from teletape.ops.derived.reduce import reduce_sum as reduce_sum
+from teletape.ops.derived.reduce import reduce_variance as reduce_variance
+from teletape.ops.derived.segment import unsorted_segment_max as unsorted_segment_max
+from teletape.ops.derived.segment import unsorted_segment_mean as unsorted_segment_mean
+from teletape.ops.derived.segment import unsorted_segment_min as unsorted_segment_min
+from teletape.ops.derived.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from teletape.ops.segments import segment_max as segment_max
+from teletape.ops.segments import segment_mean as segment_mean
+from teletape.ops.segments import segment_min as segment_min
+from teletape.ops.segments import segment_sum as segment_sum
+
+__all__ = [
+    "abs",
+    "acos",
+    "add",
+    "add_n",
+    "angle",
+    "argmax",
+    "argmin",
+    "asin",
+    "atan",
+    "atan2",
+    "ceil",
+    "conj",
+    "cos",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "divide",
+    "equal",
+    "erf",
+    "exp",
+    "expm1",
+    "floor",
+    "floordiv",
+    "floormod",
+    "greater",
+    "greater_equal",
+    "imag",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log_softmax",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "not_equal",
+    "pow",
+    "real",
+    "reciprocal",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
+    "rint",
+    "round",
+    "rsqrt",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_sum",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "softmax",
+    "softplus",
+    "sqrt",
+    "square",
+    "squared_difference",
+    "subtract",
+    "tan",
+    "tanh",
+    "truediv",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum",
+]

@@ -1,0 +1,72 @@
+"""The stubs of the public modules: where each public name comes from, for editors and type checkers.
+
+`tf.math` and its like are made when teletape is imported, so that nothing else says what they hold.
+"""
+
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from teletape import namespace
+from teletape.tensors import dtypes
+
+FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape"
+HEAD = '"""What `{name}` holds. Written by `make reference` from teletape.namespace."""\n'
+
+
+def files() -> dict[Path, str]:
+    """The text of every stub."""
+    return {_file(path): _formatted(_stub(path, entries)) for path, entries in namespace.by_module().items()}
+
+
+def others(texts: Collection[Path]) -> list[Path]:
+    """Stubs of the package that are not among these."""
+    return sorted(path for path in FOLDER.rglob("*.pyi") if path not in texts)
+
+
+def _file(path: str) -> Path:
+    outer = any(other.startswith(f"{path}." if path else "") and other != path for other in namespace.by_module())
+    folder = FOLDER.joinpath(*path.split(".")) if path else FOLDER
+    return folder / "__init__.pyi" if outer else folder.with_suffix(".pyi")
+
+
+def _stub(path: str, entries: dict[str, Any]) -> str:
+    package = f"teletape.{path}".rstrip(".")
+    modules = {*namespace.by_module(), *namespace.MODULES}
+    lines = [HEAD.format(name=f"tf.{path}" if path else "teletape")]
+    values = [] if path else ["__version__: str"]
+    for name, value in sorted(entries.items()):
+        if f"{path}.{name}".lstrip(".") in modules:
+            lines.append(f"from {package} import {name} as {name}")
+        elif value is None:
+            values.append(f"{name}: None")
+        else:
+            home, own = _home(name, value)
+            lines.append(f"from {home} import {own} as {name}")
+    return "\n".join([*lines, "", *values, f"__all__ = {sorted(entries)!r}"])
+
+
+def _home(name: str, value: Any) -> tuple[str, str]:
+    """The module that defines a value, and its name there."""
+    if isinstance(value, dtypes.DType):
+        return dtypes.__name__, name
+    home, own = value.__module__, value.__name__
+    if getattr(sys.modules[home], own) is not value:
+        raise TypeError(f"tf.{name}: {home}.{own} is something else")
+    return home, own
+
+
+def _formatted(text: str) -> str:
+    """The text as ruff lays it out."""
+    ruff = str(Path(sys.executable).with_name("ruff"))
+    for command in (["check", "--fix-only", "--quiet", "--select", "I,RUF022"], ["format"]):
+        text = subprocess.run(
+            [ruff, *command, "--stdin-filename", str(FOLDER / "written.pyi"), "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    return text
