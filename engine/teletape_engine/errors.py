@@ -1,4 +1,4 @@
-"""Every way the engine says no.
+"""The errors of the engine: one class for each thing that a caller can do about it.
 
     TeletapeError                       code
     ├─ InvalidArgumentError             invalid_argument
@@ -22,8 +22,8 @@
     ├─ DeadlineExceededError            deadline_exceeded
     └─ InternalError                    internal
 
-A class is both its own tree and the builtin that a caller expects. `surface` is the type a TensorFlow program sees
-for it: the class itself where TensorFlow has one of that name, the plain builtin elsewhere. The code is what travels.
+A class is also the builtin that a caller expects. `surface` is the type that a TensorFlow program sees: the class
+itself if TensorFlow has one of that name, else the builtin. On the wire only the code is sent.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from typing import Any, ClassVar
 
 
 class TeletapeError(Exception):
-    """Base of all: a message for people, a code for programs, details for both.
+    """Base class: a message for people, a code for programs, details for both.
 
     Args:
-        message: What was asked, what was found, and what to do.
+        message: What was requested, what is wrong with it, and what to do.
         **details: JSON-able facts (numbers, names) that a program may act on.
     """
 
@@ -51,7 +51,7 @@ class TeletapeError(Exception):
         return self.message
 
     def surfaced(self) -> Exception:
-        """The exception that a TensorFlow program expects in this place."""
+        """The exception that a TensorFlow program expects for this error."""
         return self if self.surface is None else self.surface(self.message)
 
 
@@ -74,7 +74,7 @@ class BadAttributeError(InvalidArgumentError):
 
 
 class BadCommandError(InvalidArgumentError):
-    """A command with a field missing, left over, or of the wrong kind."""
+    """A command with a missing, an unknown or a wrong field."""
 
     code = "bad_command"
 
@@ -98,19 +98,19 @@ class ReleasedIdError(UnknownIdError):
 
 
 class IdInUseError(TeletapeError, ValueError):
-    """An id may name one thing only during a session's life."""
+    """The id names something else already; an id is used only once in a session."""
 
     code = "id_in_use"
 
 
 class PoisonedError(TeletapeError, RuntimeError):
-    """The value was never made, since a command before it failed; the message is that first cause."""
+    """The value was not computed, since a command before it failed; the message is that first cause."""
 
     code = "poisoned"
 
 
 class TapeConsumedError(TeletapeError, RuntimeError):
-    """A non-persistent tape has answered already, or was never entered."""
+    """A non-persistent tape was used already, or was never entered."""
 
     code = "tape_consumed"
     surface = RuntimeError
@@ -123,34 +123,34 @@ class TapeConsumedError(TeletapeError, RuntimeError):
 
 
 class TapeStateError(TeletapeError, ValueError):
-    """The tape is recording, or is not, and the call needs the other."""
+    """The tape is recording and must not, or is not recording and must."""
 
     code = "tape_state"
     surface = ValueError
 
 
 class NoGradientRegisteredError(TeletapeError, LookupError):
-    """An op between the target and what the tape watched has no gradient at all."""
+    """An op between the target and a watched value has no gradient registered."""
 
     code = "no_gradient_registered"
     surface = LookupError
 
 
 class GradientRegisteredError(TeletapeError, KeyError):
-    """The session has a declaration for this op type already."""
+    """The session or the catalogue has a gradient for this op type already."""
 
     code = "gradient_registered"
     surface = KeyError
 
 
 class StructureMismatchError(TeletapeError, RuntimeError):
-    """The caller predicted other kinds (none, dense, slices) than the tape gives."""
+    """The caller predicted other kinds of gradient (none, dense, slices) than the tape has."""
 
     code = "structure_mismatch"
 
 
 class ResourceExhaustedError(TeletapeError, MemoryError):
-    """An allocation that would pass the session's memory limit; nothing was allocated."""
+    """An allocation would exceed the session's memory limit; nothing was allocated."""
 
     code = "resource_exhausted"
 
@@ -162,19 +162,19 @@ class SequenceConflictError(TeletapeError, RuntimeError):
 
 
 class OutOfTurnError(TeletapeError, RuntimeError):
-    """The sequence number is not the client's next; the details tell which is."""
+    """The sequence number is not the client's next one, which is in the details."""
 
     code = "out_of_turn"
 
 
 class CancelledError(TeletapeError):
-    """The caller cancelled the batch; the commands before this one stand."""
+    """The caller cancelled the batch; the commands before this one have been executed."""
 
     code = "cancelled"
 
 
 class DeadlineExceededError(TeletapeError):
-    """It has computed for as long as it may; the commands before this one stand."""
+    """The batch exceeded its time limit; the commands before this one have been executed."""
 
     code = "deadline_exceeded"
 
@@ -187,9 +187,9 @@ class InternalError(TeletapeError):
 
 def tree(root: type[TeletapeError] = TeletapeError) -> dict[str, type[TeletapeError]]:
     """Code to class, over the tree below `root`, the first class of a code first."""
-    found: dict[str, type[TeletapeError]] = {}
+    classes: dict[str, type[TeletapeError]] = {}
     for cls in root.__subclasses__():
-        found.setdefault(cls.code, cls)
+        classes.setdefault(cls.code, cls)
         for code, sub in tree(cls).items():
-            found.setdefault(code, sub)
-    return found
+            classes.setdefault(code, sub)
+    return classes

@@ -25,8 +25,8 @@ def _bfloat16() -> DType | None:
         import ml_dtypes
     except ImportError:  # the engine runs with numpy alone; bfloat16 then does not exist
         return None
-    found: DType = np.dtype(ml_dtypes.bfloat16)
-    return found
+    dtype: DType = np.dtype(ml_dtypes.bfloat16)
+    return dtype
 
 
 _NAMES: Final = (
@@ -63,16 +63,20 @@ COMPLEX_OF: Final = {real: cplx for cplx, real in REAL_OF.items()}
 
 
 def dtype_of(name: Any) -> DType:
-    """The interned dtype of that name or of that NumPy dtype; InvalidArgumentError lists the names there are."""
-    found = DTYPES.get(name) if isinstance(name, str) else None
-    if found is None and name is not None and not isinstance(name, str):  # NumPy reads None as float64
+    """The interned dtype of that name or of that NumPy dtype.
+
+    Raises:
+        InvalidArgumentError: There is none; the message lists the names.
+    """
+    dtype = DTYPES.get(name) if isinstance(name, str) else None
+    if dtype is None and name is not None and not isinstance(name, str):  # NumPy reads None as float64
         try:
-            found = DTYPES.get(np.dtype(name).name)
+            dtype = DTYPES.get(np.dtype(name).name)
         except TypeError:
-            found = None
-    if found is None:
+            dtype = None
+    if dtype is None:
         raise InvalidArgumentError(f"unknown dtype {name!r}: the dtypes are {', '.join(sorted(DTYPES))}")
-    return found
+    return dtype
 
 
 class Spec:
@@ -94,25 +98,26 @@ class Spec:
     nbytes: int
     differentiable: bool
 
-    _known: ClassVar[weakref.WeakValueDictionary[tuple[Shape, DType], Spec]] = weakref.WeakValueDictionary()
+    _interned: ClassVar[weakref.WeakValueDictionary[tuple[Shape, DType], Spec]] = weakref.WeakValueDictionary()
     _lock = threading.Lock()
 
     @staticmethod
     def of(shape: Shape, dtype: DType) -> Spec:
-        """The one spec of this shape and dtype."""
+        """The interned spec of this shape and dtype."""
         key = (shape, dtype)
-        found = Spec._known.get(key)
-        if found is None:
+        spec = Spec._interned.get(key)
+        if spec is None:
             with Spec._lock:
-                found = Spec._known.get(key)
-                if found is None:
-                    found = Spec._known[key] = Spec()
+                spec = Spec._interned.get(key)
+                if spec is None:
+                    spec = Spec()
                     # An array from another process has an equal dtype, which is not the same object.
-                    found.shape, found.dtype = shape, DTYPES.get(dtype.name, dtype)
-                    found.size = math.prod(shape)
-                    found.nbytes = found.size * dtype.itemsize
-                    found.differentiable = dtype in DIFFERENTIABLE
-        return found
+                    spec.shape, spec.dtype = shape, DTYPES.get(dtype.name, dtype)
+                    spec.size = math.prod(shape)
+                    spec.nbytes = spec.size * dtype.itemsize
+                    spec.differentiable = dtype in DIFFERENTIABLE
+                    Spec._interned[key] = spec  # last: other threads read the table without the lock
+        return spec
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Spec.of, (self.shape, self.dtype)
@@ -135,7 +140,7 @@ class Spec:
 
 
 class Weak:
-    """Stands for a Python number among specs: no shape, and the dtype of the arrays that it meets."""
+    """The spec of a Python number: no shape, and the dtype of the arrays that it is combined with."""
 
     __slots__ = ("kind",)
 
@@ -150,28 +155,29 @@ WEAK: Final[dict[type, Weak]] = {kind: Weak(kind) for kind in (bool, int, float,
 _ALONE: Final = {bool: DTYPES["bool"], int: DTYPES["int32"], float: DTYPES["float32"], complex: DTYPES["complex128"]}
 
 
-def weak_dtype(weak: Weak, beside: DType | None) -> DType:
-    """The dtype that a Python number takes beside an array of dtype `beside` (None: alone).
+def weak_dtype(weak: Weak, array_dtype: DType | None) -> DType:
+    """The dtype that a Python number takes with an array of dtype `array_dtype` (None: without an array).
 
     Raises:
-        InvalidArgumentError: A fraction beside integers, a complex number beside reals, a number beside booleans.
+        InvalidArgumentError: A fraction with integers, a complex number with reals, a number with booleans.
     """
-    if beside is None:
+    if array_dtype is None:
         return _ALONE[weak.kind]
     kind = weak.kind
     if kind is bool:
-        fits = beside is BOOL
+        fits = array_dtype is BOOL
     elif kind is int:
-        fits = beside in NUMERIC
+        fits = array_dtype in NUMERIC
     elif kind is float:
-        fits = beside in DIFFERENTIABLE
+        fits = array_dtype in DIFFERENTIABLE
     else:
-        fits = beside in COMPLEX
+        fits = array_dtype in COMPLEX
     if not fits:
         raise InvalidArgumentError(
-            f"a Python {kind.__name__} cannot take the dtype {beside.name} of the array beside it; cast one of the two"
+            f"a Python {kind.__name__} cannot take the dtype {array_dtype.name} of the array in the same call; cast "
+            "one of the two"
         )
-    return beside
+    return array_dtype
 
 
 def wide(dtype: DType) -> DType:
@@ -189,12 +195,12 @@ def finfo(dtype: DType) -> Any:
 
 
 def wide_bytes(spec: Spec, arrays: int = 1) -> int:
-    """Bytes of so many arrays of that shape in the dtype that sums are computed in."""
+    """Bytes of `arrays` arrays of that shape in the dtype that sums are computed in."""
     return arrays * spec.size * wide(spec.dtype).itemsize
 
 
 def half_bytes(spec: Spec, arrays: int = 1) -> int:
-    """The same where that is another dtype, and so a copy; else 0."""
+    """As `wide_bytes` if that dtype is another one, so that they are copies; else 0."""
     return wide_bytes(spec, arrays) if spec.dtype in HALF else 0
 
 
@@ -239,11 +245,13 @@ def axes_in(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    found: list[int] = []
-    for one in (axis,) if isinstance(axis, int) else axis:
-        if not -ndim <= one < ndim:
-            raise InvalidArgumentError(f"Invalid reduction dimension ({one} for input with {ndim} dimension(s)")
-        if one % ndim in found:
-            raise InvalidArgumentError(f"Invalid reduction arguments: Axes contains duplicate dimension: {one % ndim}")
-        found.append(one % ndim)
-    return tuple(sorted(found))
+    axes: list[int] = []
+    for number in (axis,) if isinstance(axis, int) else axis:
+        if not -ndim <= number < ndim:
+            raise InvalidArgumentError(f"Invalid reduction dimension ({number} for input with {ndim} dimension(s)")
+        if number % ndim in axes:
+            raise InvalidArgumentError(
+                f"Invalid reduction arguments: Axes contains duplicate dimension: {number % ndim}"
+            )
+        axes.append(number % ndim)
+    return tuple(sorted(axes))

@@ -243,7 +243,7 @@ BAD = [
     (("add", [1.0, 2], I32), {},
      "cannot compute AddV2 as input #1(zero-based) was expected to be a float tensor but is a int32 tensor"),
     (("add", [1.0, 2], [1.0, 2, 3]), {}, "Incompatible shapes: [2] vs. [3]"),
-    (("add", I32, 1.5), {}, "a Python float cannot take the dtype int32 of the array beside it"),
+    (("add", I32, 1.5), {}, "a Python float cannot take the dtype int32 of the array in the same call"),
     (("exp", I32), {},
      "Value for attr 'T' of int32 is not in the list of allowed values: bfloat16, half, float, double, "
      "complex64, complex128"),

@@ -138,3 +138,13 @@ def test_sixteen_bit_floats_are_summed_in_float32():
     assert wide(DTYPES["float64"]) is DTYPES["float64"]
     assert (wide_bytes(half), half_bytes(half, 2)) == (40, 80)
     assert (wide_bytes(Spec.of((10,), F32), 2), half_bytes(Spec.of((10,), F32))) == (80, 0)
+
+
+def test_a_spec_is_complete_before_other_threads_can_see_it(monkeypatch):
+    class Table(dict):
+        def __setitem__(self, key, spec):
+            assert all(hasattr(spec, name) for name in Spec.__slots__ if not name.startswith("_"))
+            super().__setitem__(key, spec)
+
+    monkeypatch.setattr(Spec, "_interned", Table())
+    assert Spec.of((2, 3), DTYPES["float32"]).nbytes == 24

@@ -36,7 +36,7 @@ from teletape_engine.derivatives.query import GradientFunction, GradientQuery, I
 from teletape_engine.errors import TapeStateError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
-from teletape_engine.ops.assign import change_of, check_places
+from teletape_engine.ops.assign import change_of, check_positions
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import ProgramGradient, record_custom
@@ -123,7 +123,7 @@ class RemoteSession(Session):
         sent = value if isinstance(value, Literal) else value.name.id
         index = None if indices is None else indices.name.id
         if indices is not None and indices.host is not None:  # refused on the program's own line if that is possible
-            check_places(np, indices.host, variable.spec.shape, mode)
+            check_positions(np, indices.host, variable.spec.shape, mode)
         recorder = self.recorder()
         recorder.emit(commands.Assign(name.id, sent, mode, index))
         variable.assign(Handle(variable.spec, name))  # its elements are not known: the assignment may be poisoned

@@ -1,6 +1,7 @@
-"""Where arrays live: NumPy on the CPU, CuPy on a GPU, behind one seam. Nothing else in the engine imports CuPy.
+"""The backends that hold arrays: NumPy on the CPU, CuPy on a GPU. Nothing else in the engine imports CuPy.
 
-Forward functions get the array namespace `xp` and use what NumPy and CuPy share; what they do not share is here.
+Forward functions get the array namespace `xp` and use what NumPy and CuPy share. What differs between the two is in
+the modules of this folder.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import CPU
+from teletape_engine.arrays.gpu import Gpu, count
 from teletape_engine.errors import UnimplementedError
 
 Array: TypeAlias = Any  # numpy.ndarray, numpy.generic or cupy.ndarray
@@ -27,7 +30,7 @@ class Backend(Protocol):
     xp: Any
 
     def put(self, array: HostArray) -> Array:
-        """A device array with the same values; shares memory with `array` where it can."""
+        """A device array with the same values; shares memory with `array` if it can."""
 
     def get(self, array: Array) -> HostArray:
         """The values as a NumPy array that the engine still owns: read only."""
@@ -57,20 +60,14 @@ def backend(device: str = "cpu") -> Backend:
     """
     kind, _, index = device.partition(":")
     if kind == "cpu" and not index:
-        from teletape_engine.arrays.cpu import CPU
-
         return CPU
     if kind == "gpu" and (not index or index.isdigit()):
-        from teletape_engine.arrays.gpu import Gpu
-
         return Gpu(int(index or 0))
     raise UnimplementedError(f"unknown device {device!r}: it must be cpu, gpu or gpu:N")
 
 
 def devices() -> list[str]:
     """The devices of this machine, the CPU first."""
-    from teletape_engine.arrays.gpu import count
-
     return ["cpu", *(f"gpu:{n}" for n in range(count()))]
 
 

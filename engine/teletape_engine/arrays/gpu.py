@@ -24,7 +24,7 @@ def count() -> int:
     """The number of GPUs that CuPy can use; 0 without CuPy or without a driver."""
     try:
         return int(_cupy().cuda.runtime.getDeviceCount())
-    except Exception:  # CuPy's own error classes cannot be named where CuPy is missing
+    except Exception:  # CuPy's own error classes cannot be named if CuPy is missing
         return 0
 
 
@@ -35,9 +35,9 @@ class Gpu:
 
     def __init__(self, index: int) -> None:
         self.xp = _cupy()
-        found = count()
-        if index >= found:
-            raise UnimplementedError(f"device gpu:{index}: this machine has {found} usable GPUs")
+        usable = count()
+        if index >= usable:
+            raise UnimplementedError(f"device gpu:{index}: this machine has {usable} usable GPUs")
         self.index = index
         self.device = f"gpu:{index}"
         self._pool = self.xp.cuda.MemoryPool()
@@ -57,7 +57,7 @@ class Gpu:
         return np.asarray(self.xp.asnumpy(array))
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Selects the device and this session's pool; CuPy warns of nothing by itself."""
+        """Selects the device and this session's pool; CuPy itself gives no warnings."""
         return _Selected(self.xp, self.index, self._pool)
 
     def base(self, array: Any) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Factorisations and triangular systems of stacked matrices [..., n, n]: LAPACK's on the CPU, cuSOLVER's on a GPU.
 
-Where TensorFlow gives NaN for what has no factor or no solution, so does this; where it raises, InvalidArgumentError.
+For a matrix without a factor or a solution the result is NaN if TensorFlow's is NaN, and InvalidArgumentError if
+TensorFlow raises.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from teletape_engine.errors import InvalidArgumentError
 
 
 def cholesky(xp: Any, a: Any) -> Any:
-    """The lower triangular L with L Lᴴ = a, from the lower triangle of a; NaN where a is not positive definite."""
+    """The lower triangular L with L Lᴴ = a, from the lower triangle of a; NaN if a is not positive definite."""
     if a.size == 0:
         return xp.zeros_like(a)
     try:
         return np.linalg.cholesky(a) if xp is np else xp.tril(_raising(xp.linalg.cholesky, a))
     except np.linalg.LinAlgError:
         if a.ndim > 2:
-            return xp.stack([cholesky(xp, one) for one in a])
+            return xp.stack([cholesky(xp, matrix) for matrix in a])
         return xp.tril(xp.full_like(a, np.nan))
 
 
@@ -31,7 +32,7 @@ def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> 
     if a.ndim > 2:
         n, k = b.shape[-2:]
         pairs = zip(a.reshape((-1, n, n)), b.reshape((-1, n, k)), strict=True)
-        solved = [triangular_solve(xp, one, other, lower=lower, adjoint=adjoint) for one, other in pairs]
+        solved = [triangular_solve(xp, matrix, rhs, lower=lower, adjoint=adjoint) for matrix, rhs in pairs]
         return xp.stack(solved).reshape(b.shape)
     if xp is not np:
         from cupyx.scipy.linalg import solve_triangular
@@ -43,24 +44,24 @@ def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> 
         return _substituted(a, b, lower=lower, adjoint=adjoint)
     # BLAS reads columns first: to it a is aᵀ, with the other triangle.
     (trsm,) = get_blas_funcs(("trsm",), (a, b))
-    given = a.conj() if adjoint else a
-    return np.ascontiguousarray(trsm(1.0, given.T, b, lower=not lower, trans_a=0 if adjoint else 1))
+    matrix = a.conj() if adjoint else a
+    return np.ascontiguousarray(trsm(1.0, matrix.T, b, lower=not lower, trans_a=0 if adjoint else 1))
 
 
 def _substituted(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
-    """Forward or backward substitution, where NumPy is all there is."""
+    """Forward or backward substitution, if SciPy is missing."""
     if adjoint:
         a, lower = a.conj().T, not lower
     x = np.array(b)
     n = len(a)
     for i in range(n) if lower else reversed(range(n)):
-        known = slice(0, i) if lower else slice(i + 1, n)
-        x[i] = (x[i] - a[i, known] @ x[known]) / a[i, i]
+        solved = slice(0, i) if lower else slice(i + 1, n)
+        x[i] = (x[i] - a[i, solved] @ x[solved]) / a[i, i]
     return x
 
 
 def inv(xp: Any, a: Any) -> Any:
-    """The inverses; InvalidArgumentError where there is none."""
+    """The inverses; InvalidArgumentError if a matrix has none."""
     try:
         return np.linalg.inv(a) if xp is np else _raising(xp.linalg.inv, a)
     except np.linalg.LinAlgError:
@@ -68,7 +69,7 @@ def inv(xp: Any, a: Any) -> Any:
 
 
 def solve(xp: Any, a: Any, b: Any) -> Any:
-    """The x with a x = b; leading axes are equal. InvalidArgumentError where a is singular."""
+    """The x with a x = b; leading axes are equal. InvalidArgumentError if a is singular."""
     if b.size == 0:
         return xp.zeros_like(b)
     try:
@@ -78,7 +79,7 @@ def solve(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _raising(function: Any, *arrays: Any) -> Any:
-    """The function on a GPU, which has to be told to raise LinAlgError."""
+    """Calls a function of CuPy, which raises LinAlgError only on request."""
     import cupyx
 
     with cupyx.errstate(linalg="raise"):

@@ -10,7 +10,9 @@ import numpy as np
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import finfo, wide
 
-_TURNS: Final = 8  #: Rows that come up to so many times are changed in turn, as TensorFlow does; others summed first.
+_TURNS: Final = (
+    8  #: Rows that come up to 8 times are changed one after the other, as in TensorFlow; others are summed first.
+)
 
 #: What CuPy adds instead: two's complement numbers add up as unsigned ones do, complex numbers as two real ones.
 _ATOMIC: Final = {
@@ -25,7 +27,7 @@ _ATOMIC: Final = {
 
 
 def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", end: str = "not in") -> None:
-    """Every index is in [0, length). On a GPU this waits for the indices.
+    """Checks that every index is in [0, length). On a GPU this waits for the indices.
 
     Raises:
         InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`, for the first that is not.
@@ -73,7 +75,7 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
 
 
 def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "shape") -> Any:
-    """Every place of `indices` [..., depth] is in an array of `shape`; gives them as int64 [n, depth].
+    """Checks that all `indices` [..., depth] are inside an array of `shape`; returns them as int64 [n, depth].
 
     Raises:
         InvalidArgumentError: `indices[0] = [3] does not index into shape [3,2]`, for the first that is not.
@@ -85,14 +87,14 @@ def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "
     if bool(outside.any()):
         k = int(outside.argmax())
         at = np.unravel_index(k, indices.shape[:-1]) if indices.ndim > 1 else ()
-        where = f"[{','.join(str(int(one)) for one in at)}]" if at else ""
-        found = ", ".join(str(int(one)) for one in places[k])
+        where = f"[{','.join(str(int(position)) for position in at)}]" if at else ""
+        outside_index = ", ".join(str(int(position)) for position in places[k])
         whole = ",".join(map(str, shape))
-        raise InvalidArgumentError(f"indices{where} = [{found}] does not index into {what} [{whole}]")
+        raise InvalidArgumentError(f"indices{where} = [{outside_index}] does not index into {what} [{whole}]")
     return places
 
 
-def flat_places(xp: Any, indices: Any, shape: tuple[int, ...]) -> Any:
+def flat_indices(xp: Any, indices: Any, shape: tuple[int, ...]) -> Any:
     """`indices` [..., depth] along the first axes of an array of that shape, as flat ones [n] into those together.
 
     Raises:
@@ -107,7 +109,7 @@ def flat_places(xp: Any, indices: Any, shape: tuple[int, ...]) -> Any:
 
 
 def change_rows(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
-    """Changes rows of `array` where it stands: `array[ids[k]]` and `rows[k]` make the new one, for each k in turn.
+    """Changes rows of `array` in place: the new row is made of `array[ids[k]]` and `rows[k]`, for each k in turn.
 
     Args:
         xp: The array namespace.
@@ -164,7 +166,7 @@ def _towards_zero(xp: Any, a: Any, b: Any) -> Any:
 def extreme_rows(xp: Any, rows: Any, ids: Any, length: int, *, largest: bool) -> Any:
     """[length, d]: for each id the largest, or else the smallest, elements of the `rows` [n, d] with it.
 
-    For an id that none has: the dtype's lowest, or highest, finite number.
+    For an id that no row has: the dtype's lowest, or highest, finite number.
     """
     if rows.dtype.kind in "iu":
         limits = np.iinfo(rows.dtype)

@@ -1,4 +1,4 @@
-"""Special functions: SciPy's on the CPU, CuPy's on a GPU. Loaded when first called: NumPy alone must do."""
+"""Special functions: SciPy's on the CPU, CuPy's on a GPU. Loaded when first called, since NumPy alone must suffice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def erf(xp: Any, x: Any) -> Any:
     return _module(xp, "erf").erf(x)
 
 
-def _module(xp: Any, wanted: str) -> Any:
+def _module(xp: Any, function: str) -> Any:
     if xp is not np:
         import cupyx.scipy.special
 
@@ -27,6 +27,6 @@ def _module(xp: Any, wanted: str) -> Any:
         import scipy.special
     except ImportError as error:
         raise UnimplementedError(
-            f"{wanted}: SciPy is not installed here ({error}); install the extra teletape[local]"
+            f"{function}: SciPy is not installed here ({error}); install the extra teletape[local]"
         ) from None
     return scipy.special

@@ -1,6 +1,7 @@
-"""Attributes of ops: what a forward function's keyword-only parameters say, as a schema that checks and canonicalises.
+"""Attributes of ops: the keyword-only parameters of a forward function, as a schema that checks values.
 
-The annotation is the kind. Canonical attributes are hashable, and interned per op, so that they can be part of a key.
+A parameter's annotation is the kind of the attribute. Canonical attributes are hashable, and interned per op, so that
+they can be part of a key.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ Ints: TypeAlias = tuple[int, ...]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 Slices: TypeAlias = tuple[int | tuple[int | None, int | None, int | None] | str | None, ...]
 
-_WRITTEN: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # what JSON has no numbers for
-_KEPT: Final = 1024  # interned attribute sets an op; past that the table starts anew
+_WRITTEN: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no numbers for these
+_MAX_INTERNED: Final = 1024  # attribute sets of one op; past that its table is emptied
 
 
 class Attrs(dict[str, Any]):
-    """Canonical attributes of one op. Interned, so identity is equality."""
+    """Canonical attributes of an op. Interned, so identity is equality."""
 
     __slots__ = ()
     __hash__ = object.__hash__  # type: ignore[assignment]  # interned: a dict by content, a key by identity
@@ -75,7 +76,7 @@ def _str(value: Any) -> str:
 
 def _ints(value: Any) -> Ints:
     if isinstance(value, list | tuple):
-        return tuple(_int(one) for one in value)
+        return tuple(_int(item) for item in value)
     raise TypeError("a list of integers")
 
 
@@ -93,7 +94,7 @@ def _axes(value: Any) -> Axes:
 
 
 def _pairs(value: Any) -> Pairs:
-    if isinstance(value, list | tuple) and all(isinstance(one, list | tuple) and len(one) == 2 for one in value):
+    if isinstance(value, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
         return tuple((_int(before), _int(after)) for before, after in value)
     raise TypeError("a list of [before, after] pairs")
 
@@ -103,13 +104,13 @@ def _slices(value: Any) -> Slices:
     if not isinstance(value, list | tuple):
         raise TypeError(expected)
     out: list[Any] = []
-    for one in value:
-        if one is None or (isinstance(one, str) and one == "..."):
-            out.append(one)
-        elif isinstance(one, list | tuple) and len(one) == 3:
-            out.append(tuple(None if part is None else _int(part) for part in one))
-        elif isinstance(one, int) and not isinstance(one, bool):
-            out.append(one)
+    for part in value:
+        if part is None or (isinstance(part, str) and part == "..."):
+            out.append(part)
+        elif isinstance(part, list | tuple) and len(part) == 3:
+            out.append(tuple(None if bound is None else _int(bound) for bound in part))
+        elif isinstance(part, int) and not isinstance(part, bool):
+            out.append(part)
         else:
             raise TypeError(expected)
     if out.count("...") > 1:
@@ -117,8 +118,8 @@ def _slices(value: Any) -> Slices:
     return tuple(out)
 
 
-class Kind(NamedTuple):
-    """One kind of attribute: how to read a value of it, and its JSON schema."""
+class AttributeKind(NamedTuple):
+    """A kind of attribute: how a value of it is read, and its JSON schema."""
 
     read: Callable[[Any], Any]
     schema: dict[str, Any]
@@ -127,24 +128,24 @@ class Kind(NamedTuple):
 _INTS: Final = {"type": "array", "items": {"type": "integer"}}
 _TRIPLE: Final = {"type": "array", "items": {"type": ["integer", "null"]}, "minItems": 3, "maxItems": 3}
 _WORD: Final = {"enum": ["...", None]}
-KINDS: Final[dict[str, Kind]] = {
-    "bool": Kind(_bool, {"type": "boolean"}),
-    "int": Kind(_int, {"type": "integer"}),
-    "Axis": Kind(_int, {"type": "integer"}),
-    "float": Kind(_float, {"type": ["number", "string"]}),
-    "Number": Kind(_number, {"type": ["number", "boolean", "string", "array"]}),
-    "str": Kind(_str, {"type": "string"}),
-    "DType": Kind(dtype_of, {"type": "string"}),
-    "Ints": Kind(_ints, _INTS),
-    "Shape": Kind(_shape, {"type": "array", "items": {"type": "integer", "minimum": 0}}),
-    "Axes": Kind(_axes, {"anyOf": [{"type": "integer"}, _INTS, {"type": "null"}]}),
-    "Pairs": Kind(_pairs, {"type": "array", "items": {**_INTS, "minItems": 2, "maxItems": 2}}),
-    "Slices": Kind(_slices, {"type": "array", "items": {"anyOf": [{"type": "integer"}, _TRIPLE, _WORD]}}),
+KINDS: Final[dict[str, AttributeKind]] = {
+    "bool": AttributeKind(_bool, {"type": "boolean"}),
+    "int": AttributeKind(_int, {"type": "integer"}),
+    "Axis": AttributeKind(_int, {"type": "integer"}),
+    "float": AttributeKind(_float, {"type": ["number", "string"]}),
+    "Number": AttributeKind(_number, {"type": ["number", "boolean", "string", "array"]}),
+    "str": AttributeKind(_str, {"type": "string"}),
+    "DType": AttributeKind(dtype_of, {"type": "string"}),
+    "Ints": AttributeKind(_ints, _INTS),
+    "Shape": AttributeKind(_shape, {"type": "array", "items": {"type": "integer", "minimum": 0}}),
+    "Axes": AttributeKind(_axes, {"anyOf": [{"type": "integer"}, _INTS, {"type": "null"}]}),
+    "Pairs": AttributeKind(_pairs, {"type": "array", "items": {**_INTS, "minItems": 2, "maxItems": 2}}),
+    "Slices": AttributeKind(_slices, {"type": "array", "items": {"anyOf": [{"type": "integer"}, _TRIPLE, _WORD]}}),
 }
 
 
 class Attr(NamedTuple):
-    """One attribute of an op: name, kind (a key of KINDS), default (REQUIRED: none), whether it may be null."""
+    """An attribute of an op: name, kind (a key of KINDS), default (REQUIRED: none), whether it may be null."""
 
     name: str
     kind: str
@@ -163,7 +164,7 @@ def _exact(value: Any) -> Any:
 def plain(value: Any) -> Any:
     """A canonical attribute as JSON and msgpack have it: lists for tuples, names for dtypes, pairs for complex."""
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, complex):
@@ -185,7 +186,7 @@ class Schema:
 
     @classmethod
     def of(cls, op: str, forward: Callable[..., Any]) -> Schema:
-        """Reads the keyword-only parameters of `forward`; an annotation that is no kind is a TypeError at import."""
+        """Reads the keyword-only parameters of `forward`; TypeError for an annotation that is no kind."""
         attrs = []
         for parameter in inspect.signature(forward).parameters.values():
             if parameter.kind is parameter.KEYWORD_ONLY:
@@ -196,50 +197,50 @@ class Schema:
                 attrs.append(Attr(parameter.name, kind, parameter.default, optional))
         return cls(op, attrs)
 
-    def canonical(self, given: Mapping[str, Any]) -> Attrs:
-        """The interned attributes for what a caller gave.
+    def canonical(self, values: Mapping[str, Any]) -> Attrs:
+        """The interned attributes for a caller's values.
 
         Raises:
-            BadAttributeError: A name the op has not, a value of the wrong kind, a required one missing.
+            BadAttributeError: A name that the op does not have, a value of the wrong kind, or a required one missing.
         """
-        if not given and not self.attrs:
+        if not values and not self.attrs:
             return NO_ATTRS
-        if type(given) is Attrs:
-            return given
+        if type(values) is Attrs:
+            return values
         try:
-            key = tuple([(name, _exact(value)) for name, value in given.items()])
-            found = self._seen.get(key)
+            key = tuple([(name, _exact(value)) for name, value in values.items()])
+            attrs = self._seen.get(key)
         except TypeError:  # lists, as JSON has them, are no keys
-            return self._read(given)
-        if found is None:
-            if len(self._seen) >= _KEPT:
+            return self._read(values)
+        if attrs is None:
+            if len(self._seen) >= _MAX_INTERNED:
                 self._seen.clear()
-            found = self._seen[key] = self._read(given)
-        return found
+            attrs = self._seen[key] = self._read(values)
+        return attrs
 
-    def _read(self, given: Mapping[str, Any]) -> Attrs:
-        unknown = [name for name in given if name not in self._by_name]
+    def _read(self, values: Mapping[str, Any]) -> Attrs:
+        unknown = [name for name in values if name not in self._by_name]
         if unknown:
-            known = ", ".join(self._by_name) or "none"
-            raise BadAttributeError(f"op {self.op!r} has no attribute {unknown[0]!r}; it takes: {known}", op=self.op)
-        values: dict[str, Any] = {}
+            names = ", ".join(self._by_name) or "none"
+            raise BadAttributeError(f"op {self.op!r} has no attribute {unknown[0]!r}; it takes: {names}", op=self.op)
+        read: dict[str, Any] = {}
         for name, kind, default, optional in self.attrs:
-            value = given.get(name, default)
+            value = values.get(name, default)
             if value is REQUIRED:
                 raise BadAttributeError(f"op {self.op!r} needs the attribute {name!r}", op=self.op, attribute=name)
             if value is None and optional:
-                values[name] = None
+                read[name] = None
                 continue
             try:
-                values[name] = KINDS[kind].read(value)
+                read[name] = KINDS[kind].read(value)
             except (TypeError, InvalidArgumentError) as error:
-                wanted = f"must be {error}, found {value!r}" if isinstance(error, TypeError) else f"is an {error}"
-                text = f"attribute {name!r} of op {self.op!r} {wanted}"
+                problem = f"must be {error}, found {value!r}" if isinstance(error, TypeError) else f"is an {error}"
+                text = f"attribute {name!r} of op {self.op!r} {problem}"
                 raise BadAttributeError(text, op=self.op, attribute=name) from None
-        key = tuple([(name, _exact(value)) for name, value in values.items()])
-        if len(self._interned) >= _KEPT:
+        key = tuple([(name, _exact(value)) for name, value in read.items()])
+        if len(self._interned) >= _MAX_INTERNED:
             self._interned.clear()
-        return self._interned.setdefault(key, Attrs(values))
+        return self._interned.setdefault(key, Attrs(read))
 
     def json(self) -> dict[str, Any]:
         """The schema as JSON Schema, for the reference and `GET /v1/ops`."""

@@ -26,7 +26,7 @@ _MAX_BOUND: Final = 4096  # bound calls of one op; past that its table is emptie
 
 
 class Call:
-    """What a node of a tape stands for: a bound op, or a call that is in no catalogue.
+    """A call on a tape: a bound op, or a call that is in no catalogue.
 
     Attributes:
         name: For messages.
@@ -161,12 +161,12 @@ class Bound(Call):
             picks.update(range(n + 1))
         if mask < 0:
             picks.update(range(n))
-        kept = tuple(sorted(picks))
-        slots = {position: slot for slot, position in enumerate(kept)}
+        positions = tuple(sorted(picks))
+        slots = {position: slot for slot, position in enumerate(positions)}
         return Plan(
             self,
-            kept,
-            _keeper(kept),
+            positions,
+            _keeper(positions),
             unregistered=not op.registered,
             sparse=any(i in op.sparse for i, _ in chosen),
             passes=Trait.ALIASES in op.traits,
@@ -189,23 +189,23 @@ class Bound(Call):
 
     def _structural(self, rule: Rule, i: int) -> BoundRule:
         if Trait.ALIASES in self.op.traits:
-            return lambda ct, kept: ct
+            return lambda ct, residuals: ct
         if i not in self.op.sparse:
-            return lambda ct, kept: GradientKind.DENSE
+            return lambda ct, residuals: GradientKind.DENSE
         runtime = _SpecRuntime()
         operands = [Operand(runtime, _SpecOnly(spec)) for spec in (*self.specs, self.spec)]
         gradient = rule.bind(self, i, dict(enumerate(range(len(operands)))))(operands[-1], operands)
         if not isinstance(gradient, SparseGradient):  # sparse only with other attributes
-            return lambda ct, kept: GradientKind.DENSE
+            return lambda ct, residuals: GradientKind.DENSE
         structure = SparseGradient(gradient.values.value.spec, gradient.indices.value.spec, gradient.dense)
-        return lambda ct, kept: structure
+        return lambda ct, residuals: structure
 
     def _residuals(self, rule: Rule) -> list[int]:
         n = len(self.specs)
-        kept = [n] if "y" in rule.needs else []
+        positions = [n] if "y" in rule.needs else []
         if self.op.variadic:
-            return kept + (list(range(n)) if self.op.inputs[0] in rule.needs else [])
-        return kept + [i for i, name in enumerate(self.op.inputs) if name in rule.needs]
+            return positions + (list(range(n)) if self.op.inputs[0] in rule.needs else [])
+        return positions + [i for i, name in enumerate(self.op.inputs) if name in rule.needs]
 
     def zero_derivative(self, i: int) -> bool:
         """Whether the derivative by input `i` is zero everywhere, whatever the elements are."""
@@ -290,19 +290,21 @@ def by_name(
         run = partial(function, **static) if static else function
         if variadic:
             inputs = [slots[j] for j in range(n)]
-            return lambda ct, kept: run(ct, **{variadic: [kept[s] for s in inputs]}, **{k: kept[s] for k, s in arrays})
+            return lambda ct, residuals: run(
+                ct, **{variadic: [residuals[s] for s in inputs]}, **{k: residuals[s] for k, s in arrays}
+            )
         if not arrays:
-            return lambda ct, kept: run(ct)
+            return lambda ct, residuals: run(ct)
         if len(arrays) == 1 and names[0] == arrays[0][0]:
             slot = arrays[0][1]
-            return lambda ct, kept: run(ct, kept[slot])
-        return lambda ct, kept: run(ct, **{name: kept[s] for name, s in arrays})
+            return lambda ct, residuals: run(ct, residuals[slot])
+        return lambda ct, residuals: run(ct, **{name: residuals[s] for name, s in arrays})
 
     return Rule(names, bound_rule, vanishes=vanishes, zero=zero)
 
 
 def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, its result as bfloat16: NumPy gives float32 where a bfloat16 array meets a Python float."""
+    """`run`, its result as bfloat16: NumPy gives float32 for a bfloat16 array and a Python float."""
     dtype = DTYPES["bfloat16"]
 
     def rounded(*args: Any) -> Any:

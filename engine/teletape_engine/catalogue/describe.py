@@ -1,4 +1,4 @@
-"""The catalogue as data: what `GET /v1/ops`, the reference page and the digest that two sides compare are made of."""
+"""The catalogue as data, for `GET /v1/ops`, the reference page, and the digest that the SDK and the server compare."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from teletape_engine.spec import dtype_of
 def describe(op: Op) -> dict[str, Any]:
     """Everything public about an op, JSON-able.
 
-    `gradients` tells for each input: `kind` (dense, slices, none: declared non-differentiable, not_registered: asking
-    is an error) and `keeps`, the arrays that a tape keeps for it.
+    `gradients` has for each input its `kind` (dense, slices, none: declared non-differentiable, not_registered: a
+    LookupError) and `keeps`, the arrays that a tape keeps for it.
     """
     return {
         "name": op.name,
@@ -43,20 +43,20 @@ def _gradient(op: Op, i: int) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Schemas with dtypes as names."""
+    """A value with dtypes as names."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return dtype_of(value).name if hasattr(value, "itemsize") else value
 
 
 def catalogue(names: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """The descriptions of these ops, of all by default, by name."""
+    """The descriptions of these ops, by default of all, by name."""
     return [describe(CATALOGUE.named(name)) for name in sorted(CATALOGUE if names is None else names)]
 
 
 def digest() -> str:
-    """A hash over all descriptions but their prose: two sides with the same one agree on every op's structure."""
-    facts = [{k: v for k, v in one.items() if k != "documentation"} for one in catalogue()]
+    """A hash over all descriptions without their documentation: equal if both sides have the same ops."""
+    facts = [{k: v for k, v in description.items() if k != "documentation"} for description in catalogue()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Elementwise ops: one formula an input gives the vjp, the jvp, the batch rule and the spec.
+"""Elementwise ops: one formula for each input gives the vjp, the jvp, the batch rule and the spec.
 
     @elementwise   from a forward function
     unary          from the name of a NumPy function of one array: one line an op
@@ -80,8 +80,8 @@ def _rule(formula: Formula, *, backward: bool) -> Rule | NoGradient:
         if shape == out:
             return run
         if backward:
-            return lambda ct, kept: sum_to(run(ct, kept), shape)
-        return lambda t, kept: ops.broadcast_to(run(t, kept), shape=out)
+            return lambda ct, residuals: sum_to(run(ct, residuals), shape)
+        return lambda t, residuals: ops.broadcast_to(run(t, residuals), shape=out)
 
     return Rule(_needs(formula), bind, zero=always if formula == 0 else None)
 
@@ -98,14 +98,14 @@ def _unbroadcast(formula: Formula, bound: Bound, i: int, slots: Mapping[int, int
     """The rule of input `i`, for cotangents and tangents of the result's shape."""
     if isinstance(formula, int):
         if formula == 0:
-            return lambda ct, kept: ops.zeros_like(ct)
-        return (lambda ct, kept: ct) if formula == 1 else (lambda ct, kept: -ct)
+            return lambda ct, residuals: ops.zeros_like(ct)
+        return (lambda ct, residuals: ct) if formula == 1 else (lambda ct, residuals: -ct)
     positions = {name: position for position, name in enumerate((*bound.op.inputs, "y"))}
     if isinstance(formula, str):
         slot = slots[positions[formula]]
         if conjugate:
-            return lambda ct, kept: ct * _conj(kept[slot])
-        return lambda ct, kept: ct * kept[slot]
+            return lambda ct, residuals: ct * _conj(residuals[slot])
+        return lambda ct, residuals: ct * residuals[slot]
     names = _needs(formula)
     arrays = [name for name in names if name in positions]
     read = [slots[positions[name]] for name in arrays]
@@ -115,18 +115,18 @@ def _unbroadcast(formula: Formula, bound: Bound, i: int, slots: Mapping[int, int
         if conjugate:
             specs = (*bound.specs, bound.spec)
             complexes = {slots[positions[name]] for name in arrays if specs[positions[name]].dtype in COMPLEX}
-            return lambda ct, kept: function(
-                ct, *[_conj(kept[s]) if s in complexes else kept[s] for s in read], **static
+            return lambda ct, residuals: function(
+                ct, *[_conj(residuals[s]) if s in complexes else residuals[s] for s in read], **static
             )
-        return lambda ct, kept: function(ct, *[kept[s] for s in read], **static)
+        return lambda ct, residuals: function(ct, *[residuals[s] for s in read], **static)
     assert callable(formula)
     factor = formula
     if conjugate:
-        return lambda ct, kept: ct * _conj(factor(*[kept[s] for s in read], **static))
+        return lambda ct, residuals: ct * _conj(factor(*[residuals[s] for s in read], **static))
     if len(read) == 1 and not static:
         slot = read[0]
-        return lambda ct, kept: ct * factor(kept[slot])
-    return lambda ct, kept: ct * factor(*[kept[s] for s in read], **static)
+        return lambda ct, residuals: ct * factor(residuals[slot])
+    return lambda ct, residuals: ct * factor(*[residuals[s] for s in read], **static)
 
 
 # --------------------------------------------------------------------------------------------------- specs and batches
@@ -140,7 +140,7 @@ def elementwise_spec(op_type: str, *specs: Spec, dtypes: frozenset[DType] = NUME
 
 
 def align(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
-    """Makes axis 0 of the batched inputs the leading axis of the broadcast: pads each behind it to one rank."""
+    """Makes axis 0 of the batched inputs the leading axis of the broadcast: pads the ranks after it to be equal."""
 
     def rank(arg: Any, has_batch: bool) -> int:
         return len(arg.shape) - has_batch if hasattr(arg, "shape") else 0

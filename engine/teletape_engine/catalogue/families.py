@@ -95,14 +95,14 @@ def reduction(
 
     def samples() -> list[Sample]:
         low, high = domain
-        drawn = [
+        out = [
             sample((2, 3, 4), axis=axis, keepdims=keep, seed=i, low=low, high=high)
             for i, (axis, keep) in enumerate([(None, False), (1, False), ((0, 2), True), (-1, True), ((), False)])
         ]
-        drawn.append(sample((), seed=9, low=low, high=high))
+        out.append(sample((), seed=9, low=low, high=high))
         if dtypes == frozenset((BOOL,)):
-            return [Sample((numbers.inputs[0] > 0,), numbers.attrs) for numbers in drawn]
-        return [*drawn, *listed(extra)()]
+            return [Sample((numbers.inputs[0] > 0,), numbers.attrs) for numbers in out]
+        return [*out, *listed(extra)()]
 
     return op(
         infer=infer,

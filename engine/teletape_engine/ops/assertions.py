@@ -1,4 +1,4 @@
-"""Ops that refuse values: what a program asserts while it runs, where nobody can look at it in between."""
+"""Ops that check values and raise: the assertions of a program that runs without its caller."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def _floating_spec(x: Spec, *, message: str) -> Spec:
 def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
     """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""
     if not xp.isfinite(x).all():
-        found = [told for test, told in ((xp.isinf, "Inf"), (xp.isnan, "NaN")) if test(x).any()]
-        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(found)} values")
+        kinds = [kind for test, kind in ((xp.isinf, "Inf"), (xp.isnan, "NaN")) if test(x).any()]
+        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(kinds)} values")
     return x

@@ -1,11 +1,11 @@
-"""Changing parts of a variable: which modes an assignment has, and what each asks of its value and its indices.
+"""Assignment to a variable or a part of it: the modes, and what each needs of its value and its indices.
 
     set, add, sub                 the whole; no indices
     scatter_update, _add, …       rows `indices` along axis 0; one value of each, or one for all
     scatter_nd_update, _add, …    elements or slices at `indices` [..., depth], which count along the first axes
     slice                         the part that `indices` [rank, 3] cut out: start, step, count of each axis
 
-Only the part travels and is worked on.
+Only the part is sent and computed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays.scatter import change_rows, check_indices, flat_places
+from teletape_engine.arrays.scatter import change_rows, check_indices, flat_indices
 from teletape_engine.catalogue.attributes import Slices
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INDEX, INTEGER, NUMERIC, Shape, Spec, broadcast, shape_text
@@ -28,12 +28,12 @@ MODES: Final = (*WHOLE, *ROWS, *PLACES, "slice")
 
 
 def how_of(mode: str) -> str:
-    """What a mode does to each number: update, add, sub, mul, div, min, max."""
+    """What a mode does to each element: update, add, sub, mul, div, min, max."""
     return "update" if mode == "slice" else mode.rsplit("_", 1)[1]
 
 
 def check_scatter(variable: Spec, value: Spec, indices: Spec | None, mode: str) -> None:
-    """Refuses a value or indices that a mode cannot take for a variable of that spec.
+    """Checks that a mode can take this value and these indices for a variable of that spec.
 
     Raises:
         InvalidArgumentError: The mode is unknown or needs indices; another dtype; shapes that do not fit.
@@ -99,21 +99,21 @@ def _check_slice(variable: Spec, value: Spec, indices: Spec) -> None:
         )
 
 
-def check_places(xp: Any, indices: Any, shape: Shape, mode: str) -> Any:
+def check_positions(xp: Any, indices: Any, shape: Shape, mode: str) -> Any:
     """The rows, or the elements and slices counted flat, that `indices` name in a variable of `shape`.
 
     Raises:
-        InvalidArgumentError: One outside of it; the message tells which.
+        InvalidArgumentError: One is outside of it; it is in the message.
     """
     if mode in PLACES:
-        return flat_places(xp, indices, shape)
+        return flat_indices(xp, indices, shape)
     if mode in ROWS:
         check_indices(xp, indices, shape[0])
     return indices
 
 
 def change_of(xp: Any, shape: Shape, value: Any, indices: Any, mode: str) -> Callable[[Any], None]:
-    """What changes an array of `shape` in place, checked before anything is written; arrays as `check_scatter` says.
+    """A function that changes an array of `shape` in place; everything is checked before anything is written.
 
     Raises:
         InvalidArgumentError: An index outside of the array; an integer divided by zero.
@@ -126,13 +126,13 @@ def change_of(xp: Any, shape: Shape, value: Any, indices: Any, mode: str) -> Cal
         raise InvalidArgumentError("updates must not contain 0")
     depth = indices.shape[-1] if mode in PLACES else 1
     length, width = math.prod(shape[:depth]), math.prod(shape[depth:])
-    ids = check_places(xp, indices, shape, mode).reshape(-1)
+    ids = check_positions(xp, indices, shape, mode).reshape(-1)
     rows = value if value.shape == () else value.reshape((-1, width))
     return lambda array: change_rows(xp, array.reshape((length, width)), ids, rows, how)
 
 
 def check_cut(shape: Shape, value: Shape, cut: list[list[int]]) -> tuple[slice, ...]:
-    """The slices that `cut` (start, step, count for each axis) stands for, into which `value` broadcasts.
+    """The slices that `cut` (start, step, count for each axis) means, into which `value` broadcasts.
 
     Raises:
         InvalidArgumentError: It lies outside, or the value does not fit.
@@ -151,10 +151,10 @@ def check_cut(shape: Shape, value: Shape, cut: list[list[int]]) -> tuple[slice, 
 
 
 def check_broadcast(value: Shape, part: Shape) -> None:
-    """Refuses a value that does not broadcast to the part that it is assigned to.
+    """Checks that a value broadcasts to the part that it is assigned to.
 
     Raises:
-        InvalidArgumentError: With both shapes.
+        InvalidArgumentError: It does not; the message has both shapes.
     """
     try:
         fits = broadcast(value, part) == part
@@ -168,14 +168,14 @@ def check_broadcast(value: Shape, part: Shape) -> None:
 
 def cut_of(shape: Shape, index: Slices) -> list[tuple[int, int, int]]:
     """Start, step and count along each axis of what `x[index]` takes of an x of `shape`; `index` as strided_slice's."""
-    used = sum(one is not None and one != "..." for one in index)
+    used = sum(part is not None and part != "..." for part in index)
     cut: list[tuple[int, int, int]] = []
-    for one in index:
-        if isinstance(one, str):
+    for part in index:
+        if isinstance(part, str):
             cut += [(0, 1, n) for n in shape[len(cut) : len(cut) + len(shape) - used]]
-        elif isinstance(one, int):
-            cut.append((one % shape[len(cut)], 1, 1))
-        elif one is not None:
-            taken = range(*slice(*one).indices(shape[len(cut)]))
-            cut.append((taken.start, taken.step, len(taken)))
+        elif isinstance(part, int):
+            cut.append((part % shape[len(cut)], 1, 1))
+        elif part is not None:
+            positions = range(*slice(*part).indices(shape[len(cut)]))
+            cut.append((positions.start, positions.step, len(positions)))
     return cut + [(0, 1, n) for n in shape[len(cut) :]]

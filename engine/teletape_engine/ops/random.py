@@ -1,4 +1,4 @@
-"""Random arrays without hidden state: seed and counter are inputs, and the same two give the same numbers.
+"""Random arrays without hidden state: seed and counter are inputs, and the same two give the same result.
 
 NumPy's Philox keyed by (seed, counter), on the host; a GPU gets the host's numbers, so that both devices agree.
 """
@@ -47,7 +47,7 @@ def _check_keys(*keys: Spec) -> None:
 def _spec(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> Spec:
     _check_keys(seed, counter)
     if dtype not in FLOATING:
-        takes = ", ".join(name for one, name in KERNEL_NAMES.items() if one in FLOATING)
+        takes = ", ".join(name for kind, name in KERNEL_NAMES.items() if kind in FLOATING)
         raise InvalidArgumentError(
             f"Value for attr 'dtype' of {KERNEL_NAMES[dtype]} is not in the list of allowed values: {takes}"
         )
@@ -66,7 +66,7 @@ _SAMPLES = [
 ]
 
 
-def _drawn(dtype: DType) -> DType:
+def _computed_in(dtype: DType) -> DType:
     return _F32 if dtype in HALF else dtype
 
 
@@ -81,8 +81,8 @@ def _drawn(dtype: DType) -> DType:
 )
 def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1. seed, counter: integer scalars."""
-    drawn = _generator(seed, counter).standard_normal(shape, _drawn(dtype))
-    return xp.asarray(np.asarray(drawn).astype(dtype, copy=False))
+    numbers = _generator(seed, counter).standard_normal(shape, _computed_in(dtype))
+    return xp.asarray(np.asarray(numbers).astype(dtype, copy=False))
 
 
 @op(
@@ -94,15 +94,15 @@ def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DTyp
     traits=[Trait.RANDOM],
 )
 def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
-    """Normal numbers of mean 0 and deviation 1, those beyond 2 drawn again. seed, counter: integer scalars."""
+    """Normal numbers of mean 0 and deviation 1, those beyond 2 are drawn again. seed, counter: integer scalars."""
     generator = _generator(seed, counter)
-    drawn = np.asarray(generator.standard_normal(shape, _drawn(dtype)))
-    flat = drawn.reshape(-1)
+    numbers = np.asarray(generator.standard_normal(shape, _computed_in(dtype)))
+    flat = numbers.reshape(-1)
     again = np.flatnonzero(np.abs(flat) > 2)
     while again.size:
-        flat[again] = generator.standard_normal(again.size, _drawn(dtype))
+        flat[again] = generator.standard_normal(again.size, _computed_in(dtype))
         again = again[np.abs(flat[again]) > 2]
-    return xp.asarray(drawn.astype(dtype, copy=False))
+    return xp.asarray(numbers.astype(dtype, copy=False))
 
 
 @op(
@@ -115,10 +115,10 @@ def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: D
 )
 def random_uniform(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Numbers uniform in [0, 1). seed, counter: integer scalars."""
-    drawn = np.asarray(_generator(seed, counter).random(shape, _drawn(dtype)))
+    numbers = np.asarray(_generator(seed, counter).random(shape, _computed_in(dtype)))
     if dtype in HALF:  # rounding must not reach 1
-        drawn = np.minimum(drawn, np.nextafter(dtype.type(1), dtype.type(0)).astype(_F32))
-    return xp.asarray(drawn.astype(dtype, copy=False))
+        numbers = np.minimum(numbers, np.nextafter(dtype.type(1), dtype.type(0)).astype(_F32))
+    return xp.asarray(numbers.astype(dtype, copy=False))
 
 
 def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,8 @@ _BOOL = frozenset((BOOL,))
 
 
 def _counted(shape: tuple[int, ...], axis: Axes) -> int:
-    """How many elements go into one of the result's."""
-    count = 1
-    for one in axes_in(axis, len(shape)):
-        count *= shape[one]
-    return count
+    """The number of elements that are reduced to one."""
+    return math.prod(shape[i] for i in axes_in(axis, len(shape)))
 
 
 # -------------------------------------------------------------------------------------------------------------- sums
@@ -83,7 +81,7 @@ def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
 
 # ---------------------------------------------------------------------------------------------------------- extremes
 def _shares(x: Any, y: Any, x_spec: Spec, axis: Axes) -> Any:
-    """How much of each element the extreme is: equal shares on a tie."""
+    """The weight of each element in the extreme: equal weights on a tie."""
     here = cast(x == restore(y, x_spec, axis), dtype=x_spec.dtype)
     return here / reduce_sum(here, axis=axis, keepdims=True)
 
@@ -138,7 +136,7 @@ def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
 def _others(x: Any) -> Any:
     """For each element along the last axis the product of all the others.
 
-    By a tree of halves: multiplications alone, so that it is exact beside zeros, and so are its own derivatives.
+    By a tree of halves: only multiplications, so that it is exact if elements are zero, and so are its own derivatives.
     """
     n = x.shape[-1]
     if n <= 1:
@@ -158,10 +156,10 @@ def _products_of_others(x: Any, x_spec: Spec, axis: Axes) -> Any:
     axes = axes_in(axis, x_spec.ndim)
     if _counted(x_spec.shape, axis) <= 1:
         return sign(x) * zeros_like(x) + ones_like(x)  # 1, whose own gradient is zero, not None
-    kept = tuple(i for i in range(x_spec.ndim) if i not in axes)
-    order = (*kept, *axes)
+    others = tuple(i for i in range(x_spec.ndim) if i not in axes)
+    order = (*others, *axes)
     lengths = tuple(x_spec.shape[i] for i in order)
-    rows = reshape(transpose(x, perm=order), shape=(*lengths[: len(kept)], _counted(x_spec.shape, axis)))
+    rows = reshape(transpose(x, perm=order), shape=(*lengths[: len(others)], _counted(x_spec.shape, axis)))
     back = tuple(order.index(i) for i in range(x_spec.ndim))
     return transpose(reshape(_others(rows), shape=lengths), perm=back)
 
@@ -186,7 +184,7 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
     traits=[Trait.MULTIPLIES],
 )
 def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The product over `axis`; integers wrap around. The gradient is exact beside zeros, of any order. Empty: 1."""
+    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order. Of nothing: 1."""
     axes = axes_in(axis, len(x.shape))
     return xp.prod(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
 
@@ -222,8 +220,8 @@ def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = Fal
     axes = axes_in(axis, len(x.shape))
     top = xp.max(x, axis=axes, keepdims=True).astype(wide(x.dtype), copy=False)
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
-    found = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
-    return found.reshape(reduced(x.shape, axis, keepdims)).astype(x.dtype, copy=False)
+    total = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
+    return total.reshape(reduced(x.shape, axis, keepdims)).astype(x.dtype, copy=False)
 
 
 @reduction(
@@ -258,7 +256,7 @@ def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any
 
 @composite(op_type="Std", tf="math.reduce_std", samples=_STATISTICS)
 def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The square root of the variance over `axis`. The gradient is nan where that is zero, as in TensorFlow."""
+    """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))
 
 
@@ -303,7 +301,7 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
-    """The index of the largest along `axis`, the first of equals; nan is passed over."""
+    """The index of the largest along `axis`, the first of equals; nan is ignored."""
     return _arg(xp, x, axis, output_type, largest=True)
 
 
@@ -318,7 +316,7 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
-    """The index of the smallest along `axis`, the first of equals; nan is passed over."""
+    """The index of the smallest along `axis`, the first of equals; nan is ignored."""
     return _arg(xp, x, axis, output_type, largest=False)
 
 
@@ -371,7 +369,7 @@ def _cumprod_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec
 
 
 def _over_no_zero(a: Any, x: Any) -> Any:
-    """a / x, and 0 where x is 0."""
+    """a / x, and 0 if x is 0, elementwise."""
     zero = ops.equal(x, zeros_like(x))
     return where(zero, zeros_like(a), a / where(zero, ones_like(x), x))
 

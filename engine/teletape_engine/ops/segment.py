@@ -44,12 +44,12 @@ def _infer(data: Spec, segment_ids: Spec, *, num_segments: int) -> Spec:
 
 
 def _chosen(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> tuple[Any, Any, Any]:
-    """Where an entry is its segment's extreme; the ids, a negative one as 0; how many extremes each segment has."""
-    kept = segment_ids >= 0
-    ids = where(kept, segment_ids, 0)
+    """Whether each entry is its segment's extreme; the ids, negative ones as 0; each segment's number of extremes."""
+    valid = segment_ids >= 0
+    ids = where(valid, segment_ids, 0)
     behind = (1,) * (data_spec.ndim - segment_ids_spec.ndim)
-    kept = reshape(kept, shape=(*segment_ids_spec.shape, *behind))
-    chosen = ops.logical_and(kept, ops.equal(data, gather(y, ids)))
+    valid = reshape(valid, shape=(*segment_ids_spec.shape, *behind))
+    chosen = ops.logical_and(valid, ops.equal(data, gather(y, ids)))
     count = unsorted_segment_sum(cast(chosen, dtype=data_spec.dtype), segment_ids, num_segments=y.shape[0])
     return chosen, ids, count
 
@@ -72,7 +72,7 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     data, segment_ids = args
     if batched[1]:
         return batch_loop(record, args, batched, attrs)
-    n = len(segment_ids.shape)  # the batch goes behind what the ids name, and comes back
+    n = len(segment_ids.shape)  # the batch axis is moved after the axes of the ids, and back
     inside = record(transpose(data, perm=(*range(1, n + 1), 0, *range(n + 1, len(data.shape)))), segment_ids, **attrs)
     return transpose(inside, perm=(1, 0, *range(2, len(inside.shape))))
 
@@ -93,9 +93,9 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
     check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
     behind = data.shape[segment_ids.ndim :]
     rows, ids = data.reshape((segment_ids.size, math.prod(behind))), segment_ids.reshape(-1)
-    kept = ids >= 0
-    if not bool(kept.all()):
-        rows, ids = rows[kept], ids[kept]
+    valid = ids >= 0
+    if not bool(valid.all()):
+        rows, ids = rows[valid], ids[valid]
     return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape((num_segments, *behind))
 
 
@@ -111,7 +111,7 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
     traits=[Trait.SELECTS],
 )
 def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
-    """The largest of the entries that share an id; the dtype's lowest number for an id that none has.
+    """The largest of the entries that share an id; the dtype's lowest number for an id without entries.
 
     data: [*segment_ids.shape, *rest]; the result: [num_segments, *rest]. A negative id is left out. Equal entries share
     the gradient.
@@ -134,9 +134,9 @@ def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
     traits=[Trait.SELECTS],
 )
 def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
-    """The smallest of the entries that share an id; the dtype's highest number for an id that none has.
+    """The smallest of the entries that share an id; the dtype's highest number for an id without entries.
 
-    As unsorted_segment_max else.
+    Otherwise as unsorted_segment_max.
 
     Raises:
         InvalidArgumentError: An id of num_segments or more.
@@ -146,7 +146,7 @@ def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
 
 # -------------------------------------------------------------------------------------------------------------- means
 def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
-    """How many entries each segment has, one at least, with an axis of length 1 for each behind."""
+    """The number of entries of each segment, at least 1, with an axis of length 1 for each axis after the ids'."""
     ones = cast(ones_like(segment_ids), dtype=data.dtype)
     count = unsorted_segment_sum(ones, segment_ids, num_segments=num_segments)
     behind = len(data.shape) - len(segment_ids.shape)
@@ -155,13 +155,13 @@ def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
 
 @composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1))
 def unsorted_segment_mean(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
-    """The mean of the entries that share an id; 0 for an id that none has."""
+    """The mean of the entries that share an id; 0 for an id without entries."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
     return total / _count(data, segment_ids, num_segments)
 
 
 @composite(tf="math.unsorted_segment_sqrt_n", samples=_samples, like=(0, 1))
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
-    """The sum of the entries that share an id, over the root of their number; 0 for an id that none has."""
+    """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
     return total / sqrt(_count(data, segment_ids, num_segments))

@@ -40,7 +40,7 @@ def ensure_shape(x: to.TensorInput, shape: Any, name: str | None = None) -> Eage
 
 
 def stop_gradient(input: to.TensorInput, name: str | None = None) -> EagerTensor:
-    """x itself, as a constant: no gradient goes back through it."""
+    """x itself, as a constant: no gradient passes through it."""
     return call(_STOP_GRADIENT, (input,))
 
 

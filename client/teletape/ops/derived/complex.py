@@ -63,7 +63,8 @@ def abs(x: to.TensorInput, name: str | None = None) -> EagerTensor:
 def sign(x: to.TensorInput, name: str | None = None) -> EagerTensor:
     """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
 
-    The gradient of a real x is zero, not None. TensorFlow's is zero of a complex x too, where the derivative is not.
+    The gradient of a real x is zero, not None. In TensorFlow that of a complex x is zero too, unlike the
+    derivative.
     """
     return call(_SIGN, (x,))
 

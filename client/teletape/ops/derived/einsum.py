@@ -19,7 +19,7 @@ _EINSUM = CATALOGUE["einsum"]
 def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> EagerTensor:
     """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.
 
-    Labels are letters; "..." stands for any leading axes, which broadcast. Several inputs are taken from left to right.
+    Labels are letters; "..." means any leading axes, which broadcast. Several inputs are multiplied from left to right.
     """
     inputs = to.each(inputs)
     checks.equation(equation, inputs)

@@ -27,7 +27,7 @@ def gather(
 ) -> EagerTensor:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
 
-    The first `batch_dims` axes of both go together. With axis 0 the gradient of params is Slices, as in TensorFlow.
+    The first `batch_dims` axes of both are the same. With axis 0 the gradient of params is sparse, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`; an index counts from the front only.
@@ -57,7 +57,7 @@ def unsorted_segment_sum(
     batch_dims: to.IntInput = 0,
     name: str | None = None,
 ) -> EagerTensor:
-    """Sums the entries of `data` that share an id: the transpose of gather, and what makes Slices dense.
+    """Sums the entries of `data` that share an id: the transpose of gather, and what makes a sparse gradient dense.
 
     data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has
     [num_segments] in their place. A negative id is left out. `axis` is counted from the front.

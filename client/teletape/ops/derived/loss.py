@@ -19,7 +19,7 @@ _SIGMOID_CROSS_ENTROPY = CATALOGUE["sigmoid_cross_entropy"]
 def softmax_cross_entropy_with_logits(
     labels: to.TensorInput, logits: to.TensorInput, axis: to.IntInput = -1, name: str | None = None
 ) -> EagerTensor:
-    """-Σ labels · log softmax(logits) along `axis`, which the result has not; labels are probabilities, and broadcast.
+    """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
 
     The gradient of the logits is softmax(logits) - labels, as in TensorFlow: exact for labels that sum to 1.
     """

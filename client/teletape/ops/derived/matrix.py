@@ -42,7 +42,7 @@ def diag(
     padding_value: to.NumberInput = 0,
     align: Any = "RIGHT_LEFT",
 ) -> EagerTensor:
-    """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: as few as do."""
+    """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: the fewest."""
     diagonal = to.tensor(diagonal)
     return call(
         _DIAG,
@@ -68,14 +68,14 @@ def set_diag(
 def band_part(
     x: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None
 ) -> EagerTensor:
-    """x with zeros outside of a band of that many diagonals below and above the main one; negative: all of them."""
+    """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
     return call(_BAND_PART, (x,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
 
 
 def cholesky(input: to.TensorInput, name: str | None = None) -> EagerTensor:
     """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
 
-    The lower triangle of x alone is read; the gradient is Hermitian.
+    Only the lower triangle of x is read; the gradient is Hermitian.
     """
     return call(_CHOLESKY, (input,))
 
@@ -83,7 +83,7 @@ def cholesky(input: to.TensorInput, name: str | None = None) -> EagerTensor:
 def triangular_solve(
     matrix: to.TensorInput, rhs: to.TensorInput, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> EagerTensor:
-    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; of the matrix one triangle alone is read.
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; only one triangle of the matrix is read.
 
     matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
     """

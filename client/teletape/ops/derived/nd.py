@@ -18,9 +18,9 @@ _TENSOR_SCATTER_ND_SUB = CATALOGUE["tensor_scatter_nd_sub"]
 
 
 def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None = None) -> EagerTensor:
-    """What stands at `indices` [..., depth] along the first axes of params: [*indices[:-1], *params[depth:]].
+    """The entries of params at `indices` [..., depth] along its first axes: [*indices[:-1], *params[depth:]].
 
-    With indices [n, 1] the gradient of params is Slices, as in TensorFlow.
+    With indices [n, 1] the gradient of params is sparse, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: `indices[0] = [0, 5] does not index into param shape [2,3]`.
@@ -42,19 +42,19 @@ def scatter_nd(
 def tensor_scatter_nd_update(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
 ) -> EagerTensor:
-    """`tensor` with `updates` at `indices` [..., depth] instead; of places named twice the last counts."""
+    """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
     return call(_TENSOR_SCATTER_ND_UPDATE, (tensor, indices, updates))
 
 
 def tensor_scatter_nd_add(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
 ) -> EagerTensor:
-    """`tensor` with `updates` added at `indices` [..., depth]; places named twice count twice."""
+    """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
     return call(_TENSOR_SCATTER_ND_ADD, (tensor, indices, updates))
 
 
 def tensor_scatter_nd_sub(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
 ) -> EagerTensor:
-    """`tensor` with `updates` subtracted at `indices` [..., depth]; places named twice count twice."""
+    """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
     return call(_TENSOR_SCATTER_ND_SUB, (tensor, indices, updates))

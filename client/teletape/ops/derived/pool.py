@@ -22,7 +22,7 @@ def max_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> EagerTensor:
-    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border counts for nothing.
+    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border has no effect.
 
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
     in TensorFlow.
@@ -46,7 +46,7 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> EagerTensor:
-    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border counts for nothing.
+    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border has no effect.
 
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
     in TensorFlow.
@@ -70,7 +70,7 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> EagerTensor:
-    """The mean of each window of `ksize` [rows, columns], `strides` apart, over what it sees of the image alone."""
+    """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
     to.channels_last(data_format)
     input = to.tensor(input)
     return call(
@@ -90,7 +90,7 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> EagerTensor:
-    """The mean of each window of `ksize` [rows, columns], `strides` apart, over what it sees of the image alone."""
+    """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
     to.channels_last(data_format)
     input = to.tensor(input)
     return call(

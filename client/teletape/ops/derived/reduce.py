@@ -81,7 +81,7 @@ def reduce_min(
 def reduce_prod(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> EagerTensor:
-    """The product over `axis`; integers wrap around. The gradient is exact beside zeros, of any order. Empty: 1."""
+    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order. Of nothing: 1."""
     attrs: dict[str, Any] = {}
     if axis is not None:
         attrs["axis"] = to.axes(axis)
@@ -153,7 +153,7 @@ def reduce_variance(
 def reduce_std(
     x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> EagerTensor:
-    """The square root of the variance over `axis`. The gradient is nan where that is zero, as in TensorFlow."""
+    """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     attrs: dict[str, Any] = {}
     if axis is not None:
         attrs["axis"] = to.axes(axis)
@@ -165,14 +165,14 @@ def reduce_std(
 def argmax(
     input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
 ) -> EagerTensor:
-    """The index of the largest along `axis`, the first of equals; nan is passed over."""
+    """The index of the largest along `axis`, the first of equals; nan is ignored."""
     return call(_ARGMAX, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
 
 
 def argmin(
     input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
 ) -> EagerTensor:
-    """The index of the smallest along `axis`, the first of equals; nan is passed over."""
+    """The index of the smallest along `axis`, the first of equals; nan is ignored."""
     return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
 
 

@@ -19,7 +19,7 @@ _UNSORTED_SEGMENT_SQRT_N = CATALOGUE["unsorted_segment_sqrt_n"]
 def unsorted_segment_max(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
 ) -> EagerTensor:
-    """The largest of the entries that share an id; the dtype's lowest number for an id that none has.
+    """The largest of the entries that share an id; the dtype's lowest number for an id without entries.
 
     data: [*segment_ids.shape, *rest]; the result: [num_segments, *rest]. A negative id is left out. Equal entries share
     the gradient.
@@ -33,9 +33,9 @@ def unsorted_segment_max(
 def unsorted_segment_min(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
 ) -> EagerTensor:
-    """The smallest of the entries that share an id; the dtype's highest number for an id that none has.
+    """The smallest of the entries that share an id; the dtype's highest number for an id without entries.
 
-    As unsorted_segment_max else.
+    Otherwise as unsorted_segment_max.
 
     Raises:
         InvalidArgumentError: An id of num_segments or more.
@@ -46,12 +46,12 @@ def unsorted_segment_min(
 def unsorted_segment_mean(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
 ) -> EagerTensor:
-    """The mean of the entries that share an id; 0 for an id that none has."""
+    """The mean of the entries that share an id; 0 for an id without entries."""
     return call(_UNSORTED_SEGMENT_MEAN, (data, segment_ids), num_segments=to.whole(num_segments))
 
 
 def unsorted_segment_sqrt_n(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
 ) -> EagerTensor:
-    """The sum of the entries that share an id, over the root of their number; 0 for an id that none has."""
+    """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
     return call(_UNSORTED_SEGMENT_SQRT_N, (data, segment_ids), num_segments=to.whole(num_segments))

@@ -21,7 +21,7 @@ _TILE = CATALOGUE["tile"]
 
 
 def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> EagerTensor:
-    """The same elements in row-major order in another shape; one length may be -1: what is left."""
+    """The same elements in row-major order in another shape; one length may be -1: it is computed."""
     return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
 
 

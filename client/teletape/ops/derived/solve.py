@@ -21,7 +21,7 @@ def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -
     """The inverses of matrices, or of their adjoints.
 
     Raises:
-        InvalidArgumentError: One has none.
+        InvalidArgumentError: A matrix has no inverse.
     """
     attrs: dict[str, Any] = {}
     if adjoint is not False:

@@ -125,7 +125,7 @@ def floormod(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
-    # log(a) where that exists and 0 elsewhere; the 1 keeps infinities out of the derivative of this derivative.
+    # log(a) if that exists, else 0; the 1 keeps infinities out of the second derivative.
     exists = a != 0 if a_spec.dtype in COMPLEX else a > 0
     return where(exists, log(where(exists, a, ones_like(y))), zeros_like(y))
 

@@ -120,7 +120,7 @@ def _abs_spec(x: Spec) -> Spec:
 
 
 def _over(ct: Any, size: Any) -> Any:
-    """ct / size, and 0 where size is 0."""
+    """ct / size, and 0 if size is 0, elementwise."""
     return where(size > 0, ct / where(size > 0, size, 1.0), 0.0)
 
 
@@ -156,7 +156,7 @@ def _sign_spec(x: Spec) -> Spec:
 
 
 def _turned(t: Any, x: Any, x_spec: Spec) -> Any:
-    """The Jacobian of the sign, which is symmetric: 0 of a real x; of a complex one what turns it, over its size."""
+    """The symmetric Jacobian of the sign times t: 0 for a real x; for a complex x the part of t across x, over |x|."""
     if x_spec.dtype not in COMPLEX:
         return zeros_like(t)
     y = sign(x)
@@ -179,7 +179,8 @@ def _is_real(spec: Spec) -> bool:
 def sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
 
-    The gradient of a real x is zero, not None. TensorFlow's is zero of a complex x too, where the derivative is not.
+    The gradient of a real x is zero, not None. In TensorFlow that of a complex x is zero too, unlike the
+    derivative.
     """
     if x.dtype not in COMPLEX:
         return xp.sign(x)

@@ -1,4 +1,4 @@
-"""Comparisons, truth values, and choosing by them."""
+"""Comparisons, truth values and bits, and selection by them. None of them but `where` has a gradient."""
 
 from __future__ import annotations
 
@@ -195,7 +195,8 @@ def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
 def where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the condition is true, b elsewhere, elementwise; all three broadcast.
 
-    The gradient of the one not chosen is zero there; but an infinity on its way back from there stays: 0 * inf is nan.
+    The gradient of an element that is not selected is zero. If the derivative of the op that computed it is infinite,
+    their product is nan (0 * inf).
     """
     return xp.where(xp.asarray(condition), a, b)  # CuPy takes no Python bool
 
@@ -214,9 +215,9 @@ def _nonzero_spec(x: Spec) -> Spec:
     workspace=lambda x: x.size + 8 * x.size * x.ndim,
 )
 def nonzero(xp: Any, x: Any) -> Any:
-    """Where x is not zero (or true): int64 [n, rank], one row of indices for each, in row-major order.
+    """The indices of elements that are not zero (or true): int64 [n, rank], in row-major order.
 
-    TensorFlow's `where` of one argument. How many rows there are, only the values tell.
+    TensorFlow's `where` of one argument. The number of rows depends on the values.
     """
     if x.ndim == 0:
         return xp.zeros((int(x != 0), 0), np.int64)

@@ -56,7 +56,7 @@ reciprocal = unary(
 )
 
 
-# TensorFlow's kernels send back 0 where the gradient is 0, even at √0: under tf.where the other branch stays finite.
+# In TensorFlow's kernels a gradient of 0 stays 0 even at √0, so that the unused branch of a tf.where stays finite.
 @elementwise(lambda y, root: -y / root, lambda root: 0.5 / root, dtypes=DIFFERENTIABLE, domain=_POSITIVE)
 def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""

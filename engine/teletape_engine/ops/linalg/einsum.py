@@ -26,10 +26,10 @@ _EQUATION = re.compile(
 
 
 def terms(equation: str, count: int) -> tuple[list[str], str]:
-    """The labels of each input and of the result; without an arrow those that stand once, in alphabetical order.
+    """The labels of each input and of the result; without an arrow those that occur once, in alphabetical order.
 
     Raises:
-        InvalidArgumentError: In TensorFlow's words.
+        InvalidArgumentError: The equation is malformed; the message is TensorFlow's.
     """
     text = equation.replace(" ", "")
     if not _EQUATION.fullmatch(text):
@@ -42,13 +42,13 @@ def terms(equation: str, count: int) -> tuple[list[str], str]:
     if not arrow:
         once = sorted({letter for letter in letters if letters.count(letter) == 1})
         result = "".join(once)
-    wanted = result.replace(".", "")
-    for letter in wanted:
+    labels = result.replace(".", "")
+    for letter in labels:
         if letter not in letters:
             raise InvalidArgumentError(
                 f"Output subscripts contain the label {letter} not present in the input subscripts."
             )
-    if len(set(wanted)) < len(wanted):
+    if len(set(labels)) < len(labels):
         raise InvalidArgumentError(f"Output subscripts contain a label appearing more than once: {text}")
     return inputs, result
 
@@ -66,12 +66,12 @@ def _labels(term: str, rank: int, i: int) -> Labels:
 
 
 def _check_lengths(xs: Sequence[Any], labels: Sequence[Labels]) -> None:
-    known: dict[Label, int] = {}
+    lengths: dict[Label, int] = {}
     for x, own in zip(xs, labels, strict=True):
         for axis, (label, length) in enumerate(zip(own, x.shape, strict=True)):
-            expected = known.setdefault(label, length)
+            expected = lengths.setdefault(label, length)
             if isinstance(label, int):  # those of the ellipsis broadcast
-                known[label] = max(expected, length)
+                lengths[label] = max(expected, length)
             if length != expected and not (isinstance(label, int) and 1 in (length, expected)):
                 raise InvalidArgumentError(
                     f"Expected dimension {expected} at axis {axis} of the input shaped {shape_text(tuple(x.shape))} "
@@ -80,7 +80,7 @@ def _check_lengths(xs: Sequence[Any], labels: Sequence[Labels]) -> None:
 
 
 def _single(x: Any, labels: Labels, keep: set[Label]) -> tuple[Any, Labels]:
-    """Diagonals of labels that stand twice, and sums over those that nobody needs."""
+    """Takes the diagonal of a label that occurs twice, and sums over labels that are not in `keep`."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -100,7 +100,7 @@ def _arranged(x: Any, labels: Labels, order: Labels) -> Any:
 
 
 def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[Any, Labels]:
-    """Two arrays as stacks of matrices: a label of both is stacked over if it is kept, and summed if it is not."""
+    """Two arrays as stacks of matrices: a label of both is a stacking axis if it is in `keep`, and summed otherwise."""
     a, la = _single(a, la, keep | set(lb))
     b, lb = _single(b, lb, keep | set(la))
     stack = tuple(label for label in la if label in lb and label in keep)
@@ -109,11 +109,11 @@ def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[
     a, b = _arranged(a, la, (*stack, *rows, *summed)), _arranged(b, lb, (*stack, *summed, *columns))
     lead, n = len(stack), len(summed)
     outer_a, outer_b, k = a.shape[lead : len(a.shape) - n], b.shape[lead + n :], math.prod(b.shape[lead : lead + n])
-    found = matmul(
+    product = matmul(
         reshape(a, shape=(*a.shape[:lead], math.prod(outer_a), k)),
         reshape(b, shape=(*b.shape[:lead], k, math.prod(outer_b))),
     )
-    return reshape(found, shape=(*found.shape[:-2], *outer_a, *outer_b)), (*stack, *rows, *columns)
+    return reshape(product, shape=(*product.shape[:-2], *outer_a, *outer_b)), (*stack, *rows, *columns)
 
 
 @composite(
@@ -142,7 +142,7 @@ def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[
 def einsum(*xs: Any, equation: str) -> Any:
     """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.
 
-    Labels are letters; "..." stands for any leading axes, which broadcast. Several inputs are taken from left to right.
+    Labels are letters; "..." means any leading axes, which broadcast. Several inputs are multiplied from left to right.
     """
     inputs, result = terms(equation, len(xs))
     labels = [_labels(term, len(x.shape), i) for i, (term, x) in enumerate(zip(inputs, xs, strict=True))]
@@ -154,10 +154,10 @@ def einsum(*xs: Any, equation: str) -> Any:
             f"Output contains {most} broadcasting dimension(s) but no ellipsis (...) was found in the output "
             "subscripts."
         )
-    wanted: Labels = (*before, *range(-most, 0), *behind)
+    outputs: Labels = (*before, *range(-most, 0), *behind)
     x, own = xs[0], labels[0]
     for i in range(1, len(xs)):
         later = {label for other in labels[i + 1 :] for label in other}
-        x, own = _product(x, own, xs[i], labels[i], later | set(wanted))
-    x, own = _single(x, own, set(wanted))
-    return _arranged(x, own, wanted)
+        x, own = _product(x, own, xs[i], labels[i], later | set(outputs))
+    x, own = _single(x, own, set(outputs))
+    return _arranged(x, own, outputs)

@@ -34,7 +34,7 @@ def adjoint_of(x: Any) -> Any:
 
 
 def stacked(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
-    """Leading axes are stacks already."""
+    """The batch rule of ops on stacked matrices: the batch is one more leading axis."""
     return record(*args, **attrs)
 
 
@@ -77,7 +77,7 @@ def _diag_spec(x: Spec, *, k: int, num_rows: int, num_cols: int, padding_value: 
 
 
 def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
-    """Writes a diagonal into matrices of one's own."""
+    """Writes a diagonal into matrices, in place."""
     at = xp.arange(diagonal.shape[-1])
     matrices[..., at + max(-k, 0), at + max(k, 0)] = diagonal
 
@@ -139,7 +139,7 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
     ),
 )
 def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
-    """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: as few as do."""
+    """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: the fewest."""
     shape = _diag_shape(Spec.of(tuple(x.shape), x.dtype), k, num_rows, num_cols)
     out = xp.full((*x.shape[:-1], *shape), padding_value, x.dtype)
     _place(xp, out, x, k)
@@ -195,13 +195,13 @@ def set_diag(xp: Any, x: Any, diagonal: Any, *, k: int = 0) -> Any:
 
 def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
     _check_matrix(x)
-    for name, found, what, most in (
+    for name, value, what, most in (
         ("num_lower", num_lower, "rows", x.shape[-2]),
         ("num_upper", num_upper, "columns", x.shape[-1]),
     ):
-        if found > most:
+        if value > most:
             raise InvalidArgumentError(
-                f"{name} must be negative or less or equal to number of {what} ({most}) got: {found}"
+                f"{name} must be negative or less or equal to number of {what} ({most}) got: {value}"
             )
     return x
 
@@ -221,7 +221,7 @@ def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
     traits=[Trait.SELECTS],
 )
 def band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
-    """x with zeros outside of a band of that many diagonals below and above the main one; negative: all of them."""
+    """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
     shape = x.shape[-2:]
     inside = xp.ones(shape, bool) if num_upper < 0 else xp.tri(*shape, num_upper, bool)
     if num_lower >= 0:
@@ -284,7 +284,7 @@ def _definite(*lead: int) -> Any:
 def cholesky(xp: Any, x: Any) -> Any:
     """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
 
-    The lower triangle of x alone is read; the gradient is Hermitian.
+    Only the lower triangle of x is read; the gradient is Hermitian.
     """
     return linalg.cholesky(xp, x)
 
@@ -311,7 +311,7 @@ def _solve_spec(matrix: Spec, rhs: Spec, *, lower: bool, adjoint: bool) -> Spec:
 
 
 def _outer(x: Any, y: Any, lower: bool, adjoint: bool) -> Any:
-    """-x yᴴ within the triangle, or its adjoint for a matrix that stands adjoint."""
+    """-x yᴴ within the triangle, or its adjoint if the matrix is used as its adjoint."""
     product = matmul(y, x, adjoint_b=True) if adjoint else matmul(x, y, adjoint_b=True)
     return -band_part(product, **(_LOWER if lower else _UPPER))
 
@@ -359,7 +359,7 @@ def _triangle(*lead: int) -> Any:
     traits=[Trait.SELECTS],
 )
 def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
-    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; of the matrix one triangle alone is read.
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; only one triangle of the matrix is read.
 
     matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
     """

@@ -1,4 +1,4 @@
-"""Matrices: products over the last two axes; leading axes broadcast."""
+"""The matrix product over the last two axes; leading axes broadcast."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjo
     return a.with_shape((*lead, m, n))
 
 
-# With C = A B:  dL/dA = ct Bᴴ  and  dL/dB = Aᴴ ct. Where A stands for aᵀ or aᴴ, what is found is dL/dAᵀ, and the
-# conjugate of that for aᴴ. Conjugates are left out for real arrays.
+# With C = A B:  dL/dA = ct Bᴴ  and  dL/dB = Aᴴ ct. If A is aᵀ or aᴴ, `gradient` is dL/dAᵀ, and its conjugate is the
+# result for aᴴ. Conjugates are left out for real arrays.
 def _vjp_a(
     ct: Any, b: Any, a_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
 ) -> Any:
@@ -52,10 +52,10 @@ def _vjp_a(
     b = conj(b) if is_complex and not adjoint_b else b
     turned_b = transpose_b or adjoint_b
     if transpose_a or adjoint_a:
-        found = matmul(b, ct, transpose_a=turned_b, transpose_b=True)
+        gradient = matmul(b, ct, transpose_a=turned_b, transpose_b=True)
     else:
-        found = matmul(ct, b, transpose_b=not turned_b)
-    return sum_to(conj(found) if is_complex and adjoint_a else found, a_spec.shape)
+        gradient = matmul(ct, b, transpose_b=not turned_b)
+    return sum_to(conj(gradient) if is_complex and adjoint_a else gradient, a_spec.shape)
 
 
 def _vjp_b(
@@ -65,10 +65,10 @@ def _vjp_b(
     a = conj(a) if is_complex and not adjoint_a else a
     turned_a = transpose_a or adjoint_a
     if transpose_b or adjoint_b:
-        found = matmul(ct, a, transpose_a=True, transpose_b=turned_a)
+        gradient = matmul(ct, a, transpose_a=True, transpose_b=turned_a)
     else:
-        found = matmul(a, ct, transpose_a=not turned_a)
-    return sum_to(conj(found) if is_complex and adjoint_b else found, b_spec.shape)
+        gradient = matmul(a, ct, transpose_a=not turned_a)
+    return sum_to(conj(gradient) if is_complex and adjoint_b else gradient, b_spec.shape)
 
 
 def _jvp_a(t: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
@@ -85,17 +85,17 @@ def _workspace(a: Spec, b: Spec, **attrs: Any) -> int:
 
 
 def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Any:
-    """One large product where one matrix meets a stack of rows or of columns, instead of a small one for each."""
+    """One large product for a matrix and a stack of rows or of columns, instead of a small one for each."""
     a, b = args
     turned_a, turned_b = attrs["transpose_a"], attrs["transpose_b"]
     if not (attrs["adjoint_a"] or attrs["adjoint_b"]):
         if not batched[1] and len(b.shape) == 2 and not turned_a:
             flat = reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
-            found = record(flat, b, transpose_b=turned_b)
-            return reshape(found, shape=(*a.shape[:-1], found.shape[-1]))
+            product = record(flat, b, transpose_b=turned_b)
+            return reshape(product, shape=(*a.shape[:-1], product.shape[-1]))
         if not batched[0] and len(a.shape) == 2 and len(b.shape) == 3 and b.shape[1 if turned_b else 2] == 1:
-            found = record(reshape(b, shape=(b.shape[0], math.prod(b.shape[1:]))), a, transpose_b=not turned_a)
-            return reshape(found, shape=(*found.shape, 1))
+            product = record(reshape(b, shape=(b.shape[0], math.prod(b.shape[1:]))), a, transpose_b=not turned_a)
+            return reshape(product, shape=(*product.shape, 1))
     return record(*align(args, batched), **attrs)
 
 

@@ -1,4 +1,4 @@
-"""Square matrices [..., n, n] in general: inverses, linear systems and determinants, by LU factorisation."""
+"""Square matrices [..., n, n] without structure: inverses, linear systems and determinants, by LU factorisation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
     """The inverses of matrices, or of their adjoints.
 
     Raises:
-        InvalidArgumentError: One has none.
+        InvalidArgumentError: A matrix has no inverse.
     """
     return linalg.inv(xp, xp.conj(xp.swapaxes(x, -1, -2)) if adjoint else x)
 

@@ -99,7 +99,7 @@ def silu(x: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- softmax
 def check_axis(op_type: str, x: Spec, axis: int) -> int:
-    """The axis that a softmax goes along, counted from the front."""
+    """The axis of a softmax, counted from the front."""
     check_dtypes(op_type, (x,), FLOATING)
     if x.ndim == 0:
         raise InvalidArgumentError("logits must have >= 1 dimension, got []")
@@ -128,7 +128,7 @@ _SOFTMAX_SAMPLES = [sample((3, 4)), sample((2, 3, 2), axis=1), sample((4,), axis
 
 
 def shifted(xp: Any, x: Any, axis: int) -> Any:
-    """x - max(x) along `axis`, a new array in the dtype that sums are made in."""
+    """x - max(x) along `axis`, a new array in the dtype that sums are computed in."""
     x = x.astype(wide(x.dtype), copy=False)
     return x - (xp.max(x, axis=axis, keepdims=True) if x.size else 0)
 

@@ -1,8 +1,8 @@
 """Convolution of images, and its transposes with respect to the images and to the filters.
 
 Each of the three is linear in both its inputs and the derivatives of one are the other two, so that every order of
-derivative stays among them. Filters of fewer input channels than the images make a grouped convolution: channels fall
-into groups, each with its own filters; batched filters are computed as such groups.
+derivative stays among them. If filters have fewer input channels than the images, the convolution is grouped: channels
+are divided into groups, each with its own filters; batched filters are computed as such groups.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ def _filter_spec(x: Spec, ct: Spec, *, shape: Shape, **attrs: Any) -> Spec:
     return x.with_shape(shape)
 
 
-def _fits(op_type: str, found: Shape, expected: Shape) -> None:
-    if found != expected:
+def _fits(op_type: str, shape: Shape, expected: Shape) -> None:
+    if shape != expected:
         raise InvalidArgumentError(
-            f"{op_type}: the convolution of these shapes gives {shape_text(expected)}, found {shape_text(found)}"
+            f"{op_type}: the convolution of these shapes gives {shape_text(expected)}, found {shape_text(shape)}"
         )
 
 
 # ----------------------------------------------------------------------------------------------------------- kernels
 def _images(x: Any) -> Any:
-    """x [..., height, width, channels] as [n, height, width, channels], in the dtype that sums are made in."""
+    """x [..., height, width, channels] as [n, height, width, channels], in the dtype that sums are computed in."""
     x = x.astype(wide(x.dtype), copy=False)
     return x if x.ndim == 4 else x.reshape((math.prod(x.shape[:-3]), *x.shape[-3:]))
 
@@ -87,7 +87,7 @@ def _patches(xp: Any, x: Any, at: Windows) -> Any:
 
 
 def _parts(patches: Any) -> Iterator[tuple[slice, slice]]:
-    """(images, rows of windows): parts of the patches that fit the buffer, and together are all."""
+    """(images, rows of windows): parts of the patches, each small enough for the buffer."""
     n, rows, *rest = patches.shape
     row = math.prod(rest) * patches.dtype.itemsize
     if not n * rows * row:
@@ -128,7 +128,7 @@ def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) 
 
 # ---------------------------------------------------------------------------------------------------------- batching
 def _fold(x: Any, axis: int, groups: int) -> Any:
-    """[b, …] with the batch moved into one of the other axes, in front of what belongs to a group there."""
+    """[b, …] with the batch axis merged into another axis, before the entries of each group there."""
     b, *shape = x.shape
     at = axis % len(shape)
     apart = reshape(x, shape=(b, *shape[:at], groups, shape[at] // groups, *shape[at + 1 :]))
@@ -152,8 +152,8 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         return record(x, filters, **attrs)  # leading axes number images
     b = filters.shape[0]
     if batched[0]:
-        found = record(_fold(x, -1, 1), _fold(filters, -1, 1), **attrs)
-        return _unfold(found, -1, 1, b)
+        result = record(_fold(x, -1, 1), _fold(filters, -1, 1), **attrs)
+        return _unfold(result, -1, 1, b)
     groups = x.shape[-1] // filters.shape[3]
     return _unfold(record(x, _fold(filters, -1, groups), **attrs), -1, groups, b)
 
@@ -176,15 +176,15 @@ def _batch_filter(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     groups = (x.shape[-1]) // depth
     if all(batched):
         b = x.shape[0]
-        found = record(_fold(x, -1, 1), _fold(ct, -1, 1), **{**attrs, "shape": (kh, kw, depth, b * out)})
-        return _unfold(found, -1, 1, b)
+        result = record(_fold(x, -1, 1), _fold(ct, -1, 1), **{**attrs, "shape": (kh, kw, depth, b * out)})
+        return _unfold(result, -1, 1, b)
     if batched[0]:
         b = x.shape[0]
-        found = record(_fold(x, -1, groups), ct, **{**attrs, "shape": (kh, kw, b * depth, out)})
-        return _unfold(found, 2, 1, b)
+        result = record(_fold(x, -1, groups), ct, **{**attrs, "shape": (kh, kw, b * depth, out)})
+        return _unfold(result, 2, 1, b)
     b = ct.shape[0]
-    found = record(x, _fold(ct, -1, groups), **{**attrs, "shape": (kh, kw, depth, b * out)})
-    return _unfold(found, -1, groups, b)
+    result = record(x, _fold(ct, -1, groups), **{**attrs, "shape": (kh, kw, depth, b * out)})
+    return _unfold(result, -1, groups, b)
 
 
 # --------------------------------------------------------------------------------------------------------------- ops
@@ -307,13 +307,13 @@ def conv2d_backprop_input(
     """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(shape), filters.shape[:2], strides, padding, paddings, dilations)
     groups, channels = shape[-1] // max(filters.shape[2], 1), shape[-1]
-    given = _images(grad)
-    out = xp.zeros((given.shape[0], *at.lengths(), channels), given.dtype)
-    if given.size and out.size:
-        rows, weights = _grouped(given, groups, 3), filters.astype(given.dtype, copy=False)
-        for i, j, index in at.places():
+    grads = _images(grad)
+    out = xp.zeros((grads.shape[0], *at.lengths(), channels), grads.dtype)
+    if grads.size and out.size:
+        rows, weights = _grouped(grads, groups, 3), filters.astype(grads.dtype, copy=False)
+        for i, j, index in at.offsets():
             matrices = _split(weights[i : i + 1, j : j + 1], groups)  # [groups, channels, out], each a part
-            out[index] += _joined(xp, xp.matmul(rows, xp.swapaxes(matrices, 1, 2)), (*given.shape[:3], channels))
+            out[index] += _joined(xp, xp.matmul(rows, xp.swapaxes(matrices, 1, 2)), (*grads.shape[:3], channels))
     return at.inside(out).reshape(shape).astype(grad.dtype, copy=False)
 
 
@@ -350,10 +350,10 @@ def conv2d_backprop_filter(
     """The transpose of conv2d with respect to its filters, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(x.shape), shape[:2], strides, padding, paddings, dilations)
     groups, out = x.shape[-1] // max(shape[2], 1), shape[3]
-    images, given = at.bordered(xp, _images(x)), _images(grad)
+    images, grads = at.bordered(xp, _images(x)), _images(grad)
     total = xp.zeros((groups, math.prod(shape[:3]), out // max(groups, 1)), images.dtype)
     patches = _patches(xp, images, at)
     for part in _parts(patches):
         columns = xp.swapaxes(_grouped(patches[part], groups, 3), 1, 2)
-        total += xp.matmul(columns, _grouped(given[part], groups, 3))
+        total += xp.matmul(columns, _grouped(grads[part], groups, 3))
     return _joined(xp, total, shape).astype(x.dtype, copy=False)

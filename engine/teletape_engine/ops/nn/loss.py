@@ -48,8 +48,8 @@ def _to_labels(ct: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis:
 
 
 def _to_logits(ct: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
-    found = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
-    return sum_to(expand_dims(ct, axis=axis) * found, logits_spec.shape)
+    difference = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
+    return sum_to(expand_dims(ct, axis=axis) * difference, logits_spec.shape)
 
 
 def _stretched(logits: Any, labels_spec: Spec, logits_spec: Spec) -> Any:
@@ -62,8 +62,8 @@ def _from_labels(t: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis
 
 
 def _from_logits(t: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
-    found = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
-    return reduce_sum(t * found, axis=axis)
+    difference = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
+    return reduce_sum(t * difference, axis=axis)
 
 
 def _batch_dense(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
@@ -105,7 +105,7 @@ def _label_samples() -> list[Any]:
     workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
 )
 def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
-    """-Σ labels · log softmax(logits) along `axis`, which the result has not; labels are probabilities, and broadcast.
+    """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
 
     The gradient of the logits is softmax(logits) - labels, as in TensorFlow: exact for labels that sum to 1.
     """

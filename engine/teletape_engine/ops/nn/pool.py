@@ -1,6 +1,6 @@
 """Pooling of images [n, height, width, channels] over sliding windows: the largest element, or the mean.
 
-Where elements of a window tie, the first one is the largest, as in TensorFlow on a CPU: it alone has the gradient.
+If elements of a window are equal, the first counts as the largest, as in TensorFlow on a CPU: only it has a gradient.
 """
 
 from __future__ import annotations
@@ -76,34 +76,34 @@ def _average_grad_spec(x: Spec, *, shape: Shape, **at: Any) -> Spec:
 
 # ----------------------------------------------------------------------------------------------------------- kernels
 def _lowest(dtype: DType) -> Any:
-    """The lowest finite number: what TensorFlow compares the first element with."""
+    """The lowest finite number, with which TensorFlow compares the first element."""
     return np.iinfo(dtype).min if dtype in INTEGER else finfo(dtype).min
 
 
 def _first_largest(xp: Any, x: Any, at: Windows) -> Any:
-    """For each window the number of its first largest element, counted row by row; -1 where there is none (NaN)."""
+    """For each window the number of its first largest element, counted row by row; -1 if there is none (NaN)."""
     x = at.bordered(xp, x, _lowest(x.dtype))
     best = xp.full((x.shape[0], *at.counts, x.shape[3]), _lowest(x.dtype), x.dtype)
-    found = xp.full(best.shape, -1, np.int32)
-    for i, j, index in at.places():
-        seen = x[index]
-        larger = seen > best
-        xp.copyto(found, np.int32(i * at.size[1] + j), where=larger)
-        xp.copyto(best, seen, where=larger)
-    return found
+    numbers = xp.full(best.shape, -1, np.int32)
+    for i, j, index in at.offsets():
+        elements = x[index]
+        larger = elements > best
+        xp.copyto(numbers, np.int32(i * at.size[1] + j), where=larger)
+        xp.copyto(best, elements, where=larger)
+    return numbers
 
 
 def _fraction(xp: Any, at: Windows, dtype: DType) -> Any:
-    """One over the number of elements that each window sees without the border, [rows, columns, 1]."""
-    seen = []
+    """One over the number of elements of each window without the border, [rows, columns, 1]."""
+    lengths = []
     for n, size, stride, (before, _), count in zip(at.images, at.size, at.strides, at.paddings, at.counts, strict=True):
         starts = np.arange(count) * stride - before
-        seen.append(np.minimum(starts + size, n) - np.maximum(starts, 0))
-    return xp.asarray((1 / np.maximum(np.outer(*seen), 1))[:, :, None].astype(dtype))
+        lengths.append(np.minimum(starts + size, n) - np.maximum(starts, 0))
+    return xp.asarray((1 / np.maximum(np.outer(*lengths), 1))[:, :, None].astype(dtype))
 
 
 def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
-    """The batch joins the images."""
+    """The batch rule: the batch axis is merged into the axis of the images."""
     args = batch_all(args, batched)
     n, images = args[0].shape[:2]
     if "shape" in attrs:
@@ -152,7 +152,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
 def max_pool(
     xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
 ) -> Any:
-    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border counts for nothing.
+    """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border has no effect.
 
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
     in TensorFlow.
@@ -160,7 +160,7 @@ def max_pool(
     at, lowest = _windows(x.shape, ksize, strides, padding, paddings), _lowest(x.dtype)
     x = at.bordered(xp, x, lowest)
     out = xp.full((x.shape[0], *at.counts, x.shape[3]), lowest, x.dtype)
-    for _, _, index in at.places():
+    for _, _, index in at.offsets():
         xp.fmax(out, x[index], out=out)
     return out
 
@@ -184,11 +184,11 @@ def max_pool(
 def max_pool_backprop(
     xp: Any, grad: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
 ) -> Any:
-    """Each window's grad at the place of the first largest element that x has there: the transpose of max_pool_pick."""
+    """Each window's grad at the index of its first largest element in x: the transpose of max_pool_pick."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
     first = _first_largest(xp, x, at)
     out = xp.zeros((x.shape[0], *at.lengths(), x.shape[3]), x.dtype)
-    for i, j, index in at.places():
+    for i, j, index in at.offsets():
         out[index] += xp.where(first == i * ksize[1] + j, grad, x.dtype.type(0))
     return xp.ascontiguousarray(at.inside(out))
 
@@ -212,11 +212,11 @@ def max_pool_backprop(
 def max_pool_pick(
     xp: Any, t: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
 ) -> Any:
-    """What t has where x has the first largest element of each window: the tangent of max_pool."""
+    """The elements of t at the index of each window's first largest element in x: the tangent of max_pool."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
     first, t = _first_largest(xp, x, at), at.bordered(xp, t)
     out = xp.zeros(first.shape, t.dtype)
-    for i, j, index in at.places():
+    for i, j, index in at.offsets():
         xp.copyto(out, t[index], where=first == i * ksize[1] + j)
     return out
 
@@ -236,12 +236,12 @@ def max_pool_pick(
 def avg_pool(
     xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
 ) -> Any:
-    """The mean of each window of `ksize` [rows, columns], `strides` apart, over what it sees of the image alone."""
+    """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
     at, dtype = _windows(x.shape, ksize, strides, padding, paddings), wide(x.dtype)
-    given = at.bordered(xp, x.astype(dtype, copy=False))
+    images = at.bordered(xp, x.astype(dtype, copy=False))
     out = xp.zeros((x.shape[0], *at.counts, x.shape[3]), dtype)
-    for _, _, index in at.places():
-        out += given[index]
+    for _, _, index in at.offsets():
+        out += images[index]
     out *= _fraction(xp, at, dtype)
     return out.astype(x.dtype, copy=False)
 
@@ -264,10 +264,10 @@ def avg_pool_backprop(
     padding: str = "VALID",
     paddings: Pairs | None = None,
 ) -> Any:
-    """The transpose of avg_pool for images of `shape`: each window's x spread evenly over what the window sees."""
+    """The transpose of avg_pool for images of `shape`: each window's x spread evenly over its elements."""
     at, dtype = _windows(shape, ksize, strides, padding, paddings), wide(x.dtype)
     share = x.astype(dtype, copy=False) * _fraction(xp, at, dtype)
     out = xp.zeros((shape[0], *at.lengths(), shape[3]), dtype)
-    for _, _, index in at.places():
+    for _, _, index in at.offsets():
         out[index] += share
     return xp.ascontiguousarray(at.inside(out)).astype(x.dtype, copy=False)

@@ -1,7 +1,7 @@
-"""Windows that slide over images [n, height, width, channels]: where they lie, and the border that they need.
+"""Windows that slide over images [n, height, width, channels]: their positions, and the border that they need.
 
 Convolution and pooling share it. Padding as TensorFlow's: SAME gives ceil(length / stride) windows and puts the odd
-element of the border behind; VALID has no border; EXPLICIT takes it as `paddings`.
+element of the border after the image; VALID has no border; EXPLICIT takes it as `paddings`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Windows(NamedTuple):
         dilations: Steps from one element of a window to the next.
         paddings: (before, after) of the border.
         images: Lengths of the images, without the border.
-        counts: How many windows there are.
+        counts: Number of windows.
     """
 
     size: tuple[int, int]
@@ -40,7 +40,7 @@ class Windows(NamedTuple):
         return any(map(any, self.paddings))
 
     def bordered(self, xp: Any, x: Any, value: Any = 0) -> Any:
-        """x [n, height, width, channels] with the border, of that value; x itself where there is none."""
+        """x [n, height, width, channels] with a border of that value; x itself without a border."""
         if not self.padded:
             return x
         (top, bottom), (left, right) = self.paddings
@@ -59,13 +59,13 @@ class Windows(NamedTuple):
         rows, columns = (n + sum(both) for n, both in zip(self.images, self.paddings, strict=True))
         return rows, columns
 
-    def places(self) -> Iterator[tuple[int, int, tuple[slice, ...]]]:
-        """(row, column, index): x[index] [n, *counts, channels] is what the windows have at that row and column.
+    def offsets(self) -> Iterator[tuple[int, int, tuple[slice, ...]]]:
+        """(row, column, index): x[index] [n, *counts, channels] holds that row and column of all windows.
 
-        Rows and columns at which every window lies on the border are left out, so that there are no more of them than
-        the images make, however large the window.
+        Rows and columns at which every window lies on the border are left out, so that their number is limited by the
+        images, however large the window.
         """
-        rows, columns = map(self._seeing, (0, 1))
+        rows, columns = map(self._overlapping, (0, 1))
         for i in rows:
             for j in columns:
                 index = [
@@ -74,8 +74,8 @@ class Windows(NamedTuple):
                 ]
                 yield i, j, (slice(None), *index)
 
-    def _seeing(self, axis: int) -> range:
-        """The places along a window's axis at which some window sees the image: 0 <= at·d + k·s - before < length."""
+    def _overlapping(self, axis: int) -> range:
+        """The positions along a window's axis at which one overlaps the image: 0 <= at·d + k·s - before < length."""
         before, d = self.paddings[axis][0], self.dilations[axis]
         furthest = max(self.counts[axis] - 1, 0) * self.strides[axis]
         first, last = -((furthest - before) // d), (before + self.images[axis] - 1) // d
@@ -106,20 +106,24 @@ def windows(
     reach = [(n - 1) * d + 1 for n, d in zip(size, dilations, strict=True)]
     if padding == "SAME":
         count = [-(-n // s) for n, s in zip(images, strides, strict=True)]
-        border = [max((k - 1) * s + r - n, 0) for k, s, r, n in zip(count, strides, reach, images, strict=True)]
-        found = tuple((one // 2, one - one // 2) for one in border)
+        excess = [max((k - 1) * s + r - n, 0) for k, s, r, n in zip(count, strides, reach, images, strict=True)]
+        border: Any = tuple((total // 2, total - total // 2) for total in excess)
     else:
-        found = paddings or ((0, 0), (0, 0))
-        if len(found) != 2:
-            raise InvalidArgumentError(f"paddings must be two pairs, for rows and columns, found {list(found)}")
-        if min(map(min, found)) < 0:
+        border = paddings or ((0, 0), (0, 0))
+        if len(border) != 2:
+            raise InvalidArgumentError(f"paddings must be two pairs, for rows and columns, found {list(border)}")
+        if min(map(min, border)) < 0:
             raise InvalidArgumentError("All elements of explicit_paddings must be nonnegative")
-        count = [_fitting(n, n + sum(both), r, s) for n, both, r, s in zip(images, found, reach, strides, strict=True)]
-    return Windows(_pair(size), _pair(strides), _pair(dilations), (found[0], found[1]), images, _pair(count))
+        count = [_fitting(n, n + sum(both), r, s) for n, both, r, s in zip(images, border, reach, strides, strict=True)]
+    return Windows(_pair(size), _pair(strides), _pair(dilations), (border[0], border[1]), images, _pair(count))
 
 
 def _fitting(length: int, bordered: int, reach: int, stride: int) -> int:
-    """How many windows fit; none where one alone does not, but for more than a stride: TensorFlow refuses that."""
+    """The number of windows that fit: 0 if a single one does not.
+
+    Raises:
+        InvalidArgumentError: It is too long by more than a stride, as in TensorFlow.
+    """
     count = int((bordered - reach + stride) / stride)
     if count < 0:
         raise InvalidArgumentError(
@@ -140,7 +144,7 @@ def image_lengths(shape: Shape) -> tuple[int, int]:
 
 
 def check_format(data_format: str) -> None:
-    """UnimplementedError unless channels come last."""
+    """Raises UnimplementedError unless channels come last."""
     if data_format != "NHWC":
         raise UnimplementedError(
             f"data_format {data_format!r} is not offered, only NHWC: transpose the images so that channels come last"

@@ -1,4 +1,4 @@
-"""Changing the dtype, and identities that say something to the tape."""
+"""Changing the dtype, and ops that return their input and differ in what a tape does with it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def identity(xp: Any, x: Any) -> Any:
     traits=[Trait.STOPS_GRADIENT],
 )
 def stop_gradient(xp: Any, x: Any) -> Any:
-    """x itself, as a constant: no gradient goes back through it."""
+    """x itself, as a constant: no gradient passes through it."""
     return x
 
 
@@ -131,5 +131,5 @@ def tie(xp: Any, *xs: Any) -> Any:
     traits=[Trait.EDGES],
 )
 def anchor(xp: Any, *xs: Any) -> Any:
-    """The first array itself; what its gradient is, is connected to the others."""
+    """The first array itself; its gradient is connected to the others."""
     return xs[0]

@@ -1,4 +1,4 @@
-"""Arrays from nothing, or from the shape of another."""
+"""Arrays created from numbers, or from the shape of another array."""
 
 from __future__ import annotations
 
@@ -83,27 +83,27 @@ def ones_like(xp: Any, x: Any) -> Any:
 
 
 def _range_dtype(start: Number, limit: Number, delta: Number, dtype: DType | None) -> DType:
-    whole = all(isinstance(one, int) for one in (start, limit, delta))
+    whole = all(isinstance(number, int) for number in (start, limit, delta))
     return dtype or (_I32 if whole else _F32)
 
 
 def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | None) -> Spec:
-    found = _range_dtype(start, limit, delta, dtype)
-    if found not in FLOATING | INTEGER or any(isinstance(one, complex) for one in (start, limit, delta)):
-        raise InvalidArgumentError(f"range takes real numbers and gives a real dtype, found {found.name}")
+    result = _range_dtype(start, limit, delta, dtype)
+    if result not in FLOATING | INTEGER or any(isinstance(number, complex) for number in (start, limit, delta)):
+        raise InvalidArgumentError(f"range takes real numbers and gives a real dtype, found {result.name}")
     assert not isinstance(start, complex)
     assert not isinstance(limit, complex)
     assert not isinstance(delta, complex)
     if delta == 0:
         raise InvalidArgumentError(f"Requires delta != 0: {delta}")
-    if not all(math.isfinite(one) for one in (start, limit, delta)):
+    if not all(math.isfinite(number) for number in (start, limit, delta)):
         raise InvalidArgumentError(f"Requires finite numbers: {start}, {limit}, {delta}")
     if (limit - start) * delta < 0:
         sign, order = (">", "<=") if delta > 0 else ("<", ">=")
         raise InvalidArgumentError(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
-    if all(isinstance(one, int) for one in (start, limit, delta)):
-        return Spec.of((int(-((start - limit) // delta)),), found)
-    return Spec.of((math.ceil((limit - start) / delta),), found)
+    if all(isinstance(number, int) for number in (start, limit, delta)):
+        return Spec.of((int(-((start - limit) // delta)),), result)
+    return Spec.of((math.ceil((limit - start) / delta),), result)
 
 
 @op(
@@ -123,7 +123,7 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
 def range_(xp: Any, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None) -> Any:
     """start, start + delta, … below (above, if delta < 0) limit: int32 if all three are integers, else float32.
 
-    The numbers are attributes, since the shape of the result hangs on them.
+    The numbers are attributes, since the shape of the result depends on them.
     """
     spec = _range_spec(start=start, limit=limit, delta=delta, dtype=dtype)
     if spec.dtype in INTEGER:
@@ -148,7 +148,7 @@ def _linspace_spec(start: Spec, stop: Spec, *, num: int, axis: int) -> Spec:
 
 
 def _share_of_stop(y: Any, num: int, axis: int) -> Any:
-    """0 to 1 along `axis`, in the shape of y: how much of each element comes from `stop`."""
+    """0 to 1 along `axis`, in the shape of y: the weight of `stop` in each element."""
     return ops.cumsum(ones_like(y), axis=axis, exclusive=True) / max(num - 1, 1)
 
 
@@ -223,8 +223,8 @@ def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dty
 )
 def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
-    one = xp.eye(num_rows, num_columns, dtype=dtype)
-    return xp.broadcast_to(one, (*batch_shape, *one.shape)).copy() if batch_shape else one
+    matrix = xp.eye(num_rows, num_columns, dtype=dtype)
+    return xp.broadcast_to(matrix, (*batch_shape, *matrix.shape)).copy() if batch_shape else matrix
 
 
 def _one_hot_spec(indices: Spec, *, depth: int, on_value: Number, off_value: Number, axis: int, dtype: DType) -> Spec:

@@ -1,4 +1,4 @@
-"""Taking parts of an array, and their transposes: putting parts back into zeros."""
+"""Slices, entries and segments of an array along an axis, and the transposes that add them into zeros."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
-from teletape_engine.catalogue.slices import SparseGradient as Rows
+from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -27,7 +27,7 @@ from teletape_engine.spec import INDEX, KERNEL_NAMES, NUMERIC, Spec, axis_in, sh
 @lru_cache(maxsize=1024)
 def _key(index: Slices) -> tuple[Any, ...]:
     """The index as NumPy takes it."""
-    return tuple(slice(*one) if isinstance(one, tuple) else ... if one == "..." else one for one in index)
+    return tuple(slice(*part) if isinstance(part, tuple) else ... if part == "..." else part for part in index)
 
 
 def sliced(shape: Shape, index: Slices) -> Shape:
@@ -36,28 +36,28 @@ def sliced(shape: Shape, index: Slices) -> Shape:
     Raises:
         InvalidArgumentError: An integer out of bounds, a step of zero, more parts than axes.
     """
-    used = sum(one is not None and one != "..." for one in index)
+    used = sum(part is not None and part != "..." for part in index)
     if used and not shape:
         raise InvalidArgumentError("Attempting to slice scalar input.")
     if used > len(shape):
         raise InvalidArgumentError(f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims")
     out: list[int] = []
     axis = 0
-    for i, one in enumerate(index):
-        if one is None:
+    for i, part in enumerate(index):
+        if part is None:
             out.append(1)
-        elif isinstance(one, str):
+        elif isinstance(part, str):
             out.extend(shape[axis : axis + len(shape) - used])
             axis += len(shape) - used
-        elif isinstance(one, int):
-            at = one + shape[axis] if one < 0 else one
+        elif isinstance(part, int):
+            at = part + shape[axis] if part < 0 else part
             if not 0 <= at < shape[axis]:
                 raise InvalidArgumentError(f"slice index {at} of dimension {axis} out of bounds.")
             axis += 1
         else:
-            if one[2] == 0:
+            if part[2] == 0:
                 raise InvalidArgumentError(f"strides[{i}] must be non-zero")
-            out.append(len(range(*slice(*one).indices(shape[axis]))))
+            out.append(len(range(*slice(*part).indices(shape[axis]))))
             axis += 1
     return (*out, *shape[axis:])
 
@@ -125,7 +125,11 @@ def strided_slice_grad(xp: Any, x: Any, *, index: Slices, shape: Shape) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ gather
 def _check_gather(params: Spec, indices: Spec, axis: int, batch_dims: int) -> tuple[int, int]:
-    """axis and batch_dims counted from the front."""
+    """Returns axis and batch_dims counted from the front.
+
+    Raises:
+        InvalidArgumentError: One is out of range, or the batch axes differ.
+    """
     if indices.dtype not in INDEX:
         raise InvalidArgumentError(
             f"Value for attr 'Tindices' of {KERNEL_NAMES[indices.dtype]} is not in the list of allowed values: "
@@ -158,15 +162,15 @@ def _gather_spec(params: Spec, indices: Spec, *, axis: int, batch_dims: int) -> 
 def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int) -> Any:
     if axis == 0 and batch_dims == 0:
         n = indices_spec.size
-        return Rows(reshape(ct, shape=(n, *params_spec.shape[1:])), reshape(indices, shape=(n,)), params_spec)
+        return SparseGradient(reshape(ct, shape=(n, *params_spec.shape[1:])), reshape(indices, shape=(n,)), params_spec)
     at, batch = _check_gather(params_spec, indices_spec, axis, batch_dims)
     return unsorted_segment_sum(ct, indices, num_segments=params_spec.shape[at], axis=at, batch_dims=batch)
 
 
 def _batch_pair(record: Any, args: Any, batched: Any, attrs: Any, *, ndim: int) -> Any:
-    """gather and its transpose: the batch becomes one more axis before `axis`, a batch dimension if both have it.
+    """The batch rule of gather and its transpose: one more axis before `axis`, a batch dimension if both have it.
 
-    `ndim`: what a negative axis counts from, without the batch.
+    `ndim` is the rank, without the batch, from which a negative axis counts.
     """
     values, indices = args
     axis = axis_in(attrs["axis"], ndim)
@@ -224,7 +228,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
 
-    The first `batch_dims` axes of both go together. With axis 0 the gradient of params is Slices, as in TensorFlow.
+    The first `batch_dims` axes of both are the same. With axis 0 the gradient of params is sparse, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`; an index counts from the front only.
@@ -235,14 +239,14 @@ def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: in
     check_indices(xp, indices, length)
     if not batch and params.flags.c_contiguous:
         return xp.take(params, indices, axis=at)
-    if not batch:  # take would copy the whole of it first
+    if not batch:  # take would copy all of it first
         return params[(slice(None),) * at + (indices,)]
     lead, between, behind = params.shape[:batch], params.shape[batch:at], params.shape[at + 1 :]
     rows = xp.moveaxis(params, at, batch).reshape((math.prod(lead) * length, *between, *behind))
-    taken = xp.take(rows, _row_numbers(xp, indices, batch, length), axis=0)
+    out = xp.take(rows, _row_numbers(xp, indices, batch, length), axis=0)
     picked = indices.shape[batch:]
-    taken = taken.reshape((*lead, *picked, *between, *behind))
-    return xp.transpose(taken, _swap(batch, len(picked), len(between), len(behind)))
+    out = out.reshape((*lead, *picked, *between, *behind))
+    return xp.transpose(out, _swap(batch, len(picked), len(between), len(behind)))
 
 
 def _row_numbers(xp: Any, indices: Any, batch: int, length: int) -> Any:
@@ -276,15 +280,15 @@ def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int
 
 
 def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: Spec, axis: int, batch_dims: int) -> Any:
-    # A negative id adds nowhere: nothing comes back there.
-    kept = segment_ids >= 0
-    ids = where(kept, segment_ids, 0)
-    taken = gather(ct, ids, axis=axis, batch_dims=batch_dims)
+    # An entry with a negative id is not in the sum: its gradient is zero.
+    valid = segment_ids >= 0
+    ids = where(valid, segment_ids, 0)
+    gathered = gather(ct, ids, axis=axis, batch_dims=batch_dims)
     picked = segment_ids_spec.shape[batch_dims:]
     behind = data_spec.ndim - axis - len(picked)
     between = (1,) * (axis - batch_dims)
     shape = (*segment_ids_spec.shape[:batch_dims], *between, *picked, *(1,) * behind)
-    return where(reshape(kept, shape=shape), taken, 0.0)
+    return where(reshape(valid, shape=shape), gathered, 0.0)
 
 
 def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
@@ -316,7 +320,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 def unsorted_segment_sum(
     xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0
 ) -> Any:
-    """Sums the entries of `data` that share an id: the transpose of gather, and what makes Slices dense.
+    """Sums the entries of `data` that share an id: the transpose of gather, and what makes a sparse gradient dense.
 
     data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has
     [num_segments] in their place. A negative id is left out. `axis` is counted from the front.
@@ -332,8 +336,8 @@ def unsorted_segment_sum(
     width = math.prod((*between, *behind))
     rows = moved.reshape((math.prod((*lead, *picked)), width))
     ids = _row_numbers(xp, segment_ids, batch_dims, num_segments)
-    kept = (segment_ids >= 0).reshape(-1)
-    if not bool(kept.all()):
-        rows, ids = rows[kept], ids[kept]
+    valid = (segment_ids >= 0).reshape(-1)
+    if not bool(valid.all()):
+        rows, ids = rows[valid], ids[valid]
     out = add_rows(xp, rows, ids, count * num_segments).reshape((*lead, num_segments, *between, *behind))
     return xp.transpose(out, _swap(batch_dims, 1, len(between), len(behind)))

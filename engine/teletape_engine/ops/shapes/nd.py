@@ -1,4 +1,4 @@
-"""Taking and putting at places: indices [..., depth] that count along the first axes of an array."""
+"""Reading and writing elements by indices [..., depth] along the first axes of an array: gather_nd and scatter_nd."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, flat_places
+from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, flat_indices
 from teletape_engine.catalogue.attributes import Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.slices import SparseGradient as Rows
+from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
@@ -43,7 +43,7 @@ def _gather_spec(params: Spec, indices: Spec) -> Spec:
 
 def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec) -> Any:
     if indices_spec.ndim == 2 and indices_spec.shape[1] == 1:
-        return Rows(ct, reshape(indices, shape=indices_spec.shape[:1]), params_spec)
+        return SparseGradient(ct, reshape(indices, shape=indices_spec.shape[:1]), params_spec)
     return scatter_nd(indices, ct, shape=params_spec.shape)
 
 
@@ -65,9 +65,9 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec) ->
     traits=[Trait.SELECTS],
 )
 def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
-    """What stands at `indices` [..., depth] along the first axes of params: [*indices[:-1], *params[depth:]].
+    """The entries of params at `indices` [..., depth] along its first axes: [*indices[:-1], *params[depth:]].
 
-    With indices [n, 1] the gradient of params is Slices, as in TensorFlow.
+    With indices [n, 1] the gradient of params is sparse, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: `indices[0] = [0, 5] does not index into param shape [2,3]`.
@@ -81,11 +81,11 @@ def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
 
 def _check_updates(indices: Spec, updates: Spec, shape: Shape) -> None:
     depth = _depth(indices, shape)
-    wanted = (*indices.shape[:-1], *shape[depth:])
-    if updates.shape != wanted:
+    expected = (*indices.shape[:-1], *shape[depth:])
+    if updates.shape != expected:
         raise InvalidArgumentError(
             f"updates of shape {shape_text(updates.shape)}: indices of shape {shape_text(indices.shape)} into shape "
-            f"{shape_text(shape)} take updates of shape {shape_text(wanted)}"
+            f"{shape_text(shape)} take updates of shape {shape_text(expected)}"
         )
 
 
@@ -119,7 +119,7 @@ def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
     """
     depth = indices.shape[-1]
     width = math.prod(shape[depth:])
-    ids = flat_places(xp, indices, shape)
+    ids = flat_indices(xp, indices, shape)
     return add_rows(xp, updates.reshape((ids.size, width)), ids, math.prod(shape[:depth])).reshape(shape)
 
 
@@ -155,9 +155,9 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     traits=[Trait.SELECTS],
 )
 def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
-    """`tensor` with `updates` at `indices` [..., depth] instead; of places named twice the last counts."""
+    """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
     depth = indices.shape[-1]
-    ids = flat_places(xp, indices, tensor.shape)
+    ids = flat_indices(xp, indices, tensor.shape)
     out = tensor.copy()
     width = math.prod(tensor.shape[depth:])
     rows = updates.reshape((ids.size, width))
@@ -171,11 +171,11 @@ def _put_samples() -> list[Any]:
 
 @composite(op_type="TensorScatterAdd", tf="tensor_scatter_nd_add", samples=_put_samples, like=(0, 1, 0))
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
-    """`tensor` with `updates` added at `indices` [..., depth]; places named twice count twice."""
+    """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
     return tensor + scatter_nd(indices, updates, shape=tensor.shape)
 
 
 @composite(op_type="TensorScatterSub", tf="tensor_scatter_nd_sub", samples=_put_samples, like=(0, 1, 0))
 def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
-    """`tensor` with `updates` subtracted at `indices` [..., depth]; places named twice count twice."""
+    """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
     return tensor - scatter_nd(indices, updates, shape=tensor.shape)

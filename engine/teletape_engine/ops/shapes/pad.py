@@ -77,7 +77,7 @@ def mirror_pad(x: Any, *, paddings: Pairs, mode: str) -> Any:
         if not before and not after:
             continue
         every = ((None, None, None),) * axis
-        # The last element comes first: from `before` down, and from the end down to `after` of them.
+        # Mirrored: from element `before` down to the first, and from the end down over `after` elements.
         head = (*every, (before - 1 + skip, skip - 1 if skip else None, -1))
         tail = (*every, (n - 1 - skip, n - 1 - skip - after if n - 1 - skip - after >= 0 else None, -1))
         parts = [strided_slice(x, index=head)] if before else []

@@ -1,4 +1,4 @@
-"""Other shapes of the same elements: no arithmetic, and mostly no copies."""
+"""The same elements in another shape or order: no arithmetic, and mostly no copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
 
 # ----------------------------------------------------------------------------------------------------------- reshape
 def resolve(shape: Ints, size: int) -> Shape:
-    """`shape` with the one -1 in it replaced by what is left of `size` elements.
+    """`shape` with the one -1 in it replaced by the length that gives `size` elements.
 
     Raises:
         InvalidArgumentError: Two of them, another negative length, or another number of elements.
@@ -29,18 +29,18 @@ def resolve(shape: Ints, size: int) -> Shape:
             raise InvalidArgumentError(f"Size {i} must be non-negative, not {n}")
     if len(unknown) > 1:
         raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
-    known = math.prod(n for n in shape if n != -1)
+    product = math.prod(n for n in shape if n != -1)
     if not unknown:
-        if known != size:
+        if product != size:
             raise InvalidArgumentError(
-                f"Input to reshape is a tensor with {size} values, but the requested shape has {known}"
+                f"Input to reshape is a tensor with {size} values, but the requested shape has {product}"
             )
         return shape
-    if known == 0 or size % known:
+    if product == 0 or size % product:
         raise InvalidArgumentError(
-            f"Input to reshape is a tensor with {size} values, but the requested shape requires a multiple of {known}"
+            f"Input to reshape is a tensor with {size} values, but the requested shape requires a multiple of {product}"
         )
-    return tuple(size // known if n == -1 else n for n in shape)
+    return tuple(size // product if n == -1 else n for n in shape)
 
 
 def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
@@ -62,7 +62,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
 )
 def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
-    """The same elements in row-major order in another shape; one length may be -1: what is left."""
+    """The same elements in row-major order in another shape; one length may be -1: it is computed."""
     return x.reshape(shape)
 
 
@@ -92,19 +92,19 @@ def expand_dims(xp: Any, x: Any, *, axis: Axis) -> Any:
 
 
 def _squeezed(shape: Shape, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """The axes that squeeze takes away."""
+    """The axes that squeeze removes."""
     ndim = len(shape)
     if axis is None or axis == ():
         return tuple(i for i, n in enumerate(shape) if n == 1)
     axes = (axis,) if isinstance(axis, int) else axis
-    for one in axes:
-        if not -ndim <= one < ndim:
-            raise InvalidArgumentError(f"Tried to squeeze dim index {one} for tensor with {ndim} dimensions.")
-        if shape[one] != 1:
+    for number in axes:
+        if not -ndim <= number < ndim:
+            raise InvalidArgumentError(f"Tried to squeeze dim index {number} for tensor with {ndim} dimensions.")
+        if shape[number] != 1:
             raise InvalidArgumentError(
-                f"Can not squeeze dim[{one % ndim}], expected a dimension of 1, got {shape[one]}"
+                f"Can not squeeze dim[{number % ndim}], expected a dimension of 1, got {shape[number]}"
             )
-    return tuple(sorted({one % ndim for one in axes}))
+    return tuple(sorted({number % ndim for number in axes}))
 
 
 def _squeeze_spec(x: Spec, *, axis: int | tuple[int, ...] | None) -> Spec:
@@ -268,7 +268,7 @@ def _concat_spec(*specs: Spec, axis: int) -> Spec:
 
 
 def _part(xs_specs: tuple[Spec, ...], axis: int, i: int) -> Slices:
-    """Where input i lies in the result of a concat."""
+    """The index of input i in the result of a concat."""
     at = axis % xs_specs[0].ndim
     start = sum(spec.shape[at] for spec in xs_specs[:i])
     return (*((None, None, None),) * at, (start, start + xs_specs[i].shape[at], None))
@@ -323,7 +323,7 @@ def _stack_spec(*specs: Spec, axis: int) -> Spec:
 
 
 def _layer(y_spec: Spec, axis: int, i: int) -> Slices:
-    """Where input i lies in the result of a stack."""
+    """The index of input i in the result of a stack."""
     return (*((None, None, None),) * (axis % y_spec.ndim), i)
 
 
