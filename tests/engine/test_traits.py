@@ -5,10 +5,9 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NoGradient
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.checking.harness import Case
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, Spec
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teletape_engine import commands
-from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.catalogue.trait import Trait
+from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.commands import Command
 from teletape_engine.programs.program import Program
 

@@ -18,8 +18,7 @@ from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import CATALOGUE, Op
-from teletape_engine.catalogue.trait import Trait
+from teletape_engine.catalogue.op import CATALOGUE, Op, Trait
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DIFFERENTIABLE, INTEGER
 

@@ -15,8 +15,7 @@ from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, bind
-from teletape_engine.catalogue.op import Op
-from teletape_engine.catalogue.trait import Trait
+from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.commands import Command
 from teletape_engine.commands.results import Made, Result
 from teletape_engine.derivatives.query import GradientQuery

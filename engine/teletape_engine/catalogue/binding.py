@@ -14,11 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import DTYPES, WEAK, Spec, Weak
 

@@ -14,10 +14,9 @@ import numpy as np
 from teletape_engine.arrays import BACKENDS
 from teletape_engine.catalogue.attributes import Schema
 from teletape_engine.catalogue.binding import by_name
-from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
+from teletape_engine.catalogue.op import CATALOGUE, Op, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient, Rule
 from teletape_engine.catalogue.signature import Functions, functions_of
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, DType, Spec
 

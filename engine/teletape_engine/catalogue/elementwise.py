@@ -26,10 +26,9 @@ from teletape_engine.catalogue.define import (
     sample,
 )
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.op import Op, Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, BoundRule, NoGradient, Rule, always
 from teletape_engine.catalogue.signature import Functions
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import BOOL, COMPLEX, DIFFERENTIABLE, NUMERIC, DType, Shape, Spec, broadcast
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.binding import Bound, Call, Plan
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient
 from teletape_engine.catalogue.slices import GradientKind
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.derivatives.backward import backward_pass
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph

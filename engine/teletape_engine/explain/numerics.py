@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from teletape_engine.catalogue.binding import Plan
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.cuts import zero_derivative_text, zero_everywhere
 from teletape_engine.explain.observed_pass import (

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
-from teletape_engine.catalogue.trait import Trait
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.explain.cuts import Cuts
 from teletape_engine.explain.explanation import Step
 from teletape_engine.explain.provenance_graph import Edge, closure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from teletape_engine.catalogue.trait import Trait
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.explain.cuts import Cuts, zero_derivative_text
 from teletape_engine.explain.explanation import Explanation, Step
 from teletape_engine.explain.paths import EVENT_NAMES, fewest_cuts, missing_contribution, op_name, path_fields, step

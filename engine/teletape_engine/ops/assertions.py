@@ -8,9 +8,8 @@ import numpy as np
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import BOOL, FLOATING, Spec
 

@@ -12,8 +12,8 @@ import numpy as np
 from teletape_engine.catalogue.attributes import DType, Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import (
     DTYPES,

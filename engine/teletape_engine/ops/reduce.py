@@ -11,9 +11,8 @@ from teletape_engine.catalogue.attributes import Axes, Axis, DType
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_axes, composite, linear, reduced, reduction, restore
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, sign
 from teletape_engine.ops.elementwise.logic import where

@@ -12,9 +12,8 @@ from teletape_engine.arrays.scatter import check_indices, extreme_rows
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import sqrt

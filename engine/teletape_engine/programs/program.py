@@ -15,8 +15,7 @@ import numpy as np
 
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import CATALOGUE, Op
-from teletape_engine.catalogue.trait import Trait
+from teletape_engine.catalogue.op import CATALOGUE, Op, Trait
 from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
 from teletape_engine.programs.function_edges import Connections, all_taken, connections, spec_arguments

@@ -11,9 +11,9 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import log

@@ -9,10 +9,9 @@ import numpy as np
 from teletape_engine.catalogue.define import check_dtype, check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import comparison, elementwise, linear_map
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, Spec, broadcast, shape_text
 

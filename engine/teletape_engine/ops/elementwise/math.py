@@ -12,8 +12,8 @@ from typing import Any
 from teletape_engine.arrays import special
 from teletape_engine.catalogue.elementwise import elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED, wide
 
 _POSITIVE = (0.2, 2.0)

@@ -12,8 +12,8 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.families import batch_all, composite, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.products import matmul

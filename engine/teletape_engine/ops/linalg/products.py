@@ -8,9 +8,8 @@ from typing import Any
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
-from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.catalogue.signature import Conversion, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.shapes.shape import reshape

@@ -9,8 +9,8 @@ from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import batch_axes, composite
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import erf, exp, sigmoid, step, tanh
 from teletape_engine.ops.reduce import reduce_sum

@@ -14,8 +14,8 @@ from typing import Any
 from teletape_engine.catalogue.attributes import DType, Ints, Pairs, Shape
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.shape import reshape, transpose

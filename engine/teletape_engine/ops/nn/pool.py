@@ -15,9 +15,9 @@ from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import always
 from teletape_engine.catalogue.signature import Conversion, Function, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like

@@ -10,9 +10,9 @@ from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.spec import COMPLEX, DTYPES
 
 _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]

@@ -12,10 +12,9 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, Spec, axis_in, shape_text

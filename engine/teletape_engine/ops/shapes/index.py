@@ -13,10 +13,10 @@ from teletape_engine.catalogue.attributes import Axis, Shape, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.shapes.shape import reshape

@@ -12,9 +12,9 @@ from teletape_engine.catalogue.attributes import Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape

@@ -8,8 +8,8 @@ from teletape_engine.catalogue.attributes import Number, Pairs, Shape, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import by_hand
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.shape import concat

@@ -10,8 +10,8 @@ from teletape_engine.catalogue.define import check_dtype, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
-from teletape_engine.catalogue.trait import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
 
