@@ -25,7 +25,7 @@ GROUPS = {
     "Tensors and variables": "constant variable assign op fetch slices slices.component",
     "Tapes and contexts": (
         "tape.open tape.watch tape.pause tape.resume tape.reset tape.describe tape.graph tape.check_gradients "
-        "context.switch declare"
+        "context.switch declare client.attach"
     ),
     "Derivatives": "gradient jacobian batch_jacobian vjps hessian hvp explain",
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
@@ -59,6 +59,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "tape.reset", "tape": "t"},
     {"do": "context.switch", "context": "thread-2"},
     {"do": "context.switch", "context": 0},
+    {"do": "client.attach"},
     # One example is one row.
     {"do": "constant", "id": "batch", "value": [[1.0, 2.0], [3.0, 4.0]]},
     {"do": "tape.watch", "tape": "t", "values": ["batch"]},
@@ -115,12 +116,13 @@ SESSION: list[dict[str, Any]] = [
 
 TYPES = {
     "Id": "id",
+    "NewId": "new id",
     "FunctionId": "function id",
     "str": "string",
     "bool": "boolean",
     "int": "integer",
     "Input": "input",
-    "Tensor | Literal": "tensor or number",
+    "TensorOrNumber": "tensor or number",
     "Mapping[str, Any]": "object",
     "Step": "command",
 }

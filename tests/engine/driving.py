@@ -4,7 +4,7 @@ import numpy as np
 
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.commands import Batch, Constant, Fetch, TapeOpen, TapeWatch
+from teletape_engine.commands import Batch, ClientAttach, Constant, Fetch, TapeOpen, TapeWatch
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.values import Literal
@@ -47,3 +47,14 @@ def value(session, name):
 def watched(*todo, tape="t", persistent=False):
     """`todo` under a tape that watches x."""
     return Constant("x", X), TapeOpen(tape, persistent), TapeWatch(tape, ("x",)), *todo
+
+
+def attach(session):
+    """The facts of a new client: client, seq, first_id."""
+    (result,) = run(session, ClientAttach())
+    return result.facts
+
+
+def state_of(session):
+    """The state behind a session's door, for tests of what handlers leave there."""
+    return session._state

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driving import executor
 
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call, CallFunction
@@ -11,7 +12,6 @@ from teletape_engine.programs.function_edges import connections
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal
-from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec
 
 F32 = np.dtype(np.float32)
@@ -67,7 +67,7 @@ def test_slices_stay_slices():
     ],
 )
 def test_first_and_second_order_of_the_first_result(program, first, second):
-    context = Session().context("main")
+    context = executor()
     a, b = context.constant(np.array(3.0, np.float32)), context.constant(np.array(4.0, np.float32))
     outer, inner = Tape(), Tape()
     for tape in (outer, inner):
@@ -81,7 +81,7 @@ def test_first_and_second_order_of_the_first_result(program, first, second):
 
 
 def test_only_arguments_that_a_tape_follows_are_tied():
-    context = Session().context("main")
+    context = executor()
     a, b = context.constant(np.array(3.0, np.float32)), context.constant(np.array(4.0, np.float32))
     tape = Tape()
     context.open(tape)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from teletape_engine import commands
-from teletape_engine.commands import Batch, Call, Command, Constant, Fetch
+from teletape_engine.commands import Batch, Call, Command, Constant, Fetch, OnFailure
 from teletape_engine.commands.results import Fetched, Told
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
@@ -56,19 +56,19 @@ CHOICE = program(
 
 @pytest.fixture
 def session() -> Session:
-    result = Session(memory_limit=64 << 20, most_iterations=5000)
+    result = Session(memory_limit=64 << 20, max_iterations=5000)
     run(result, BELOW, TIMES, SUMS, Constant("x", np.float32(3.0) * np.ones((), np.float32)))
     return result
 
 
 def run(session: Session, *todo: Command) -> list[Any]:
-    answer = session.execute(Batch(todo), poison=False)
+    answer = session.execute(Batch(todo, on_failure=OnFailure.FREE))
     assert answer.failure is None, answer.failure
     return [result.array.tolist() if isinstance(result, Fetched) else result for result in answer.results]
 
 
 def failed(session: Session, *todo: Command) -> Any:
-    failure = session.execute(Batch(todo), poison=False).failure
+    failure = session.execute(Batch(todo, on_failure=OnFailure.FREE)).failure
     assert failure is not None
     return failure
 
@@ -86,7 +86,7 @@ def gradient(session: Session, command: Command, target: str, *sources: str) -> 
     watched = [commands.TapeOpen("t"), commands.TapeWatch("t", sources), command]
     outputs = tuple(f"d{name}" for name in sources)
     question = commands.Gradient("t", (target,), sources, outputs)
-    answer = session.execute(Batch((*watched, question)), poison=False)
+    answer = session.execute(Batch((*watched, question), on_failure=OnFailure.FREE))
     assert answer.failure is None, answer.failure
     kinds = answer.results[-1].kinds  # type: ignore[union-attr]
     results = [
@@ -225,8 +225,9 @@ def test_loops_stop_when_they_are_cancelled_between_iterations(session: Session,
         "while": commands.While("below", "times", ("x", Literal(1.0)), ("y",), captured=1),
         "scan": commands.Scan("times", ("x", Literal(1.0)), ("y",), carried=1, captured=1, length=4000),
     }
-    batch = Batch((Fetch("x"), loops[command], Constant("later", np.zeros(3))))
-    answer = session.execute(batch, cancelled=lambda: len(seen) > 100, progress=progress, poison=False)
+    todo = Fetch("x"), loops[command], Constant("later", np.zeros(3))
+    batch = Batch(todo, on_failure=OnFailure.FREE)
+    answer = session.execute(batch, cancelled=lambda: len(seen) > 100, progress=progress)
     assert answer.failure is not None
     assert (answer.failure.code, answer.failure.index) == ("cancelled", 1)
     assert seen[-1][2] in (98, 99)
@@ -241,7 +242,7 @@ def test_a_loop_without_end_is_refused_with_the_numbers(session: Session) -> Non
 
 
 def test_loops_within_loops_count_together() -> None:
-    session = Session(most_iterations=50)
+    session = Session(max_iterations=50)
     inner = commands.Scan("inc", ("x",), ("y",), carried=1, length=10)
     run(
         session,

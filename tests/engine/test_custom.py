@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from driving import X, failing, run, value, watched
+from driving import X, executor, failing, run, value, watched
 
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import GradientKind
@@ -35,7 +35,6 @@ from teletape_engine.recording.custom import Watcher, record_custom
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
-from teletape_engine.session.session import Session
 
 #: y = x·x as a custom call whose tag is f, and z = 3 y behind it.
 CALLED = (
@@ -335,7 +334,7 @@ def test_a_custom_call_by_program_never_stops(session):
 # ---------------------------------------------------------------------------------------------------------- on tapes
 def recorded(persistent=False):
     """A recorder, its tape, x and z = 3 f(x)."""
-    recorder, tape = Session().context(0), Tape(persistent=persistent)
+    recorder, tape = executor(), Tape(persistent=persistent)
     assert isinstance(recorder, Executor)
     recorder.open(tape)
     x = recorder.constant(X.copy())
@@ -377,7 +376,7 @@ def test_a_released_function_is_freed_with_its_node():
         def __call__(self, cts):
             return cts
 
-    recorder, tape = Session().context(0), Tape()
+    recorder, tape = executor(), Tape()
     recorder.open(tape)
     x = recorder.constant(X.copy())
     recorder.watch(tape, [x])
@@ -393,7 +392,7 @@ def test_a_released_function_is_freed_with_its_node():
 
 
 def test_a_watcher_notes_trainable_variables_and_follows_nothing():
-    recorder, watcher = Session().context(0), Watcher()
+    recorder, watcher = executor(), Watcher()
     value = recorder.constant(X.copy())
     w, frozen = Variable(value, trainable=True), Variable(value, trainable=False)
     recorder.open(watcher)

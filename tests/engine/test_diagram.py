@@ -155,7 +155,7 @@ def test_an_unknown_tape_or_target_is_told():
     run(session, *watched())
     assert failing(session, TapeGraph("nope")).code == "unknown_id"
     assert failing(session, TapeGraph("t", ("nope",), ("x",))).code == "unknown_id"
-    assert failing(session, TapeGraph("x")).message == "the id 'x' is a value, and a tape is needed"
+    assert failing(session, TapeGraph("x")).message == "the id 'x' is a tensor, expected a tape"
 
 
 NASTY = [

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from driving import X, failing, run, value, watched
+from driving import X, attach, failing, run, state_of, value, watched
 
 from teletape_engine.commands import (
     Assign,
@@ -17,6 +17,7 @@ from teletape_engine.commands import (
     Fetch,
     Gradient,
     MakeVariable,
+    OnFailure,
     SlicesComponent,
     TapeOpen,
     TapePause,
@@ -31,9 +32,9 @@ from teletape_engine.errors import (
     UnknownIdError,
 )
 from teletape_engine.recording.values import Literal
-from teletape_engine.session.handlers import VERBS
+from teletape_engine.session.clients import CLIENT_BITS
+from teletape_engine.session.handlers import HANDLERS
 from teletape_engine.session.session import Session
-from teletape_engine.session.state import CLIENT_BITS
 
 
 # ---------------------------------------------------------------------------------------------------------------- ids
@@ -57,14 +58,14 @@ def test_small_integers_may_come_in_any_order(session):
 
 
 def test_a_clients_own_ids_are_known_to_be_released_without_being_kept(session):
-    client = session.attach()
-    first = client.first_id
-    assert first == client.client << CLIENT_BITS
-    batch = Batch((Constant(first, X), Constant(first + 1, X)), (first,), client.client, 1, b"1")
+    client = attach(session)
+    first = client["first_id"]
+    assert first == client["client"] << CLIENT_BITS
+    batch = Batch((Constant(first, X), Constant(first + 1, X)), (first,), client["client"], 1, b"1")
     assert session.execute(batch).failure is None
     assert failing(session, Fetch(first)).code == "released_id"
     assert failing(session, Fetch(first + 2)).code == "unknown_id"
-    assert session.released == set()
+    assert state_of(session).released == set()
 
 
 def test_releases_die_at_their_last_mention(session):
@@ -142,9 +143,9 @@ def test_a_tape_keeps_what_its_gradient_needs_after_the_names_are_gone(session):
 
 def test_releasing_a_tape_ends_its_recording(session):
     run(session, *watched(), releases=())
-    assert len(session.context(0).tapes) == 1
+    assert len(state_of(session).context(0).tapes) == 1
     run(session, releases=("t",))
-    assert session.context(0).tapes == []
+    assert state_of(session).context(0).tapes == []
 
 
 # ------------------------------------------------------------------------------------------------------ after failures
@@ -174,7 +175,7 @@ def test_after_a_failure_no_value_is_made_but_structure_still_happens(session):
     assert not session.describe("t")["recording"]
     assert not session.describe("t")["consumed"]
     assert session.describe("u")["recording"]
-    assert "Whatever" in session.declarations.no_gradient
+    assert "Whatever" in state_of(session).declarations.no_gradient
 
 
 def test_a_failure_does_not_poison_what_its_id_names_already(session):
@@ -184,8 +185,8 @@ def test_a_failure_does_not_poison_what_its_id_names_already(session):
 
 
 def test_without_poison_the_ids_stay_free(session):
-    batch = Batch((Call("nope", (), ("a",)), Constant("b", X)))
-    assert session.execute(batch, poison=False).failure is not None
+    batch = Batch((Call("nope", (), ("a",)), Constant("b", X)), on_failure=OnFailure.FREE)
+    assert session.execute(batch).failure is not None
     run(session, Constant("a", X), Constant("b", X))
 
 
@@ -193,7 +194,7 @@ def test_a_defect_inside_an_op_ends_the_batch_and_not_the_session(session, monke
     def broken(state, command):
         raise RuntimeError("a defect")
 
-    monkeypatch.setitem(VERBS, SlicesComponent, broken)
+    monkeypatch.setitem(HANDLERS, SlicesComponent, broken)
     failure = failing(session, SlicesComponent("a", "values", "b"))
     assert (failure.code, "RuntimeError: a defect" in failure.message) == ("internal", True)
     run(session, Constant("x", X))
@@ -203,7 +204,7 @@ def test_memory_that_the_machine_does_not_have(session, monkeypatch):
     def exhausted(state, command):
         raise MemoryError("Unable to allocate 8 EiB")
 
-    monkeypatch.setitem(VERBS, Gradient, exhausted)
+    monkeypatch.setitem(HANDLERS, Gradient, exhausted)
     failure = failing(session, Gradient("t", (), (), ()))
     assert (failure.code, "8 EiB" in failure.message) == ("resource_exhausted", True)
 
@@ -214,7 +215,7 @@ def sent(session, client, seq, *todo, nonce=None):
 
 
 def test_a_batch_sent_again_is_answered_again_and_not_executed_again(session):
-    client = session.attach().client
+    client = attach(session)["client"]
     sent(session, client, 1, MakeVariable("v", np.float32(0)))
     first = sent(session, client, 2, Assign("v", np.float32(1), "add"), Fetch("v"))
     again = sent(session, client, 2, Assign("v", np.float32(1), "add"), Fetch("v"))
@@ -223,7 +224,7 @@ def test_a_batch_sent_again_is_answered_again_and_not_executed_again(session):
 
 
 def test_a_failed_batch_is_not_executed_again_either(session):
-    client = session.attach().client
+    client = attach(session)["client"]
     sent(session, client, 1, MakeVariable("v", np.float32(0)))
     todo = (Assign("v", np.float32(1), "add"), Call("nope", (), ("y",)))
     assert sent(session, client, 2, *todo) is sent(session, client, 2, *todo)
@@ -231,7 +232,7 @@ def test_a_failed_batch_is_not_executed_again_either(session):
 
 
 def test_another_batch_of_the_same_number_is_a_conflict(session):
-    client = session.attach().client
+    client = attach(session)["client"]
     sent(session, client, 1, Constant("a", X))
     with pytest.raises(SequenceConflictError) as caught:
         sent(session, client, 1, Constant("b", X), nonce=b"other")
@@ -241,7 +242,7 @@ def test_another_batch_of_the_same_number_is_a_conflict(session):
 
 @pytest.mark.parametrize("seq", [0, 1, 4, 100])
 def test_out_of_turn_is_refused_at_once(session, seq):
-    client = session.attach().client
+    client = attach(session)["client"]
     sent(session, client, 1)
     sent(session, client, 2)
     with pytest.raises(OutOfTurnError) as caught:
@@ -251,17 +252,17 @@ def test_out_of_turn_is_refused_at_once(session, seq):
 
 
 def test_the_first_batch_has_no_answer_to_repeat(session):
-    client = session.attach().client
+    client = attach(session)["client"]
     with pytest.raises(OutOfTurnError):
         sent(session, client, 0)
 
 
 def test_clients_count_for_themselves(session):
-    a, b = session.attach(), session.attach()
-    assert (a.client, b.client, a.seq, b.seq) == (1, 2, 1, 1)
-    sent(session, a.client, 1)
-    sent(session, b.client, 1)
-    sent(session, a.client, 2)
+    a, b = attach(session), attach(session)
+    assert (a["client"], b["client"], a["seq"], b["seq"]) == (1, 2, 1, 1)
+    sent(session, a["client"], 1)
+    sent(session, b["client"], 1)
+    sent(session, a["client"], 2)
     with pytest.raises(UnknownIdError, match="attach first"):
         sent(session, 3, 1)
 
@@ -367,3 +368,45 @@ def test_looking_at_what_is_not_there(session):
 def test_kinds_come_with_every_gradient(session):
     results = run(session, *watched(Call("floor", ("x",), ("y",))), Gradient("t", ("y",), ("x",), ("g",)))
     assert results == (Kinds(4, ("none",)),)
+
+
+# --------------------------------------------------------------------------------------------- what ids name afterwards
+def test_temporaries_end_with_their_batch_and_are_free_again(session):
+    batch = Batch((Constant("a", X), Call("neg", ("a",), ("b",)), TapeOpen("t")), temporaries=("a", "t"))
+    assert session.execute(batch).failure is None
+    assert failing(session, Fetch("a")).code == "unknown_id"
+    assert state_of(session).context(0).tapes == []
+    run(session, Constant("a", X + 1))
+    assert value(session, "b").tolist() == (-X).tolist()
+
+
+def test_temporaries_end_with_a_batch_that_fails_too(session):
+    batch = Batch((Constant("a", X), Call("nope", ("a",), ("b",))), temporaries=("a", "b"))
+    assert session.execute(batch).failure.index == 1
+    run(session, Constant("a", X), Constant("b", X))
+
+
+@pytest.mark.parametrize(("on_failure", "free"), [("poison", []), ("free", ["b"]), ("rollback", ["a", "b", "v"])])
+def test_what_a_failure_leaves_under_the_ids(session, on_failure, free):
+    run(session, Constant("before", X))
+    todo = Constant("a", X), MakeVariable("v", X), Call("nope", ("a",), ("b",)), TapeOpen("t")
+    assert session.execute(Batch(todo, on_failure=OnFailure(on_failure))).failure.index == 2
+    taken = [name for name in ("a", "b", "v") if name in state_of(session).entries]
+    assert [name for name in ("a", "b", "v") if name not in taken] == free
+    assert ("t" in state_of(session).entries) == (on_failure != "rollback")
+    assert value(session, "before").tolist() == X.tolist()
+
+
+def test_an_optional_fetch_of_an_id_that_names_nothing_has_no_result(session):
+    run(session, Constant("a", X))
+    results = run(session, Fetch("nothing", optional=True), Fetch("a", optional=True))
+    assert [result.id for result in results] == ["a"]
+    run(session, releases=("a",))
+    assert failing(session, Fetch("a", optional=True)).code == "released_id"
+
+
+def test_a_tape_remembers_its_parents(session):
+    run(session, TapeOpen("outer"), TapeOpen("inner", parents=("outer",)))
+    assert session.describe("inner")["parents"] == ["outer"]
+    assert session.describe("outer")["parents"] == []
+    assert failing(session, TapeOpen("t", parents=("nothing",))).code == "unknown_id"

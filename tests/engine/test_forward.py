@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from driving import X, failing, run, value, watched
+from driving import X, failing, run, state_of, value, watched
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
@@ -363,7 +363,7 @@ def test_a_variable_as_a_primal_and_numbers_as_tangents():
         (Jvp("a", ("x",), ("t", "u")), "1 targets, but 2 output ids"),
         (Jvp("a", ("x",), ("t",), unconnected="some"), "Unknown value for unconnected_gradients: 'some'"),
         (Jvp("a", ("x",), ("t",), predicted=("none",)), r"\['dense'\], predicted was \['none'\]"),
-        (Jvp("x", ("x",), ("t",)), "is a value, and an accumulator is needed"),
+        (Jvp("x", ("x",), ("t",)), "is a tensor, expected an accumulator"),
     ],
 )
 def test_a_wrong_command_says_what_is_wrong(todo, text):
@@ -399,7 +399,7 @@ def test_a_failure_before_it_opens_leaves_both_sides_agreeing():
 def test_a_release_ends_it():
     session = Session()
     run(session, Constant("x", X), OPEN, SQUARE, releases=("a",))
-    assert session.context(0).accumulators == []
+    assert state_of(session).context(0).accumulators == []
     assert "released" in failing(session, Jvp("a", ("y",), ("t",))).message
 
 

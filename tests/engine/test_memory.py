@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driving import attach
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.commands import (
@@ -124,7 +125,7 @@ def test_slices_count():
 
 def test_what_an_answer_pins_counts_until_the_next():
     session = Session()
-    client = session.attach().client
+    client = attach(session)["client"]
     session.execute(Batch((Constant("a", BIG), Fetch("a")), ("a",), client, 1, b"1"))
     assert in_use(session) == 4000
     session.execute(Batch((), (), client, 2, b"2"))

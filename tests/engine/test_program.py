@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driving import executor
 
 from teletape_engine.commands import Assign, Batch, Call, CallFunction, Constant, DefineFunction, Fetch, MakeVariable
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
@@ -16,7 +17,7 @@ SQUARE = Call("mul", ("a", "a"), ("s",))
 
 @pytest.fixture
 def context():
-    return Session().context("main")
+    return executor()
 
 
 def test_steps_run_in_order_on_arguments_numbers_and_constants(context):

@@ -25,12 +25,12 @@ from teletape_engine.commands import (
 )
 from teletape_engine.commands.results import Fetched, Made, SlicesArrays
 from teletape_engine.recording.values import Literal
-from teletape_engine.session.handlers import VERBS
+from teletape_engine.session.handlers import HANDLERS
 
 
 # ------------------------------------------------------------------------------------------------ every command, right
 def test_every_command_of_the_vocabulary_is_executed():
-    assert set(VERBS) == set(COMMANDS.values())
+    assert set(HANDLERS) == set(COMMANDS.values())
 
 
 def test_put_and_fetch_give_the_same_bytes(session):
@@ -267,16 +267,16 @@ def test_a_value_never_made_tells_the_first_cause(session, use):
     ("use", "name", "words"),
     [
         *(
-            (use, "t", "is a tape, and a value or a variable")
+            (use, "t", "is a tape, expected a tensor or a variable")
             for use in ("op", "variable", "target", "source", "watch")
         ),
-        *((use, "x", "is a value, and a tape is needed") for use in ("pause", "resume", "reset", "asked", "watching")),
-        ("assign", "x", "is a value, and a variable is needed"),
-        ("assign", "f", "is a program, and a variable is needed"),
-        ("fetch", "f", "is a program, and a value or a variable or slices is needed"),
-        ("call", "v", "is a variable, and a program is needed"),
-        ("slices.component", "x", "is a value, and slices is needed"),
-        ("source", "slices", "is slices, and a value or a variable is needed"),
+        *((use, "x", "is a tensor, expected a tape") for use in ("pause", "resume", "reset", "asked", "watching")),
+        ("assign", "x", "is a tensor, expected a variable"),
+        ("assign", "f", "is a function, expected a variable"),
+        ("fetch", "f", "is a function, expected a tensor or a variable or a sparse gradient"),
+        ("call", "v", "is a variable, expected a function"),
+        ("slices.component", "x", "is a tensor, expected a sparse gradient"),
+        ("source", "slices", "is a sparse gradient, expected a tensor or a variable"),
     ],
 )
 def test_an_id_of_another_kind(session, use, name, words):
@@ -338,7 +338,7 @@ WRONG = {
     ),
     "arguments": (CallFunction("f", (), ("n",)), "invalid_argument", "takes 1 inputs (a), found 0"),
     "results": (CallFunction("f", ("x",), ()), "invalid_argument", "there are 1 results, found 0 ids"),
-    "an id twice": (Constant("x", X), "id_in_use", "'x' is in use: a value"),
+    "an id twice": (Constant("x", X), "id_in_use", "'x' is in use: a tensor"),
     "a variable's id": (MakeVariable("t", X), "id_in_use", "'t' is in use: a tape"),
     "an op's output in use": (Call("neg", ("x",), ("v",)), "id_in_use", "a variable"),
     "a released id": (Constant("gone", X), "id_in_use", "used before and released"),

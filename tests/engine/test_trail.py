@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driving import run
+from driving import run, state_of
 
 from teletape_engine.commands import (
     Assign,
@@ -53,7 +53,7 @@ def test_a_session_explains_with_the_lines_that_the_caller_sent(session):
         "round",
         "a.py:3",
     )
-    assert session.find("t", object).tape.consumed is False
+    assert state_of(session).find("t", object).tape.consumed is False
 
 
 def test_a_question_in_another_batch_and_after_the_answer(session):
@@ -112,18 +112,22 @@ def test_only_the_latest_are_remembered(session, monkeypatch):
     run(small, MakeVariable("x", np.array(2.0, F32)), Call("mul", ("x", Literal(3.0)), ("a",)))
     run(small, *(Call("neg", ("a",), (f"n{i}",)) for i in range(20)), TapeOpen("t"), Call("neg", ("a",), ("y",)))
     explanation = explained(small)
-    assert len(small.current.trail) == 8
+    assert len(state_of(small).current.trail) == 8
     assert (explanation["code"], explanation["certain"]) == ("unconnected", False)
     assert "only the latest ops outside tapes are remembered" in " ".join(explanation["notes"])
 
 
 def test_an_op_that_a_tape_follows_leaves_nothing_beside_it(session):
     run(session, MakeVariable("x", np.array(2.0, F32)), TapeOpen("t"), Call("neg", ("x",), ("a",)))
-    before = len(session.current.trail)
+    before = len(state_of(session).current.trail)
     run(session, *(Call("neg", ("a",), (f"b{i}",)) for i in range(5)))
-    assert len(session.current.trail) == before
+    assert len(state_of(session).current.trail) == before
     run(session, Call("less", ("a", "a"), ("c",)), Call("stop_gradient", ("a",), ("d",)), Call("neg", ("d",), ("e",)))
-    assert [note[0].op.name for note in list(session.current.trail)[before:]] == ["less", "stop_gradient", "neg"]
+    assert [note[0].op.name for note in list(state_of(session).current.trail)[before:]] == [
+        "less",
+        "stop_gradient",
+        "neg",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------------- reads
@@ -172,7 +176,7 @@ def test_reads_are_forgotten_in_their_order(departures):
 
 
 def test_a_short_number_may_be_an_accident(session):
-    context = session.current
+    context = state_of(session).current
     for i, (number, common) in enumerate([(2.0, True), (0.5, True), (-10, True), (1.2345, False), (1 + 2j, True)]):
         context.departures.note(i, np.array(number), None)
         context.took_numbers((Literal(number),), 100 + i)

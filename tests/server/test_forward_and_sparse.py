@@ -84,7 +84,7 @@ def test_a_wrong_tangent_is_told_and_nothing_is_lost(http: httpx.Client, session
     missing = ok(
         http.post(f"{session}/batch", json={"commands": [{**again["commands"][-1], "accumulator": "x"}]})
     ).json()
-    assert "is a variable, and an accumulator is needed" in missing["failure"]["message"]
+    assert "is a variable, expected an accumulator" in missing["failure"]["message"]
 
 
 # -------------------------------------------------------------------------------------------------------------- sparse

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from teletape_engine import commands
-from teletape_engine.commands import COMMANDS, Batch
+from teletape_engine.commands import COMMANDS, Batch, FieldKind, OnFailure
+from teletape_engine.commands.fields import Field, fields_of
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
@@ -47,34 +48,28 @@ steps = st.one_of(
     st.builds(commands.Assign, words, inputs, words),
     st.builds(commands.CallFunction, ids, several(inputs), several(ids), st.booleans()),
 )
-FIELDS = {
-    "Id": ids,
-    "str": words,
-    "bool": st.booleans(),
-    "Input": inputs,
-    "Tensor | Literal": st.one_of(literals, tensors()),
-    "Mapping[str, Any]": attrs,
-    "tuple[Id, ...]": several(ids),
-    "tuple[bool, ...]": several(st.booleans()),
-    "tuple[str, ...]": several(words),
-    "tuple[Input, ...]": several(inputs),
-    "tuple[Id | None, ...]": several(st.none() | ids),
-    "tuple[Input | None, ...]": several(st.none() | inputs),
-    "FunctionId": ids,
-    "tuple[FunctionId, ...]": several(ids),
-    "tuple[Step, ...]": several(steps),
-    "int": st.integers(0, 2**40),
+KINDS = {
+    FieldKind.ID: ids,
+    FieldKind.FUNCTION_ID: ids,
+    FieldKind.NAME: words,
+    FieldKind.FLAG: st.booleans(),
+    FieldKind.COUNT: st.integers(0, 2**40),
+    FieldKind.INPUT: inputs,
+    FieldKind.TENSOR: st.one_of(literals, tensors()),
+    FieldKind.ATTRIBUTES: attrs,
+    FieldKind.STEP: steps,
 }
 
 
-def field(annotation: str) -> st.SearchStrategy[Any]:
-    if annotation in FIELDS:
-        return FIELDS[annotation]
-    return st.none() | FIELDS[annotation.removesuffix(" | None")]
+def values_of(field: Field) -> st.SearchStrategy[Any]:
+    values = KINDS[field.kind]
+    if field.is_list:
+        values = several(st.none() | values if field.null_members else values)
+    return st.none() | values if field.nullable else values
 
 
 def every(cls: Any) -> st.SearchStrategy[Any]:
-    return st.builds(cls, **{f.name: field(str(f.type)) for f in dataclasses.fields(cls)})
+    return st.builds(cls, **{field.name: values_of(field) for field in fields_of(cls)})
 
 
 batches = st.builds(
@@ -84,6 +79,8 @@ batches = st.builds(
     st.integers(0, 2**23),
     st.integers(0, 2**40),
     st.sampled_from([b"", bytes(range(16))]),
+    several(ids),
+    st.sampled_from(OnFailure),
 )
 
 

@@ -165,7 +165,7 @@ LIES = {
     "another version": (with_header([[], [], []], version=9), "version 9"),
     "an answer": (with_header([[], [], []], kind=2), "expected a frame of kind batch"),
     "another kind": (with_header([[], [], []], kind=7), "found 7"),
-    "a header over the limit": (with_header([[], [], []], header=1 << 40, total=1 << 41), "at most"),
+    "a header over the limit": (with_header([[], [], []], header=1 << 40, total=1 << 41), "the limit is"),
     "a header longer than the frame": (with_header([[], [], []], header=999), "prefix and header alone"),
     "cut in the middle": (GOOD[:-1], "cut or padded"),
     "padded": (GOOD + b"\0", "cut or padded"),
@@ -215,7 +215,7 @@ BAD_COMMANDS = {
     "empty": ([], "must be an array"),
     "an unknown code": ([99, "x"], "unknown command code 99; the codes are 1 constant"),
     "a code that is a word": (["op", "neg", ["x"], ["y"]], "unknown command code 'op'"),
-    "a field left over": ([15, "x", 3, 4], "has 2 fields"),
+    "a field left over": ([15, "x", 3, True, 4], "has 3 fields"),
     "a field missing": ([4, "neg"], "needs the field 'inputs'"),
     "a field of the wrong kind": ([4, "neg", "x", ["y"]], "field 'inputs' must be a list"),
     "a negative id": ([4, "neg", [-1], ["y"]], "an id, a number or a tensor"),
@@ -223,7 +223,7 @@ BAD_COMMANDS = {
     "attributes that are a list": ([4, "neg", ["x"], ["y"], []], "field 'attrs'"),
     "three numbers": ([4, "neg", [[1, 2, 3]], ["y"]], "[number] or [re, im]"),
     "a value that is an id": ([1, "x", "y"], "field 'value' must be a number or a tensor"),
-    "a program of fetches": ([13, "p", ["a"], [[15, "a"]], ["a"]], "a step of a program (assign, op, "),
+    "a program of fetches": ([13, "p", ["a"], [[15, "a"]], ["a"]], "a step of a function (assign, op, "),
 }
 
 

@@ -1,6 +1,6 @@
-"""Batches, tensors and answers as bytes: binary frames for programs, JSON for people. docs/protocol.md is its page.
+"""The wire: batches, tensors and answers as binary frames for programs and as JSON for people; see docs/protocol.md.
 
-The only part of the SDK that the server imports. `encode` and `decode` speak the binary form, `json` the readable twin.
+`encode` and `decode` are the binary form, `json` the readable one. The server and the SDK both import this package.
 """
 
 from teletape_wire.decode import decode_answer, decode_batch

@@ -1,8 +1,7 @@
-"""Frames into batches and answers. Nothing is believed: lengths, offsets, checksums and commands are checked first."""
+"""Decodes frames into batches and answers. Lengths, offsets, checksums and commands are checked before use."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import zlib
 from collections.abc import Callable
@@ -12,9 +11,10 @@ from typing import Any, Final
 import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
-from teletape_engine import commands
-from teletape_engine.commands import COMMANDS, Batch, Call, Command, schema
+from teletape_engine.commands import Batch, Call, Command, FieldKind, Id, Input, OnFailure, schema
+from teletape_engine.commands.fields import Field
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays, Told
+from teletape_engine.commands.schema import is_id
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec, dtype_of
@@ -33,9 +33,11 @@ from teletape_wire.frame import (
     MAX_INT_BYTES,
     MAX_ITEMS,
     OP,
+    PARTS,
     PREFIX_LENGTH,
     SLICES,
     TOLD,
+    WITH_OPTIONS,
     FrameKind,
     Prefix,
     Served,
@@ -72,9 +74,9 @@ def _extension(tensors: list[Array], code: int, data: bytes) -> Any:
 
 
 class _Reader:
-    """Unpacks one header. Lists are bounded, so that a short header cannot claim a long one.
+    """Unpacks one header. The length of lists is bounded, so that a short header cannot declare a long list.
 
-    The unpacker knows the tensors and not the reader: a cycle would keep the frame until a garbage collection.
+    The unpacker refers to the tensors and not to the reader: a cycle would keep the frame until a garbage collection.
     """
 
     def __init__(self, header: memoryview) -> None:
@@ -93,17 +95,17 @@ class _Reader:
         self.next = self._stream.unpack
 
     def count(self) -> int:
-        """The length of a list whose members follow one by one."""
+        """The length of the next list; its members follow, each by `next`."""
         return int(self._stream.read_array_header())
 
     def done(self) -> None:
-        """Checks that nothing is left."""
+        """Checks that the header has no further content."""
         if self._stream.tell() != self._length:
             raise WireError(f"the header has {self._length} bytes, its content ends at byte {self._stream.tell()}")
 
 
 def _guarded(decode: Callable[..., Any], *args: Any) -> Any:
-    """Runs `decode`; what msgpack raises for garbage becomes a WireError."""
+    """Runs `decode`, and turns what msgpack raises for invalid bytes into a WireError."""
     try:
         return decode(*args)
     except (WireError, BadCommandError):
@@ -115,84 +117,99 @@ def _guarded(decode: Callable[..., Any], *args: Any) -> Any:
 
 
 def decode_batch(buffer: Buffer, *, copy_below: int = 0, max_header: int = MAX_HEADER) -> Batch:
-    """The batch in a frame.
+    """Decodes the batch in a frame.
 
     Args:
         buffer: The whole frame. Tensors are read-only views of it, and keep it alive.
-        copy_below: Tensors shorter than this many bytes are copied instead.
-        max_header: Bytes that a header may have.
+        copy_below: Tensors with fewer bytes are copied instead.
+        max_header: Limit for the header, in bytes.
 
     Raises:
-        WireError: The bytes are no batch, or a length, offset or checksum in them is wrong.
-        BadCommandError: A command with a field missing, left over, or of the wrong kind.
+        WireError: The bytes are not a batch, or a length, offset or checksum in them is wrong.
+        BadCommandError: A field of a command is missing, unknown or of the wrong kind.
     """
     return _guarded(_batch, memoryview(buffer).toreadonly(), copy_below, max_header)  # type: ignore[no-any-return]
 
 
-def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) -> tuple[Prefix, _Reader]:
+def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) -> tuple[Prefix, int, _Reader]:
+    """The prefix, the number of the header's parts, and a reader of the parts after the table of tensors."""
     prefix, header = _header(frame, kind, max_header)
     reader = _Reader(header)
     parts = reader.count()
-    if parts != 3:
-        raise WireError(f"the header must be a list of 3 parts, found {parts}")
+    if parts != PARTS and not (parts == WITH_OPTIONS and kind is FrameKind.BATCH):
+        raise WireError(f"the header must be a list of {PARTS} parts, found {parts}")
     rows = [reader.next() for _ in range(reader.count())]
     reader.tensors += read(frame, rows, PREFIX_LENGTH + len(header), copy_below=copy_below)
-    return prefix, reader
+    return prefix, parts, reader
 
 
 def _batch(frame: memoryview, copy_below: int, max_header: int) -> Batch:
-    prefix, reader = _open(frame, FrameKind.BATCH, copy_below, max_header)
-    made = _commands(reader.next, reader.count())
-    take = reader.next
-    releases = [_released(take()) for _ in range(reader.count())]
+    prefix, parts, reader = _open(frame, FrameKind.BATCH, copy_below, max_header)
+    decoded = _commands(reader.next, reader.count())
+    next_value = reader.next
+    releases = tuple([_id(next_value(), "a release") for _ in range(reader.count())])
+    temporaries: tuple[Id, ...] = ()
+    on_failure = OnFailure.POISON
+    if parts == WITH_OPTIONS:
+        temporaries, on_failure = _options(next_value())
     reader.done()
-    return Batch(tuple(made), tuple(releases), prefix.client, prefix.seq, prefix.nonce)
+    return Batch(tuple(decoded), releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure)
 
 
-def _released(value: Any) -> commands.Id:
-    if (type(value) is int and value >= 0) or (type(value) is str and value):
-        return value
-    raise BadCommandError(f"a release must be an id (a name, or an integer from 0 up), found {value!r:.60}")
+def _options(part: Any) -> tuple[tuple[Id, ...], OnFailure]:
+    """The fourth part of a header: [temporaries, on_failure]."""
+    if type(part) is not tuple or len(part) != 2 or type(part[0]) is not tuple:
+        raise WireError(f"the header's part 4 must be [temporary ids, on_failure], found {part!r:.60}")
+    temporaries, on_failure = part
+    if on_failure not in set(OnFailure):
+        raise BadCommandError(f"on_failure is {', '.join(OnFailure)}; found {on_failure!r:.60}")
+    return tuple([_id(value, "a temporary") for value in temporaries]), OnFailure(on_failure)
 
 
-def _commands(take: Callable[[], Any], count: int) -> list[Command]:
-    made: list[Command] = []
+def _id(value: Any, what: str) -> Id:
+    if is_id(value):
+        return value  # type: ignore[no-any-return]  # checked
+    raise BadCommandError(f"{what} must be an id (a name, or an integer from 0 up), found {value!r:.60}")
+
+
+def _commands(next_row: Callable[[], Any], count: int) -> list[Command]:
+    decoded: list[Command] = []
     try:
         for _ in range(count):
-            row = take()
+            row = next_row()
             if row.__class__ is not tuple or not row:
                 raise BadCommandError(f"must be an array [code, fields ...], found {row!r:.60}")
-            made.append(_call(row) if row[0] == OP else _other(row))
+            decoded.append(_call(row) if row[0] == OP else _other(row))
     except BadCommandError as error:
-        raise BadCommandError(f"command {len(made)}: {error.message}", command=len(made)) from None
-    return made
+        raise BadCommandError(f"command {len(decoded)}: {error.message}", command=len(decoded)) from None
+    return decoded
 
 
 def _call(row: tuple[Any, ...]) -> Command:
-    """The quick way for the one command that comes by the thousand; what it does not know, `make` judges."""
+    """A fast path for op, the command that comes by the thousand. Rows that it does not know go to `schema.make`."""
     size = len(row)
     if 4 <= size <= 6:
-        op, given, outputs = row[1], row[2], row[3]
+        op, operands, outputs = row[1], row[2], row[3]
         attrs = row[4] if size > 4 else {}
         where = row[5] if size > 5 else None
         if (
             op.__class__ is str
             and op
-            and given.__class__ is tuple
+            and operands.__class__ is tuple
             and outputs.__class__ is tuple
             and attrs.__class__ is dict
             and (where is None or (where.__class__ is str and where))
         ):
-            inputs: list[commands.Input] = []
-            for one in given:
-                if one.__class__ is int and one >= 0:
-                    inputs.append(one)
-                elif one.__class__ is float:
-                    inputs.append(Literal(one))
+            inputs: list[Input] = []
+            for operand in operands:
+                if operand.__class__ is int and operand >= 0:
+                    inputs.append(operand)
+                elif operand.__class__ is float:
+                    inputs.append(Literal(operand))
                 else:
-                    inputs.append(_input(one))
-            for one in outputs:
-                if (one.__class__ is not int or one < 0) and (one.__class__ is not str or not one):
+                    inputs.append(_input(operand))
+            for output in outputs:
+                if (output.__class__ is not int or output < 0) and (output.__class__ is not str or not output):
                     return _other(row)
             for key in attrs:
                 if key.__class__ is not str:
@@ -217,57 +234,56 @@ def _input(value: Any) -> Any:
     raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
 
 
-def _inputs(value: Any) -> Any:
-    return tuple([None if one is None else _input(one) for one in value]) if type(value) is tuple else value
-
-
-def _calls(value: Any) -> Any:
+def _steps(value: Any) -> Any:
     return tuple(_commands(iter(value).__next__, len(value))) if type(value) is tuple else value
 
 
-#: How a field's msgpack form becomes what `fields.make` takes; fields not named here are taken as they are.
-_READ: Final[dict[str, Callable[[Any], Any]]] = {
-    "Input": _input,
-    "Input | None": lambda value: None if value is None else _input(value),
-    "Tensor | Literal": _input,
-    "Tensor | Literal | None": lambda value: None if value is None else _input(value),
-    "tuple[Input, ...]": _inputs,
-    "tuple[Input | None, ...]": _inputs,
-    "tuple[Input | None, ...] | None": _inputs,
-    "tuple[Step, ...]": _calls,
-}
+def _field_reader(field: Field) -> Callable[[Any], Any] | None:
+    """From a field's msgpack form to what `schema.make` takes; None: they are the same."""
+    if field.kind is FieldKind.STEP:
+        return _steps
+    if field.kind not in (FieldKind.INPUT, FieldKind.TENSOR):
+        return None
+    if field.is_list:
+        return lambda value: (
+            tuple([None if member is None else _input(member) for member in value]) if type(value) is tuple else value
+        )
+    return lambda value: None if value is None and field.nullable else _input(value)
+
+
 _FIELDS: Final = {
-    verb: tuple((f.name, _READ.get(str(f.type))) for f in dataclasses.fields(cls))  # type: ignore[arg-type]
-    for verb, cls in COMMANDS.items()
+    verb: tuple([(name, _field_reader(field)) for name, field in fields.items()])
+    for verb, fields in schema.FIELDS.items()
 }
 
 
 def _other(row: tuple[Any, ...]) -> Command:
     verb = _VERBS.get(row[0]) if type(row[0]) is int else None
     if verb is None:
-        known = ", ".join(f"{code} {verb}" for code, verb in _VERBS.items())
-        raise BadCommandError(f"unknown command code {row[0]!r:.60}; the codes are {known}")
-    known_fields = _FIELDS[verb]
-    if len(row) - 1 > len(known_fields):
-        names = ", ".join(name for name, _ in known_fields)
-        raise BadCommandError(f"command {verb!r} has {len(known_fields)} fields ({names}), found {len(row) - 1}")
-    given = {
-        name: value if read is None else read(value) for (name, read), value in zip(known_fields, row[1:], strict=False)
+        codes = ", ".join(f"{code} {verb}" for code, verb in _VERBS.items())
+        raise BadCommandError(f"unknown command code {row[0]!r:.60}; the codes are {codes}")
+    fields = _FIELDS[verb]
+    if len(row) - 1 > len(fields):
+        names = ", ".join(name for name, _ in fields)
+        raise BadCommandError(f"command {verb!r} has {len(fields)} fields ({names}), found {len(row) - 1}")
+    values = {
+        name: value if read_field is None else read_field(value)
+        for (name, read_field), value in zip(fields, row[1:], strict=False)
     }
-    return schema.make(verb, given)
+    return schema.make(verb, values)
 
 
 def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answer, Served]:
-    """The answer in a frame, and what the server said beside it. Arrays are read-only views of the frame.
+    """Decodes the answer in a frame, and what the server says about it. Arrays are read-only views of the frame.
 
     Raises:
-        WireError: The bytes are no answer, or a length, offset or checksum in them is wrong.
+        WireError: The bytes are not an answer, or a length, offset or checksum in them is wrong.
     """
     return _guarded(_answer, memoryview(buffer).toreadonly(), max_header)  # type: ignore[no-any-return]
 
 
 def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
-    _, reader = _open(frame, FrameKind.ANSWER, 0, max_header)
+    _, _, reader = _open(frame, FrameKind.ANSWER, 0, max_header)
     results = tuple([_result(*reader.next()) for _ in range(reader.count())])
     failed, bytes_in_use, expires_at, queue_seconds, compute_seconds = reader.next()
     reader.done()
@@ -283,7 +299,7 @@ def _result(code: int, index: int, *parts: Any) -> Result:
         return Kinds(index, *parts)
     if code == MADE:
         (specs,) = parts
-        return Made(index, tuple([_spec(*one) for one in specs]))
+        return Made(index, tuple([_spec(*spec) for spec in specs]))
     if code == TOLD:
         (text,) = parts
         return Told(index, json.loads(text))

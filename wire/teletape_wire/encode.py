@@ -1,4 +1,4 @@
-"""Batches and answers into frames. Big tensors are not copied: a frame is a list of buffers whose length is known."""
+"""Encodes batches and answers as frames. Large tensors are not copied: a frame is a list of buffers of known length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
-from teletape_engine.commands import COMMANDS, Batch, Call, Command, schema
+from teletape_engine.commands import Batch, Call, Command, FieldKind, OnFailure, schema
 from teletape_engine.commands.results import Answer, Kinds, Made, Result, SlicesArrays, Told
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal
@@ -41,12 +41,12 @@ from teletape_wire.frame import (
 )
 from teletape_wire.tensors import NAMES, Table, aligned, padded
 
-_NOTHING: Final = Served()
-_BUFFER: Final = 4096  # bytes to begin with; msgpack's own 256 KiB cost more than a small batch
+_NOT_SERVED: Final = Served()
+_BUFFER: Final = 4096  # bytes at first; msgpack's default of 256 KiB costs more than a small batch
 
 
 def _other(table: Table, value: Any) -> Any:
-    """What msgpack has no form for. It comes here in the order of the commands."""
+    """The msgpack form of a value that msgpack does not know. Values come in the order of the commands."""
     kind = value.__class__
     if kind is Literal:
         number = value.array
@@ -60,7 +60,7 @@ def _other(table: Table, value: Any) -> Any:
     if kind is int:
         size = value.bit_length() // 8 + 1
         if size > MAX_INT_BYTES:
-            raise InvalidArgumentError(f"an integer of {value.bit_length()} bits cannot travel: no dtype holds it")
+            raise InvalidArgumentError(f"an integer of {value.bit_length()} bits cannot be sent: no dtype holds it")
         return msgpack.ExtType(EXT_BIG, value.to_bytes(size, "little", signed=True))
     if isinstance(value, np.generic):
         return value.item()
@@ -70,13 +70,16 @@ def _other(table: Table, value: Any) -> Any:
         return (NAMES[value.dtype], value.shape)
     if hasattr(value, "keys"):
         return dict(value)
-    raise InvalidArgumentError(f"a {kind.__name__} cannot travel in a command: {value!r:.60}")
+    raise InvalidArgumentError(f"a {kind.__name__} cannot be sent in a command: {value!r:.60}")
+
+
+_FIXARRAY: Final = 0x90  # msgpack's first byte of a short list, without its length
 
 
 class _Writer:
-    """Packs the parts of one frame; tensors met on the way go into its table.
+    """Packs the parts of one frame; its tensors go into a table.
 
-    The packer knows the table and not the writer: a cycle would keep tensors until a garbage collection.
+    The packer refers to the table and not to the writer: a cycle would keep tensors until a garbage collection.
     """
 
     def __init__(self) -> None:
@@ -84,19 +87,19 @@ class _Writer:
         self.pack = msgpack.Packer(default=partial(_other, self.table), buf_size=_BUFFER).pack
 
     def frame(self, kind: FrameKind, body: list[bytes], *, client: int, seq: int, nonce: bytes) -> Frame:
-        """The finished frame: `body` are the header's parts behind the table."""
+        """The finished frame; `body` has the header's parts after the table."""
         if len(nonce) not in (0, 16):
             raise InvalidArgumentError(f"a nonce has 16 bytes, or none; found {len(nonce)}")
         rows, views = self.table.layout()
         tail = b"".join(body)
-        at, table = 0, []
+        position, table = 0, []
         for dtype, shape, length, crc in rows:
-            offset = aligned(at)
+            offset = aligned(position)
             table.append((dtype, shape, offset, length, crc))
-            at = offset + length
-        header = b"\x93" + self.pack(table) + tail
+            position = offset + length
+        header = bytes([_FIXARRAY + 1 + len(body)]) + self.pack(table) + tail
         end = PREFIX_LENGTH + len(header)
-        total = aligned(end) + at if rows else end
+        total = aligned(end) + position if rows else end
         prefix = PREFIX.pack(
             MAGIC, VERSION, kind, zlib.crc32(header), client, seq, nonce or NO_NONCE, len(header), total
         )
@@ -105,15 +108,17 @@ class _Writer:
 
 
 def _positional(command: Command) -> list[Any]:
-    verb = command.verb
-    out = [CODES[verb], *[getattr(command, name) for name in schema.fields(verb)]]
-    for default in reversed(_DEFAULTS[verb]):
-        if default is dataclasses.MISSING or out[-1].__class__ is np.ndarray or out[-1] != default:
+    """The command's code and its fields in order; default values at the end are left out."""
+    fields = schema.FIELDS[command.verb]
+    row: list[Any] = [CODES[command.verb]]
+    for name, field in fields.items():
+        value = getattr(command, name)
+        row.append([_row(step) for step in value] if field.kind is FieldKind.STEP else value)
+    for field in reversed(fields.values()):
+        if field.required or row[-1].__class__ is np.ndarray or row[-1] != field.default:
             break
-        out.pop()
-    if verb == "function":
-        out[3] = [_row(step) for step in out[3]]
-    return out
+        row.pop()
+    return row
 
 
 def _row(command: Command) -> Any:
@@ -128,43 +133,37 @@ def _call_row(command: Call) -> Any:
     return (OP, command.op, command.inputs, command.outputs)
 
 
-def _defaults(cls: type[Command]) -> tuple[Any, ...]:
-    declared = dataclasses.fields(cls)  # type: ignore[arg-type]  # each command is a dataclass, their base is not
-    return tuple(f.default if f.default_factory is dataclasses.MISSING else f.default_factory() for f in declared)
-
-
-_DEFAULTS: Final = {verb: _defaults(cls) for verb, cls in COMMANDS.items()}
-
-
 def encode_batch(batch: Batch) -> Frame:
-    """The batch as a frame.
+    """Encodes a batch as a frame.
 
     Raises:
-        InvalidArgumentError: Something in a command that cannot travel.
+        InvalidArgumentError: A value in a command cannot be sent.
     """
     writer = _Writer()
     rows = [_call_row(c) if c.__class__ is Call else _positional(c) for c in batch.commands]
     body = [writer.pack(rows), writer.pack(batch.releases)]
+    if batch.temporaries or batch.on_failure is not OnFailure.POISON:
+        body.append(writer.pack((batch.temporaries, batch.on_failure.value)))
     return writer.frame(FrameKind.BATCH, body, client=batch.client, seq=batch.seq, nonce=batch.nonce)
 
 
 def encode_answer(
     answer: Answer,
-    served: Served = _NOTHING,
+    served: Served = _NOT_SERVED,
     *,
     client: int = 0,
     seq: int = 0,
     nonce: bytes = b"",
 ) -> Frame:
-    """The answer as a frame; client, seq and nonce are those of the batch."""
+    """Encodes an answer as a frame; client, seq and nonce are those of the batch."""
     writer = _Writer()
     failure = answer.failure and tuple(
-        list(value.items()) if f.name == "versions" else value
-        for f in dataclasses.fields(answer.failure)
-        for value in (getattr(answer.failure, f.name),)
+        list(value.items()) if field.name == "versions" else value
+        for field in dataclasses.fields(answer.failure)
+        for value in (getattr(answer.failure, field.name),)
     )
     body = [
-        writer.pack([_result_row(one) for one in answer.results]),
+        writer.pack([_result_row(result) for result in answer.results]),
         writer.pack((failure, answer.bytes_in_use, *served)),
     ]
     return writer.frame(FrameKind.ANSWER, body, client=client, seq=seq, nonce=nonce)
@@ -175,7 +174,7 @@ def _result_row(result: Result) -> tuple[Any, ...]:
         return (KINDS, result.index, result.kinds)
     if isinstance(result, Made):
         return (MADE, result.index, result.specs)
-    if isinstance(result, Told):  # as text: facts may be longer than the lists of a header
+    if isinstance(result, Told):  # as text: a list among facts may be longer than a header's
         return (TOLD, result.index, json.dumps(result.facts, allow_nan=False))
     if isinstance(result.array, SlicesArrays):
         return (SLICES, result.index, result.id, result.array.values, result.array.indices, result.spec)

@@ -1,6 +1,6 @@
-"""The frame's prefix: the first 64 bytes, which tell a receiver what comes and how much, before it takes any of it.
+"""The prefix of a frame: its first 64 bytes, from which a receiver learns what follows and how long it is.
 
-Also what both directions share: the numbers of the commands and of the results, and the limits.
+Also what both directions share: the numbers of commands and of results, and the limits.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from teletape_wire.tensors import Buffer
 
 FRAME_TYPE: Final = "application/vnd.teletape.frame"
 VERSION: Final = 1
-#: Not text, so that a transfer that mends line ends breaks it visibly (as PNG's does).
+#: Not text: a transfer that converts line ends changes it, so that the damage shows (as in PNG).
 MAGIC: Final = b"\x89TAPE\r\n\x1a"
 PREFIX_LENGTH: Final = 64
 MAX_HEADER: Final = 64 << 20
 
 PREFIX: Final = struct.Struct("<8sHHIQQ16sQQ")
 NO_NONCE: Final = bytes(16)
+
+#: Parts of a header: the table of tensors, commands or results, and the rest; a batch may have a fourth: its options.
+PARTS, WITH_OPTIONS = 3, 4
 
 #: msgpack extension types: a tensor's index, a complex number, an integer of more than 64 bits.
 EXT_TENSOR, EXT_COMPLEX, EXT_BIG = 1, 2, 3
@@ -43,6 +46,7 @@ CODES: Final = {
     "context.switch": 10,
     "gradient": 11,
     "declare": 12,
+    "client.attach": 21,
     "function": 13,
     "call": 14,
     "fetch": 15,
@@ -87,11 +91,11 @@ class FrameKind(enum.IntEnum):
 
 
 class Prefix(NamedTuple):
-    """The first 64 bytes: what a receiver must know before it takes the rest.
+    """The first 64 bytes of a frame.
 
     Attributes:
         kind: Batch or answer.
-        client, seq, nonce: Which batch it is, or answers; `nonce` has 16 bytes, or none.
+        client, seq, nonce: Of the batch, or of the batch that is answered; `nonce` has 16 bytes, or none.
         header_crc: CRC32 of the header.
         header_length, total_length: In bytes; the total counts the prefix.
     """
@@ -106,18 +110,19 @@ class Prefix(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A frame to be sent: its buffers in order, and their bytes in all. Big tensors are views, not copies."""
+    """A frame to send: its buffers in order, and their bytes in all. Large tensors are views, not copies."""
 
     buffers: list[Buffer]
     length: int
 
 
 class Served(NamedTuple):
-    """What a server says beside an answer.
+    """What a server says about an answer.
 
     Attributes:
-        expires_at: When the session ends unless something happens in it, as Unix seconds.
-        waited, computed: Seconds between the batch's arrival and its start, and from there to its end.
+        expires_at: When the session ends if it is not used, in Unix seconds.
+        queue_seconds: From the batch's arrival to its start.
+        compute_seconds: From its start to its end.
     """
 
     expires_at: float | None = None
@@ -129,7 +134,7 @@ def decode_prefix(data: Buffer, *, max_header: int = MAX_HEADER, max_total: int 
     """Reads and checks the first 64 bytes of a frame.
 
     Raises:
-        WireError: Too short, not a frame, of another version, over a limit, or with lengths that contradict.
+        WireError: It is too short, not a frame, of another version, over a limit, or its lengths contradict each other.
     """
     if len(data) < PREFIX_LENGTH:
         raise WireError(f"a frame begins with a prefix of {PREFIX_LENGTH} bytes, found {len(data)}")
@@ -142,13 +147,13 @@ def decode_prefix(data: Buffer, *, max_header: int = MAX_HEADER, max_total: int 
         raise WireError(f"a frame is of kind 1 (batch) or 2 (answer), found {kind}")
     if header_length > max_header:
         raise FrameTooLargeError(
-            f"the header is declared with {header_length} bytes, at most {max_header} are taken: send smaller batches",
+            f"the header is declared with {header_length} bytes, the limit is {max_header}: send smaller batches",
             found=header_length,
             limit=max_header,
         )
     if max_total is not None and total > max_total:
         raise FrameTooLargeError(
-            f"the frame is declared with {total} bytes, at most {max_total} are taken", found=total, limit=max_total
+            f"the frame is declared with {total} bytes, the limit is {max_total}", found=total, limit=max_total
         )
     if total < PREFIX_LENGTH + header_length:
         raise WireError(f"the frame is declared with {total} bytes, prefix and header alone have more")

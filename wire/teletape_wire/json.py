@@ -1,7 +1,7 @@
-"""The readable form: what a frame can say, in JSON, for people and for languages without msgpack.
+"""The JSON form of batches and answers, for people and for languages without msgpack.
 
-A string is an id, {"id": 5} an integer id, a plain number a number, {"number": ...} one that JSON has no form for (NaN,
-infinities, [re, im]), and a tensor {"dtype", "shape", "data"} or a bare nested list.
+A string is an id, {"id": 5} an integer id, a plain number a number, {"number": ...} a number that JSON cannot write
+(NaN, infinities, [re, im]), and a tensor {"dtype", "shape", "data"} or a bare nested list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.commands import COMMANDS, Batch, Command, schema
+from teletape_engine.commands import Batch, Command, FieldKind, OnFailure, schema
+from teletape_engine.commands.fields import Field
 from teletape_engine.commands.results import Answer, Fetched, Kinds, Result, SlicesArrays, Told
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
@@ -27,21 +28,21 @@ from teletape_wire.tensor_json import NOT_FINITE, tensor_from_json, tensor_to_js
 from teletape_wire.tensors import NAMES
 
 JSON_TYPE: Final = "application/json"
-_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair: alone it is no character.
-PREVIEW: Final = 1000  #: Elements of a tensor that an answer shows unless all are asked for.
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair; alone it is not a character.
+PREVIEW: Final = 1000  #: Elements of a tensor that an answer shows, unless the caller wants all.
 
 
 def parse_json(text: bytes | memoryview) -> Any:
-    """The JSON value in UTF-8 bytes, strictly: NaN and infinities are strings.
+    """Parses UTF-8 bytes as JSON, strictly: NaN and infinities must be strings.
 
     Raises:
-        MalformedJsonError: It is none; the message tells line and column.
+        MalformedJsonError: The bytes are not JSON; the message gives line and column.
     """
     try:
-        found = json.loads(bytes(text), parse_constant=_no_constant)
+        value = json.loads(bytes(text), parse_constant=_no_constant)
         if _HALF.search(text):
-            json.dumps(found, ensure_ascii=False).encode()
-        return found
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except MalformedJsonError:
         raise
     except json.JSONDecodeError as error:
@@ -49,7 +50,7 @@ def parse_json(text: bytes | memoryview) -> Any:
     except RecursionError:
         raise MalformedJsonError("no valid JSON here: it is nested too deep") from None
     except UnicodeEncodeError:
-        raise MalformedJsonError("no valid JSON: half of a surrogate pair, which is no character") from None
+        raise MalformedJsonError("no valid JSON: half of a surrogate pair, which is not a character") from None
     except ValueError as error:  # not UTF-8, or a number of more digits than Python reads
         raise MalformedJsonError(f"no valid JSON: {error}"[:300]) from None
 
@@ -59,77 +60,68 @@ def _no_constant(word: str) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------- commands
-def id_from_json(given: Any) -> Any:
+def id_from_json(value: Any) -> Any:
     """Returns the id in {"id": integer}, and everything else as it is."""
-    if isinstance(given, dict) and given.keys() == {"id"} and type(given["id"]) is int:
-        return given["id"]
-    return given
+    if isinstance(value, dict) and value.keys() == {"id"} and type(value["id"]) is int:
+        return value["id"]
+    return value
 
 
-def _number_from(given: Any) -> Any:
+def _number_from(value: Any) -> Any:
     """The number in {"number": ...}."""
-    if isinstance(given, str) and given in NOT_FINITE:
-        return NOT_FINITE[given]
-    if isinstance(given, list) and len(given) == 2 and not any(isinstance(part, list | bool) for part in given):
-        return complex(*(float(_number_from(part)) for part in given))
-    if isinstance(given, bool | int | float):
-        return given
+    if isinstance(value, str) and value in NOT_FINITE:
+        return NOT_FINITE[value]
+    if isinstance(value, list) and len(value) == 2 and not any(isinstance(part, list | bool) for part in value):
+        return complex(*(float(_number_from(part)) for part in value))
+    if isinstance(value, bool | int | float):
+        return value
     raise BadCommandError(
-        f'{{"number": ...}} holds a number, "NaN", "Infinity", "-Infinity" or [re, im]; found {given!r:.60}'
+        f'{{"number": ...}} holds a number, "NaN", "Infinity", "-Infinity" or [re, im]; found {value!r:.60}'
     )
 
 
-def input_from_json(given: Any) -> Any:
+def input_from_json(value: Any) -> Any:
     """Returns an id, a `Literal` or an array.
 
     Raises:
         BadCommandError: The value is none of them.
         MalformedJsonError: A tensor that cannot be read.
     """
-    kind = type(given)
+    kind = type(value)
     if kind is str:
-        return given
+        return value
     if kind in (bool, int, float):
-        return Literal(given)
+        return Literal(value)
     if kind is dict:
-        if given.keys() == {"id"}:
-            return id_from_json(given)
-        if given.keys() == {"number"}:
-            return Literal(_number_from(given["number"]))
+        if value.keys() == {"id"}:
+            return id_from_json(value)
+        if value.keys() == {"number"}:
+            return Literal(_number_from(value["number"]))
     if kind in (dict, list):
-        return tensor_from_json(given)
-    raise BadCommandError(f"an input is an id, a number or a tensor, found {given!r:.60}")
+        return tensor_from_json(value)
+    raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
 
 
-def _attr_from(given: Any) -> Any:
-    if isinstance(given, list):
-        return tuple([_attr_from(one) for one in given])
-    if isinstance(given, dict) and given.keys() == {"number"}:
-        return _number_from(given["number"])
-    return given
+def _attribute_from(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple([_attribute_from(member) for member in value])
+    if isinstance(value, dict) and value.keys() == {"number"}:
+        return _number_from(value["number"])
+    return value
 
 
-def _each(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def every(given: Any) -> Any:
-        if not isinstance(given, list):
-            return given
-        return tuple([None if one is None else read(one) for one in given])
-
-    return every
+def attributes_from_json(value: Any) -> Any:
+    """Returns an op's attributes with lists as tuples; a value that is not an object as it is."""
+    return {name: _attribute_from(member) for name, member in value.items()} if isinstance(value, dict) else value
 
 
-def attributes_from_json(given: Any) -> Any:
-    """Returns an op's attributes with lists as tuples; what is no object as it is."""
-    return {name: _attr_from(value) for name, value in given.items()} if isinstance(given, dict) else given
-
-
-def step_from_json(given: Any) -> Any:
+def step_from_json(value: Any) -> Any:
     """Returns the command of a function's step; `do` is op by default.
 
     Raises:
-        BadCommandError: The step is no command, or a field of it is wrong.
+        BadCommandError: The step is not a command, or a field of it is wrong.
     """
-    return _command_from({"do": "op"} | given if isinstance(given, dict) else given)
+    return _command_from({"do": "op"} | value if isinstance(value, dict) else value)
 
 
 def _input_to(value: Any) -> Any:
@@ -146,114 +138,134 @@ def _number_to(number: Any) -> Any:
     return number if math.isfinite(number) else {"number": worded(number)}
 
 
-def _attr_to(value: Any) -> Any:
+def _attribute_to(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_attr_to(one) for one in value]
+        return [_attribute_to(member) for member in value]
     if isinstance(value, np.dtype):
         return value.name
     return _number_to(value) if isinstance(value, float | complex) else value
 
 
-def _attrs_to(value: Mapping[str, Any]) -> Any:
-    return {name: _attr_to(one) for name, one in value.items()}
+def _attributes_to(value: Mapping[str, Any]) -> Any:
+    return {name: _attribute_to(member) for name, member in value.items()}
 
 
-def _every(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: [None if one is None else write(one) for one in value]
+def _step_to(value: Command) -> Any:
+    return _command_to(value)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-#: How a field of that annotation is read from JSON, and written to it.
-_FORMS: Final[dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
-    "Id": (id_from_json, _same),
-    "FunctionId": (id_from_json, _same),
-    "tuple[FunctionId, ...]": (_each(id_from_json), list),
-    "Input": (input_from_json, _input_to),
-    "Input | None": (lambda given: None if given is None else input_from_json(given), _input_to),
-    "Tensor | Literal": (input_from_json, _input_to),
-    "Tensor | Literal | None": (input_from_json, _input_to),
-    "Mapping[str, Any]": (attributes_from_json, _attrs_to),
-    "tuple[Id, ...]": (_each(id_from_json), list),
-    "tuple[Id | None, ...]": (_each(id_from_json), list),
-    "tuple[Input, ...]": (_each(input_from_json), _every(_input_to)),
-    "tuple[Input | None, ...]": (_each(input_from_json), _every(_input_to)),
-    "tuple[Input | None, ...] | None": (_each(input_from_json), _every(_input_to)),
-    "tuple[str, ...]": (_same, list),
-    "tuple[bool, ...]": (_same, list),
-    "tuple[str, ...] | None": (_same, list),
-    "tuple[Step, ...]": (_each(step_from_json), _every(lambda step: _command_to(step))),
-}
-_FIELDS: Final = {
-    verb: {f.name: (_FORMS.get(str(f.type), (_same, _same)), f) for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    for verb, cls in COMMANDS.items()
+#: How a value of each kind is read from JSON, and written to it; other kinds are the same in both.
+_FORMS: Final[dict[FieldKind, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    FieldKind.ID: (id_from_json, _same),
+    FieldKind.FUNCTION_ID: (id_from_json, _same),
+    FieldKind.INPUT: (input_from_json, _input_to),
+    FieldKind.TENSOR: (input_from_json, _input_to),
+    FieldKind.ATTRIBUTES: (attributes_from_json, _attributes_to),
+    FieldKind.STEP: (step_from_json, _step_to),
 }
 
 
-def _command_from(given: Any) -> Command:
-    if not isinstance(given, dict) or not isinstance(given.get("do"), str):
-        raise BadCommandError(f'a command is an object with its name under "do", found {given!r:.60}')
-    verb = given["do"]
+def _field_from(field: Field, value: Any) -> Any:
+    """A field's JSON value as `schema.make` takes it."""
+    read, _ = _FORMS.get(field.kind, (_same, _same))
+    if not field.is_list:
+        return None if value is None and field.nullable else read(value)
+    if not isinstance(value, list):
+        return value
+    return tuple([None if member is None else read(member) for member in value])
+
+
+def _field_to(field: Field, value: Any) -> Any:
+    _, write = _FORMS.get(field.kind, (_same, _same))
+    if not field.is_list:
+        return write(value)
+    return [None if member is None else write(member) for member in value]
+
+
+def _command_from(value: Any) -> Command:
+    if not isinstance(value, dict) or not isinstance(value.get("do"), str):
+        raise BadCommandError(f'a command is an object with its name under "do", found {value!r:.60}')
+    verb = value["do"]
     schema.fields(verb)
-    forms = _FIELDS[verb]
+    fields = schema.FIELDS[verb]
+    members = {name: member for name, member in value.items() if name != "do"}
     return schema.make(
         verb,
-        {name: forms[name][0][0](value) if name in forms else value for name, value in given.items() if name != "do"},
+        {name: _field_from(fields[name], member) if name in fields else member for name, member in members.items()},
     )
 
 
 def _command_to(command: Command) -> dict[str, Any]:
+    """The command as JSON-able data; fields with their default values are left out."""
     out: dict[str, Any] = {"do": command.verb}
-    for name, ((_, write), declared) in _FIELDS[command.verb].items():
+    for name, field in schema.FIELDS[command.verb].items():
         value = getattr(command, name)
-        default = {} if declared.default_factory is not dataclasses.MISSING else declared.default
-        if value is None or (
-            default is not dataclasses.MISSING and value.__class__ is not np.ndarray and value == default
-        ):
+        if value is None or (not field.required and value.__class__ is not np.ndarray and value == field.default):
             continue
-        out[name] = write(value)
+        out[name] = _field_to(field, value)
     return out
 
 
-def batch_from_json(given: Any) -> Batch:
-    """The batch in {"commands": [{"do": ...}, ...], "release": [ids]}.
+def batch_from_json(value: Any) -> Batch:
+    """Reads the batch in {"commands": [{"do": ...}, ...], "release": [ids], "temporaries": [ids], "on_failure": ...}.
 
-    A sequenced one has "client", "seq" and "nonce" (32 hexadecimal digits) too.
+    A client's batch also has "client", "seq" and "nonce" (32 hexadecimal digits). Only "commands" is required.
 
     Raises:
-        MalformedJsonError: No batch, or a tensor in it that is none.
-        BadCommandError: A command with a field missing, unknown or of the wrong kind; the message tells which.
+        MalformedJsonError: It is not a batch, or a tensor in it is not a tensor.
+        BadCommandError: A field of a command is missing, unknown or of the wrong kind; the message names the command.
     """
-    if not isinstance(given, dict) or not isinstance(given.get("commands"), list):
+    if not isinstance(value, dict) or not isinstance(value.get("commands"), list):
         raise MalformedJsonError('a batch is an object with a list under "commands"')
-    unknown = given.keys() - {"commands", "release", "client", "seq", "nonce"}
+    unknown = value.keys() - _BATCH_MEMBERS
     if unknown:
-        raise MalformedJsonError(
-            f"a batch has commands, release, client, seq and nonce; found also {', '.join(sorted(unknown))}"
-        )
-    made = []
-    for at, one in enumerate(given["commands"]):
+        raise MalformedJsonError(f"a batch has {', '.join(_BATCH_MEMBERS)}; found also {', '.join(sorted(unknown))}")
+    commands = []
+    for position, member in enumerate(value["commands"]):
         try:
-            made.append(_command_from(one))
+            commands.append(_command_from(member))
         except BadCommandError as error:
-            raise BadCommandError(f"command {at}: {error.message}", command=at) from None
+            raise BadCommandError(f"command {position}: {error.message}", command=position) from None
         except MalformedJsonError as error:
-            raise MalformedJsonError(f"command {at}: {error.message}", command=at) from None
-    release = given.get("release", [])
-    ids: list[Any] = [id_from_json(one) for one in release] if isinstance(release, list) else [None]
-    if not all((type(one) is int and one >= 0) or (type(one) is str and one) for one in ids):
-        raise MalformedJsonError('"release" is a list of ids')
-    client, seq = given.get("client", 0), given.get("seq", 0)
-    if not all(type(n) is int and 0 <= n < 1 << 64 for n in (client, seq)):
+            raise MalformedJsonError(f"command {position}: {error.message}", command=position) from None
+    client, seq = value.get("client", 0), value.get("seq", 0)
+    if not all(type(number) is int and 0 <= number < 1 << 64 for number in (client, seq)):
         raise MalformedJsonError('"client" and "seq" are integers from 0 up')
-    return Batch(tuple(made), tuple(ids), client, seq, _nonce(given.get("nonce", "")))
+    on_failure = value.get("on_failure", OnFailure.POISON.value)
+    if on_failure not in list(OnFailure):
+        raise MalformedJsonError(f'"on_failure" is {", ".join(OnFailure)}; found {on_failure!r:.60}')
+    return Batch(
+        tuple(commands),
+        _ids(value, "release"),
+        client,
+        seq,
+        _nonce(value.get("nonce", "")),
+        _ids(value, "temporaries"),
+        OnFailure(on_failure),
+    )
 
 
-def _nonce(given: Any) -> bytes:
+#: The members of a batch in JSON.
+_BATCH_MEMBERS: Final = dict.fromkeys(
+    ("commands", "release", "client", "seq", "nonce", "temporaries", "on_failure")
+).keys()
+
+
+def _ids(batch: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    members = batch.get(name, [])
+    ids = tuple([id_from_json(member) for member in members]) if isinstance(members, list) else (None,)
+    if not all(map(schema.is_id, ids)):
+        raise MalformedJsonError(f'"{name}" is a list of ids')
+    return ids
+
+
+def _nonce(text: Any) -> bytes:
     try:
-        nonce = bytes.fromhex(given)
+        nonce = bytes.fromhex(text)
     except (TypeError, ValueError):
         nonce = b"?"
     if len(nonce) not in (0, 16):
@@ -262,12 +274,16 @@ def _nonce(given: Any) -> bytes:
 
 
 def batch_to_json(batch: Batch) -> dict[str, Any]:
-    """The batch as JSON-able data that `batch_from_json` reads back."""
-    out: dict[str, Any] = {"commands": [_command_to(one) for one in batch.commands]}
+    """Writes the batch as JSON-able data that `batch_from_json` reads back."""
+    out: dict[str, Any] = {"commands": [_command_to(command) for command in batch.commands]}
     if batch.releases:
         out["release"] = list(batch.releases)
     if batch.client or batch.seq or batch.nonce:
         out |= {"client": batch.client, "seq": batch.seq, "nonce": batch.nonce.hex()}
+    if batch.temporaries:
+        out["temporaries"] = list(batch.temporaries)
+    if batch.on_failure is not OnFailure.POISON:
+        out["on_failure"] = batch.on_failure.value
     return out
 
 
@@ -275,22 +291,22 @@ def batch_to_json(batch: Batch) -> dict[str, Any]:
 def answer_to_json(
     answer: Answer, served: Served | None = None, *, full: bool, encoding: str | None = None
 ) -> dict[str, Any]:
-    """The answer as JSON-able data.
+    """Writes an answer as JSON-able data.
 
     Args:
-        answer: What the batch gave.
-        served: What the server says beside it; its time in words (`timestamp`).
+        answer: The answer.
+        served: What the server says about it; its time is written as text (`timestamp`).
         full: All elements of every tensor; else the first `PREVIEW` of a larger one.
         encoding: None, or "base64" for whole tensors.
     """
     failure = answer.failure
     out: dict[str, Any] = {
-        "results": [_result_to(one, None if full else PREVIEW, encoding) for one in answer.results],
+        "results": [_result_to(result, None if full else PREVIEW, encoding) for result in answer.results],
         "failure": None,
         "bytes_in_use": answer.bytes_in_use,
     }
     if failure is not None:
-        facts = {f.name: getattr(failure, f.name) for f in dataclasses.fields(failure)}
+        facts = {field.name: getattr(failure, field.name) for field in dataclasses.fields(failure)}
         versions = [{"id": name, "version": version} for name, version in failure.versions.items()]
         out["failure"] = {"command": facts.pop("index")} | facts | {"versions": versions}
     if served is None:
@@ -327,7 +343,7 @@ def _spec_to(spec: Spec) -> dict[str, Any]:
 
 
 def timestamp(seconds: float) -> str:
-    """A time as RFC 3339 in UTC, to the millisecond.
+    """Writes a time as RFC 3339 in UTC, to the millisecond.
 
     Args:
         seconds: Unix time.

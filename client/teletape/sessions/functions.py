@@ -44,7 +44,7 @@ class RemoteFunctions:
 
     def _step(self, recorder: RemoteRecorder, step: Command) -> Command:
         """Returns a step as it is sent: without its call site, and with ids of the functions that it takes."""
-        taken = list(commands.programs_of(step))
+        taken = list(commands.functions_of(step))
         if isinstance(step, commands.Call):
             return dataclasses.replace(step, where=None)
         if not taken:

@@ -20,7 +20,7 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint, footprint
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
-from teletape_engine.session.session import Session as EngineSession
+from teletape_engine.session.state import State
 from teletape_engine.spec import Spec, weak_dtype
 
 
@@ -35,7 +35,7 @@ class LocalSession(Session):
 
     def __init__(self, device: str | None = None) -> None:
         super().__init__()
-        self._engine = EngineSession(device or "cpu")
+        self._engine = State(device or "cpu")
         # TensorFlow does not warn about 1 / 0. NumPy's errstate costs 1.7 µs for each op, a filter costs nothing while
         # nothing overflows.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"teletape_engine\.")

@@ -19,7 +19,7 @@ from teletape.call_site import shown_call_site
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.commands import Command
+from teletape_engine.commands import Command, schema
 from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
@@ -349,7 +349,7 @@ class Session(ABC):
 def taking(command: type[Command], programs: Sequence[Any], **fields: Any) -> Command:
     """Returns the command with these functions (or their ids) in its fields for them; inputs and outputs are empty."""
     values, rest = {"inputs": (), "outputs": ()} | fields, list(programs)
-    for name in commands.TAKES[command.verb]:
-        several = str(command.__dataclass_fields__[name].type).startswith("tuple")  # type: ignore[attr-defined]
-        values[name] = tuple(rest) if several else rest.pop(0)
+    for name in commands.FUNCTION_FIELDS[command.verb]:
+        is_list = schema.FIELDS[command.verb][name].is_list
+        values[name] = tuple(rest) if is_list else rest.pop(0)
     return command(**values)

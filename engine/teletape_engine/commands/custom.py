@@ -1,18 +1,18 @@
-"""Custom calls, and backward passes that stop at them."""
+"""Custom calls, whose gradient is the caller's own function, and backward passes that stop at them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from teletape_engine.commands.command import Command, FunctionId, Id, Input
+from teletape_engine.commands.base import Command, FunctionId, Id, Input, NewId
 
 
 @dataclass(frozen=True, slots=True)
 class Custom(Command):
-    """The values `outputs`, each just made by an identity, come from `inputs` by a function with a gradient of its own.
+    """Tells the active tapes that `outputs`, each just made by an identity, come from `inputs` by a custom call.
 
-    Active tapes that follow an input go through it from now on. `tag` is what a backward pass will call it by, `label`
-    a name for people. The function, and that which makes its gradient, stay with the caller.
+    Tapes that follow an input go through the call from now on. `tag` is the caller's id for the call, which backward
+    passes report, `label` a name for people. The function and its gradient function stay with the caller.
     """
 
     verb = "custom"
@@ -25,13 +25,13 @@ class Custom(Command):
 
 @dataclass(frozen=True, slots=True)
 class CustomFunction(Command):
-    """What questions that do not stop (jacobian, hvp, …) are to do at the custom call `tag`; they name it in `customs`.
+    """Creates a gradient for the custom call `tag`, for questions that do not stop: they name it in `custom_gradients`.
 
-    The program is as of `custom.call`; `inputs`: what else it takes.
+    The function is as in custom.call; `inputs`: what it takes after the cotangents.
     """
 
     verb = "custom.function"
-    id: Id
+    id: NewId
     tag: Id
     function: FunctionId
     inputs: tuple[Input, ...]
@@ -40,14 +40,14 @@ class CustomFunction(Command):
 
 @dataclass(frozen=True, slots=True)
 class BackwardBegin(Command):
-    """A gradient as a pass `id`, that stops wherever a function of the caller's makes the cotangents.
+    """Begins a gradient as a pass that stops at every call whose gradient is the caller's function.
 
-    Fields as of `gradient`. It answers, as `backward.resume` does, where it stands: the call's tag and function (or the
-    op's type), and the kind of each of its results' cotangents; or that it is through.
+    It answers, as backward.resume does, the stop: the call's tag and function (or the op's type), and the kind of the
+    cotangent of each result; or that the pass has ended. Fields as in gradient.
     """
 
     verb = "backward.begin"
-    id: Id
+    id: NewId
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
@@ -58,22 +58,22 @@ class BackwardBegin(Command):
 
 @dataclass(frozen=True, slots=True)
 class BackwardCotangents(Command):
-    """Names what the pass hands out where it stands: the cotangents of the call's results (zeros where nothing came).
+    """Names the cotangents of the results of the call at which the pass has stopped; zeros if nothing came.
 
-    `tag`: the call at which the caller takes it to be; another is a StructureMismatchError. `op_values`: ids for the
-    inputs and the result of an op whose gradient was declared `registered`; null: not wanted.
+    `tag`: the call at which the caller expects the pass; another is a StructureMismatchError. `op_values`: ids for the
+    inputs and the result of an op whose type was declared `registered`; null: not kept.
     """
 
     verb = "backward.cotangents"
     id: Id
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     tag: Id | None = None
-    op_values: tuple[Id | None, ...] = ()
+    op_values: tuple[NewId | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardResume(Command):
-    """The cotangents of the call's inputs, null for none: the pass goes on to its next stop, or through."""
+    """Gives the pass the cotangents of the call's inputs, null for none; it goes on to its next stop, or to its end."""
 
     verb = "backward.resume"
     id: Id
@@ -82,9 +82,9 @@ class BackwardResume(Command):
 
 @dataclass(frozen=True, slots=True)
 class BackwardEnd(Command):
-    """What the pass, once through, found for its sources, under the ids in `outputs`; `predicted` as of `gradient`."""
+    """Names the gradients of a pass that has ended, one for each source; `predicted` as in gradient."""
 
     verb = "backward.end"
     id: Id
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     predicted: tuple[str, ...] | None = None

@@ -1,27 +1,26 @@
-"""Questions to tapes and accumulators."""
+"""Questions to tapes and accumulators: derivatives, and why they are what they are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from teletape_engine.commands.command import Command, Id, Input
+from teletape_engine.commands.base import Command, Id, Input, NewId
 
 
 @dataclass(frozen=True, slots=True)
 class Gradient(Command):
-    """Cotangents of `sources` from `targets`; an id in `outputs` for each source (null: not wanted under an id).
+    """Computes the gradients of the targets' sum; an id in `outputs` for each source (null: the result is not kept).
 
-    `output_gradients`: a cotangent for each target, null for ones. `unconnected`: none or zero. `predicted`: the
-    kinds (none,
-    dense, slices) that the caller foresees; finding others is a StructureMismatchError. `retain_tape`: another question
-    to the tape follows, so that one which is not persistent is not used up yet.
+    `output_gradients`: a weight for each target, null for ones. `unconnected`: none or zero. `predicted`: the kinds
+    (none, dense, slices) that the caller expects; a difference is a StructureMismatchError. `retain_tape`: another
+    question to the tape follows, so that a tape that is not persistent is not consumed yet.
     """
 
     verb = "gradient"
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     output_gradients: tuple[Input | None, ...] | None = None
     unconnected: str = "none"
     predicted: tuple[str, ...] | None = None
@@ -30,18 +29,17 @@ class Gradient(Command):
 
 @dataclass(frozen=True, slots=True)
 class Jacobian(Command):
-    """The derivatives of each element of the one target: [*target, *source] for each source, dense.
+    """Computes the derivatives of each element of the one target: [*target, *source] for each source, dense.
 
-    `max_bytes` bounds the memory of the cotangents on their way, and `chunk_size` how many go at once. `outputs`,
-    `unconnected`, `predicted` and `retain_tape` as in gradient. `custom_gradients`: what custom.function made for the
-    calls between.
+    `max_bytes` bounds the memory of the cotangents in use, and `chunk_size` how many are computed at once.
+    `custom_gradients`: what custom.function created for the custom calls on the path. Other fields as in gradient.
     """
 
     verb = "jacobian"
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
     chunk_size: int | None = None
@@ -52,16 +50,17 @@ class Jacobian(Command):
 
 @dataclass(frozen=True, slots=True)
 class BatchJacobian(Command):
-    """The Jacobian of each example: [b, *y, *x] for one target [b, *y] and one source [b, *x]; zeros if not connected.
+    """Computes each example's Jacobian: [b, *y, *x] for one target [b, *y] and one source [b, *x].
 
-    `unconnected`: the zeros have the target's dtype (none) or the source's (zero). Other fields as in jacobian.
+    If they are not connected, the result is zeros of the target's dtype (`unconnected` none) or the source's (zero).
+    Other fields as in jacobian.
     """
 
     verb = "batch_jacobian"
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
     chunk_size: int | None = None
@@ -71,7 +70,7 @@ class BatchJacobian(Command):
 
 @dataclass(frozen=True, slots=True)
 class Vjps(Command):
-    """The gradients for k cotangents at once: [k, *source] for each source, dense.
+    """Computes the gradients for k weights of the targets at once: [k, *source] for each source, dense.
 
     `output_gradients`: for each target a stack [k, *target], null for ones. Other fields as in jacobian.
     """
@@ -80,7 +79,7 @@ class Vjps(Command):
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     output_gradients: tuple[Input | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
@@ -92,16 +91,16 @@ class Vjps(Command):
 
 @dataclass(frozen=True, slots=True)
 class Hessian(Command):
-    """The second derivatives of the targets' sum: a block [*source i, *source j] for each pair of sources.
+    """Computes the second derivatives of the targets' sum: a block [*source i, *source j] for each pair of sources.
 
-    `outputs` and `predicted` run over j within i. Other fields as in jacobian.
+    `outputs` and `predicted` list the pairs row by row: j changes fastest. Other fields as in jacobian.
     """
 
     verb = "hessian"
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     unconnected: str = "none"
     max_bytes: int | None = None
     chunk_size: int | None = None
@@ -112,9 +111,9 @@ class Hessian(Command):
 
 @dataclass(frozen=True, slots=True)
 class Hvp(Command):
-    """The Hessian of the targets' sum times a vector: [*source] for each source, dense.
+    """Computes the Hessian of the targets' sum times a vector: [*source] for each source, dense.
 
-    `vectors`: the vector's part for each source. Other fields as in gradient.
+    `vectors`: the vector's part for each source. Other fields as in gradient and jacobian.
     """
 
     verb = "hvp"
@@ -122,7 +121,7 @@ class Hvp(Command):
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
     vectors: tuple[Input, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     unconnected: str = "none"
     predicted: tuple[str, ...] | None = None
     retain_tape: bool = False
@@ -131,22 +130,22 @@ class Hvp(Command):
 
 @dataclass(frozen=True, slots=True)
 class Jvp(Command):
-    """The tangents of `targets`; an id in `outputs` for each (null: not wanted).
+    """Names the tangents of `targets`: an id in `outputs` for each (null: the tangent is not kept).
 
-    `unconnected` and `predicted` as in `Gradient`.
+    `unconnected` and `predicted` as in gradient.
     """
 
     verb = "jvp"
     accumulator: Id
     targets: tuple[Id, ...]
-    outputs: tuple[Id | None, ...]
+    outputs: tuple[NewId | None, ...]
     unconnected: str = "none"
     predicted: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Explain(Command):
-    """Why the gradient of the targets' sum is what it is for each source: reasons as facts. The tape stays as it is."""
+    """Answers for each source why the gradient of the targets' sum is what it is; the tape is unchanged."""
 
     verb = "explain"
     tape: Id

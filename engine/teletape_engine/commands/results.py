@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from teletape_engine.commands import Id
+from teletape_engine.commands.base import Id
 from teletape_engine.spec import Spec
 
 

@@ -1,100 +1,158 @@
-"""How the fields of a command are checked, by their annotation; and a command made of unchecked ones."""
+"""The closed vocabulary: every command by its name, its fields, and a command made from unchecked fields."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.commands import COMMANDS, Command, Id, Input, Tensor
+from teletape_engine.commands.base import Command, FieldKind, Id
+from teletape_engine.commands.custom import (
+    BackwardBegin,
+    BackwardCotangents,
+    BackwardEnd,
+    BackwardResume,
+    Custom,
+    CustomFunction,
+)
+from teletape_engine.commands.fields import Field, fields_of
+from teletape_engine.commands.functions import (
+    CallFunction,
+    CheckGradients,
+    Cond,
+    CustomCall,
+    DefineFunction,
+    Scan,
+    While,
+)
+from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
+from teletape_engine.commands.session import ClientAttach, ContextSwitch, Declare
+from teletape_engine.commands.tapes import (
+    AccumulatorClose,
+    AccumulatorOpen,
+    AccumulatorResume,
+    TapeCheckGradients,
+    TapeDescribe,
+    TapeGraph,
+    TapeOpen,
+    TapePause,
+    TapeReset,
+    TapeResume,
+    TapeWatch,
+)
+from teletape_engine.commands.values import Assign, Call, Constant, Fetch, MakeSlices, MakeVariable, SlicesComponent
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
 
+#: Every command, in the order in which messages and pages list them.
+_CLASSES: Final[tuple[type[Command], ...]] = (
+    *(Constant, MakeVariable, Assign, Call, SlicesComponent, MakeSlices, Fetch),
+    *(TapeOpen, TapeWatch, TapePause, TapeResume, TapeReset, TapeDescribe, TapeGraph, TapeCheckGradients),
+    *(ContextSwitch, AccumulatorOpen, AccumulatorClose, AccumulatorResume, Declare, ClientAttach),
+    *(Gradient, Jacobian, BatchJacobian, Vjps, Hessian, Hvp, Jvp, Explain),
+    *(DefineFunction, CallFunction, CustomCall, While, Cond, Scan, CheckGradients),
+    *(Custom, CustomFunction, BackwardBegin, BackwardCotangents, BackwardResume, BackwardEnd),
+)
+COMMANDS: Final[dict[str, type[Command]]] = {cls.verb: cls for cls in _CLASSES}
+FIELDS: Final[dict[str, dict[str, Field]]] = {
+    verb: {field.name: field for field in fields_of(cls)} for verb, cls in COMMANDS.items()
+}
 MAX_ITEMS: Final = 16_384  #: Members of one list inside a command: inputs, sources, steps, an attribute.
 
 
+# -------------------------------------------------------------------------------------------------------- ids of fields
+def _names_of_fields(condition: Callable[[Field], bool]) -> dict[str, tuple[str, ...]]:
+    return {verb: tuple([name for name in fields if condition(fields[name])]) for verb, fields in FIELDS.items()}
+
+
+#: For each command the fields that hold functions.
+FUNCTION_FIELDS: Final = _names_of_fields(lambda field: field.kind is FieldKind.FUNCTION_ID)
+_ID_FIELDS: Final = _names_of_fields(lambda field: field.kind in (FieldKind.ID, FieldKind.FUNCTION_ID, FieldKind.INPUT))
+_CREATED_FIELDS: Final = _names_of_fields(lambda field: field.created)
+
+
+def mentions(command: Command) -> Iterator[Id]:
+    """Every id that the command names, whether it uses or creates it."""
+    if isinstance(command, DefineFunction):
+        for step in command.steps:
+            yield from functions_of(step)
+    for name in _ID_FIELDS[command.verb]:
+        value = getattr(command, name)
+        for member in value if value.__class__ is tuple else (value,):
+            if member.__class__ is int or member.__class__ is str:
+                yield member
+
+
+def functions_of(command: Command) -> Iterator[Any]:
+    """The functions that the command takes; None for a field that is null."""
+    for name in FUNCTION_FIELDS[command.verb]:
+        value = getattr(command, name)
+        yield from value if value.__class__ is tuple else (value,)
+
+
+def outputs(command: Command) -> tuple[Id, ...]:
+    """The ids that the command creates."""
+    created: list[Id] = []
+    for name in _CREATED_FIELDS[command.verb]:
+        value = getattr(command, name)
+        created += [each for each in value if each is not None] if value.__class__ is tuple else [value]
+    return tuple(created)
+
+
+# --------------------------------------------------------------------------------------------------------------- checks
 class _MemberError(TypeError):
     """What is wrong with one member of a list, or with their number."""
 
 
-def _id(value: Any) -> Id:
-    if (isinstance(value, int) and not isinstance(value, bool) and value >= 0) or (isinstance(value, str) and value):
+def is_id(value: Any) -> bool:
+    """Whether a value can be an id: a name, or an integer from 0 up."""
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    return (is_int and value >= 0) or (isinstance(value, str) and value != "")
+
+
+_FITS: Final[dict[FieldKind, Callable[[Any], bool]]] = {
+    FieldKind.ID: is_id,
+    FieldKind.FUNCTION_ID: is_id,
+    FieldKind.INPUT: lambda value: isinstance(value, Literal | np.ndarray) or is_id(value),
+    FieldKind.TENSOR: lambda value: isinstance(value, Literal | np.ndarray),
+    FieldKind.STEP: lambda value: isinstance(value, Command) and value.step,
+    FieldKind.ATTRIBUTES: lambda value: isinstance(value, Mapping) and all(isinstance(key, str) for key in value),
+    FieldKind.NAME: lambda value: isinstance(value, str) and value != "",
+    FieldKind.FLAG: lambda value: isinstance(value, bool),
+    FieldKind.COUNT: lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+}
+_STEPS: Final = ", ".join(verb for verb, cls in COMMANDS.items() if cls.step)
+_EXPECTED: Final[dict[FieldKind, str]] = {kind: kind.value for kind in FieldKind} | {
+    FieldKind.STEP: f"{FieldKind.STEP.value} ({_STEPS})"
+}
+
+
+def _checked(field: Field, value: Any) -> Any:
+    """The value as the record holds it: a list as a tuple.
+
+    Raises:
+        TypeError: It does not fit; the message is what was expected.
+    """
+    if value is None and field.nullable:
+        return None
+    fits, expected = _FITS[field.kind], _EXPECTED[field.kind]
+    if not field.is_list:
+        if not fits(value):
+            raise TypeError(expected)
         return value
-    raise TypeError("an id: a name, or an integer from 0 up")
-
-
-def _name(value: Any) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise TypeError("a name")
-
-
-def _bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise TypeError("true or false")
-
-
-def _input(value: Any) -> Input:
-    if isinstance(value, Literal | np.ndarray):
-        return value
-    try:
-        return _id(value)
-    except TypeError:
-        raise TypeError("an id, a number or a tensor") from None
-
-
-def _tensor(value: Any) -> Tensor | Literal:
-    if isinstance(value, Literal | np.ndarray):
-        return value
-    raise TypeError("a number or a tensor {dtype, shape, data}")
-
-
-def _step(value: Any) -> Command:
-    if isinstance(value, Command) and value.step:
-        return value
-    raise TypeError(f"a step of a program ({', '.join(verb for verb, cls in COMMANDS.items() if cls.step)})")
-
-
-def _attrs(value: Any) -> Mapping[str, Any]:
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return value
-    raise TypeError("an object of attributes")
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    raise TypeError("a count, from 0 up")
-
-
-def _tuple(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def each(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple):
-            raise TypeError("a list, each " + _wanted(read))
-        if len(value) > MAX_ITEMS:
-            raise _MemberError(f" has at most {MAX_ITEMS:,} members; found {len(value):,}")
-        try:
-            return tuple([read(one) for one in value])
-        except TypeError:
-            raise _first_wrong(read, value) from None
-
-    return each
-
-
-def _first_wrong(read: Callable[[Any], Any], members: Iterable[Any]) -> _MemberError:
-    for at, one in enumerate(members):
-        try:
-            read(one)
-        except TypeError as error:
-            return _MemberError(f", member {at} must be {error}; found {_shown(one)}")
-    raise AssertionError("no member is wrong")
+    if not isinstance(value, list | tuple):
+        raise TypeError("a list, each " + expected)
+    if len(value) > MAX_ITEMS:
+        raise _MemberError(f" has at most {MAX_ITEMS:,} members; found {len(value):,}")
+    for position, member in enumerate(value):
+        if not (fits(member) or (member is None and field.null_members)):
+            raise _MemberError(f", member {position} must be {expected}; found {_shown(member)}")
+    return tuple(value)
 
 
 def _shown(value: Any) -> str:
-    """What was found, as JSON would have it; of what is no plain value the kind."""
+    """A value as JSON has it, or its kind if it is no plain value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float | str):
@@ -103,87 +161,37 @@ def _shown(value: Any) -> str:
     return kinds.get(type(value), type(value).__name__)
 
 
-def _wanted(read: Callable[[Any], Any]) -> str:
-    try:
-        read(object())
-    except TypeError as error:
-        return str(error)
-    raise AssertionError("a reader that takes anything")
-
-
-def _or_null(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def maybe(value: Any) -> Any:
-        return None if value is None else read(value)
-
-    return maybe
-
-
-#: How a field is read, by its annotation.
-_READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    "Id": _id,
-    "FunctionId": _id,
-    "str": _name,
-    "bool": _bool,
-    "int": _count,
-    "Input": _input,
-    "Tensor | Literal": _tensor,
-    "Mapping[str, Any]": _attrs,
-    "tuple[Id, ...]": _tuple(_id),
-    "tuple[str, ...]": _tuple(_name),
-    "tuple[bool, ...]": _tuple(_bool),
-    "tuple[Input, ...]": _tuple(_input),
-    "tuple[Id | None, ...]": _tuple(_or_null(_id)),
-    "tuple[Input | None, ...]": _tuple(_or_null(_input)),
-    "tuple[FunctionId, ...]": _tuple(_id),
-    "tuple[Step, ...]": _tuple(_step),
-}
-
-
-def reader(annotation: str) -> Callable[[Any], Any]:
-    """The function that checks and canonicalises a field annotated so."""
-    if annotation.endswith(" | None"):
-        return _or_null(reader(annotation.removesuffix(" | None")))
-    return _READERS[annotation]
-
-
-_FIELDS: Final = {
-    verb: {f.name: (reader(str(f.type)), f) for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    for verb, cls in COMMANDS.items()
-}
-
-
 def fields(verb: str) -> tuple[str, ...]:
-    """The field names of a command, in order: the wire's positional form.
+    """The names of a command's fields, in the order of the wire's positional form.
 
     Raises:
         BadCommandError: There is no such command.
     """
-    if verb not in _FIELDS:
+    if verb not in FIELDS:
         raise BadCommandError(f"unknown command {verb!r}: the commands are {', '.join(COMMANDS)}")
-    return tuple(_FIELDS[verb])
+    return tuple(FIELDS[verb])
 
 
-def make(verb: str, given: Mapping[str, Any]) -> Command:
+def make(verb: str, values: Mapping[str, Any]) -> Command:
     """The command with these fields, checked.
 
     Raises:
-        BadCommandError: An unknown command, or a field missing, unknown or of the wrong kind.
+        BadCommandError: The command is unknown; or a field is missing, unknown or of the wrong kind.
     """
-    fields(verb)
-    known = _FIELDS[verb]
-    for name in given:
-        if name not in known:
-            raise BadCommandError(f"command {verb!r} has no field {name!r}; it takes: {', '.join(known)}")
-    values: dict[str, Any] = {}
-    for name, (read, declared) in known.items():
-        if name in given:
+    names = fields(verb)
+    for name in values:
+        if name not in names:
+            raise BadCommandError(f"command {verb!r} has no field {name!r}; it takes: {', '.join(names)}")
+    checked: dict[str, Any] = {}
+    for name, field in FIELDS[verb].items():
+        if name in values:
             try:
-                values[name] = read(given[name])
+                checked[name] = _checked(field, values[name])
             except _MemberError as error:
                 raise BadCommandError(f"command {verb!r}, field {name!r}{error}") from None
             except TypeError as error:
-                found = _shown(given[name])
-                raise BadCommandError(f"command {verb!r}, field {name!r} must be {error}; found {found}") from None
-        elif declared.default is dataclasses.MISSING and declared.default_factory is dataclasses.MISSING:
+                shown = _shown(values[name])
+                raise BadCommandError(f"command {verb!r}, field {name!r} must be {error}; found {shown}") from None
+        elif field.required:
             raise BadCommandError(f"command {verb!r} needs the field {name!r}")
-    return COMMANDS[verb](**values)
+    return COMMANDS[verb](**checked)

@@ -1,4 +1,4 @@
-"""The life of tapes, accumulators and contexts, what is declared for them, and looks at them."""
+"""The lives of tapes and of forward accumulators, and what can be asked of a tape besides derivatives."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from teletape_engine.commands.command import Command, Id, Input, Tensor
-from teletape_engine.recording.values import Literal
+from teletape_engine.commands.base import Command, Id, Input, NewId, TensorOrNumber
 
 
 @dataclass(frozen=True, slots=True)
 class TapeOpen(Command):
-    """A new tape `id`, active in the current context.
+    """Opens a tape, which records in the current context.
 
-    A `replayable` one keeps every input of what it records, so that tape.check_gradients can run it again.
+    A `replayable` tape keeps every input of what it records, so that tape.check_gradients can run it again. `parents`
+    are the tapes that are to record what this tape answers; the session only remembers them.
     """
 
     verb = "tape.open"
     structural = True
-    id: Id
+    id: NewId
     persistent: bool = False
     watch_accessed: bool = True
     replayable: bool = False
+    parents: tuple[Id, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TapeWatch(Command):
-    """The tape follows these values and variables from now on."""
+    """The tape watches these tensors and variables from now on."""
 
     verb = "tape.watch"
     structural = True
@@ -37,7 +38,7 @@ class TapeWatch(Command):
 
 @dataclass(frozen=True, slots=True)
 class TapePause(Command):
-    """The tape stops recording; what it holds stays."""
+    """The tape stops recording; what it has recorded stays."""
 
     verb = "tape.pause"
     structural = True
@@ -64,21 +65,21 @@ class TapeReset(Command):
 
 @dataclass(frozen=True, slots=True)
 class TapeDescribe(Command):
-    """Answers what the tape is, the bytes that it keeps, and those that its end would free.
+    """Answers facts about the tape, the bytes that it keeps, and the bytes that its release would free.
 
-    `along`: integer ids whose release goes along with the tape's, as a tensor: names of what the caller holds for it.
+    `also_released`: integer ids, as a tensor, that would be released with the tape.
     """
 
     verb = "tape.describe"
     tape: Id
-    also_released: Tensor | Literal | None = None
+    also_released: TensorOrNumber | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TapeGraph(Command):
     """Answers the tape as a diagram of at most `nodes` nodes (null: 2000): what it watched, its calls, what they keep.
 
-    With `targets` and `sources` the gradient's path is marked, and the cut that makes it none.
+    With `targets` and `sources` it marks the path of the gradient, and the cut that makes the gradient none.
     """
 
     verb = "tape.graph"
@@ -90,7 +91,7 @@ class TapeGraph(Command):
 
 @dataclass(frozen=True, slots=True)
 class TapeCheckGradients(Command):
-    """Answers how a replayable tape's gradients compare with differences of its calls, run again; it stays as it is.
+    """Answers how a replayable tape's gradients compare with finite differences of its calls; the tape is unchanged.
 
     `settings`: entries, seed, step, rtol, atol.
     """
@@ -103,28 +104,19 @@ class TapeCheckGradients(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class ContextSwitch(Command):
-    """The commands that follow belong to this context (a thread, an async task, a request)."""
-
-    verb = "context.switch"
-    structural = True
-    context: Id
-
-
-@dataclass(frozen=True, slots=True)
 class AccumulatorOpen(Command):
-    """A new forward accumulator `id`, active in the current context, with a tangent for each primal."""
+    """Opens a forward accumulator, active in the current context, with a tangent for each primal."""
 
     verb = "accumulator.open"
     structural = True
-    id: Id
+    id: NewId
     primals: tuple[Id, ...]
     tangents: tuple[Input, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorClose(Command):
-    """The accumulator follows no more ops; the tangents that it has stay."""
+    """The accumulator stops following ops; its tangents stay."""
 
     verb = "accumulator.close"
     structural = True
@@ -133,23 +125,10 @@ class AccumulatorClose(Command):
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorResume(Command):
-    """The accumulator follows ops again, in the current context, and from here on these primals too."""
+    """The accumulator follows ops again, in the current context, and has these primals in addition."""
 
     verb = "accumulator.resume"
     structural = True
     accumulator: Id
     primals: tuple[Id, ...] = ()
     tangents: tuple[Input, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Declare(Command):
-    """For the session: ops of TensorFlow's type `no_gradient` have no gradient; of `registered`, one of the caller's.
-
-    The latter is a function of the caller's: a tape that holds such an op is asked by backward.begin.
-    """
-
-    verb = "declare"
-    structural = True
-    no_gradient: str | None = None
-    registered: str | None = None

@@ -1,4 +1,4 @@
-"""Values and variables."""
+"""Tensors, variables, ops and sparse gradients."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from teletape_engine.commands.command import Command, Id, Input, Tensor
-from teletape_engine.recording.values import Literal
+from teletape_engine.commands.base import Command, Id, Input, NewId, TensorOrNumber
 
 
 @dataclass(frozen=True, slots=True)
 class Constant(Command):
-    """The caller's tensor becomes the value `id`."""
+    """Creates a tensor from the caller's numbers."""
 
     verb = "constant"
-    id: Id
-    value: Tensor | Literal
+    id: NewId
+    value: TensorOrNumber
 
 
 @dataclass(frozen=True, slots=True)
 class MakeVariable(Command):
-    """A variable `id` with an initial value. `name` is a label for people."""
+    """Creates a variable with an initial value. `name` is a label for people."""
 
     verb = "variable"
-    id: Id
+    id: NewId
     value: Input
     trainable: bool = True
     name: str | None = None
@@ -34,8 +33,8 @@ class MakeVariable(Command):
 class Assign(Command):
     """Gives a variable its next version; shape and dtype stay. `mode` is set, add or sub.
 
-    With `indices` a part of it is changed, and only that travels: scatter_update, _add, _sub, _mul, _div, _min, _max
-    (rows), scatter_nd_update, _add, _sub, _min, _max (places), slice. See `teletape_engine.ops.assign`.
+    With `indices` only a part changes, and only that part travels: scatter_update, _add, _sub, _mul, _div, _min, _max
+    (rows), scatter_nd_update, _add, _sub, _min, _max (positions), slice. See `teletape_engine.ops.assign`.
     """
 
     verb = "assign"
@@ -48,33 +47,33 @@ class Assign(Command):
 
 @dataclass(frozen=True, slots=True)
 class Call(Command):
-    """One op. A variable among the inputs is read. `where` is the caller's line, opaque."""
+    """Runs one op. A variable among the inputs is read. `where` is the caller's call site, any text."""
 
     verb = "op"
     step = True
     op: str
     inputs: tuple[Input, ...]
-    outputs: tuple[Id, ...]
+    outputs: tuple[NewId, ...]
     attrs: Mapping[str, Any] = field(default_factory=dict)
     where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SlicesComponent(Command):
-    """Names a part of a slices value: `part` is values or indices; `output` becomes its id."""
+    """Creates a tensor from one array of a sparse gradient: `component` is values or indices."""
 
     verb = "slices.component"
     id: Id
     component: str
-    output: Id
+    output: NewId
 
 
 @dataclass(frozen=True, slots=True)
 class MakeSlices(Command):
-    """Slices `id` of two values: row `values[k]` belongs at row `indices[k]` of an array of `rows` rows."""
+    """Creates a sparse gradient: row `values[k]` belongs to row `indices[k]` of a tensor of `rows` rows."""
 
     verb = "slices"
-    id: Id
+    id: NewId
     values: Id
     indices: Id
     rows: int
@@ -82,8 +81,12 @@ class MakeSlices(Command):
 
 @dataclass(frozen=True, slots=True)
 class Fetch(Command):
-    """The value's numbers into the answer: all of them, or at most `elements` as a preview."""
+    """Answers a tensor's numbers: all of them, or at most `elements` as a preview.
+
+    `optional`: an id that names nothing is no failure, and has no result. For gradients that may be none.
+    """
 
     verb = "fetch"
     id: Id
     elements: int | None = None
+    optional: bool = False

@@ -190,7 +190,7 @@ class Program:
             return Step(command, None, NO_ATTRS, (slot, *taken), (), (), ())
         if type(command) not in FLOWS:
             raise InvalidArgumentError("cannot stand in a program")
-        programs = tuple([find(one) for one in commands.programs_of(command) if one is not None])
+        programs = tuple([find(one) for one in commands.functions_of(command) if one is not None])
         inputs = tuple([self._input(one) for one in command.inputs])  # type: ignore[attr-defined]  # every flow has them
         self.decides = self.decides or isinstance(command, commands.While | commands.Cond)
         for one in programs:
@@ -430,7 +430,7 @@ def _facts(step: Step) -> dict[str, Any]:
     if isinstance(command, commands.Assign):
         value = _input_facts(command.value)
         return {"do": "assign", "variable": command.variable, "value": value, "mode": command.mode}
-    taken = [one for one in commands.programs_of(command) if isinstance(one, int | str)]
+    taken = [one for one in commands.functions_of(command) if isinstance(one, int | str)]
     inputs = [_input_facts(one) for one in command.inputs]  # type: ignore[attr-defined]  # every flow has them
     return {"do": command.verb, "programs": taken, "inputs": inputs, "outputs": command.outputs}  # type: ignore[attr-defined]
 

@@ -1,11 +1,10 @@
-"""What a session holds: values, variables, tapes and programs by id, contexts, and the count of their bytes."""
+"""The state of a session, as handlers see it: what its ids name, its contexts, and the count of their bytes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -28,143 +27,91 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
 from teletape_engine.recording.provenance import Departures, Trail
-from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, Variable
+from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
+from teletape_engine.session.entries import Entry, Poison, TapeEntry, word
 from teletape_engine.spec import Spec
 
-CLIENT_BITS: Final = 40  #: An SDK's id is client << 40 | counter.
-_OWN: Final = 1 << CLIENT_BITS  #: From here on ids are the clients' own. Below they are people's, in any order.
 MAIN: Final = 0  #: The context in which every batch begins.
 
 T = TypeVar("T")
 
 
-class Poison(NamedTuple):
-    """Stands under the id of a value that was never made."""
-
-    cause: str
-
-
-class Held:
-    """Something with a lifetime under an id, beside values, variables and programs.
-
-    Attributes:
-        word: What messages call it.
-        kind: What listings call it.
-    """
-
-    word: ClassVar[str]
-    kind: ClassVar[str]
-
-    def facts(self) -> dict[str, Any]:
-        """What is known of it, as JSON-able facts."""
-        return {}
-
-    def alive(self) -> Iterator[Any]:
-        """The values that it keeps."""
-        return iter(())
-
-    def end(self) -> None:
-        """Its id is released."""
-
-
-@dataclass
-class HeldTape(Held):
-    """A tape, and the context where it was last active."""
-
-    word = "a tape"
-    kind = "tape"
-    tape: Tape
-    context: Executor
-
-    def facts(self) -> dict[str, Any]:
-        """State, size, watched variables."""
-        tape = self.tape
-        return {
-            "persistent": tape.persistent,
-            "watch_accessed": tape.watch_accessed,
-            "recording": tape in self.context.tapes,
-            "consumed": tape.consumed,
-            "ops": tape.length,
-            "watched_variables": [one.name for one in tape.variables.values()],
-        }
-
-    def end(self) -> None:
-        """It stops recording."""
-        if self.tape in self.context.tapes:
-            self.context.pause(self.tape)
-
-
 class State:
-    """One tenant's things on one device.
+    """What one session has on one device.
 
     Args:
         device: cpu, gpu or gpu:N.
         memory_limit: Bytes that the arrays may take; None for no limit.
-        most_iterations: Iterations that the loops of one command may take; None for no limit.
+        max_iterations: Iterations that the loops of one command may run; None for no limit.
 
     Attributes:
         backend: The device's arrays.
         memory: What they may take, and take.
-        watch: Asks whether a batch goes on.
+        watch: Reports progress, and learns whether the batch is cancelled.
+        clients: The clients of the session.
         declarations: What was declared about op types that have no gradient.
-        departures: Reads of values, for explanations.
-        numbers: Those of one element each: empty until there is one.
+        departures: The values that the program has read, for explanations.
+        numbers: Those of them with one element: empty until there are any.
+        entries: What each id names.
+        released: Ids that were released, except those of clients' own counters.
         current: The context that the commands belong to.
-        results: What the commands of this batch have answered so far.
-        index: The command that is being executed.
+        results: The results of the batch so far.
+        index: The position of the command in its batch.
 
     Raises:
-        UnimplementedError: No such device here.
+        UnimplementedError: There is no such device here.
     """
 
     def __init__(
-        self, device: str = "cpu", *, memory_limit: int | None = None, most_iterations: int | None = None
+        self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
     ) -> None:
         self.backend = arrays.backend(device)
         self.memory = Memory(memory_limit, self.bytes_in_use)
-        self.watch = Watch(most_iterations)
+        self.watch = Watch(max_iterations)
+        self.clients = Clients()
         self.declarations = Declarations()
         self.departures = Departures()
         self.numbers = self.departures.numbers
         self.results: list[Result] = []
         self.index = 0
-        self.names: dict[Id, Any] = {}
+        self.entries: dict[Id, Any] = {}
         self.released: set[Id] = set()
-        self.latest = 0  # the highest integer id of this batch so far
-        self._highest: dict[int, int] = defaultdict(int)
+        self.latest = 0  # the highest integer id that this batch has made so far
+        self._highest: dict[int, int] = defaultdict(int)  # by client
         self._contexts: dict[Id, Executor] = {}
         self.current = self.context(MAIN)
 
+    # ------------------------------------------------------------------------------------------------------- contexts
     def context(self, key: Id) -> Executor:
-        """The context of that name, made when it is first asked for."""
-        found = self._contexts.get(key)
-        if found is None:
-            found = self._contexts[key] = Executor(self.backend, self.memory, self.watch)
-            found.departures = self.departures
-        return found
+        """The context of that id; it is made on first use."""
+        context = self._contexts.get(key)
+        if context is None:
+            context = self._contexts[key] = Executor(self.backend, self.memory, self.watch)
+            context.departures = self.departures
+        return context
 
-    def trails(self) -> list[Trail]:
-        """What no tape followed, of every context."""
-        return [one.trail for one in self._contexts.values()]
+    def provenance_logs(self) -> list[Trail]:
+        """The provenance log of every context."""
+        return [context.trail for context in self._contexts.values()]
 
-    # ---------------------------------------------------------------------------------------------------------- names
-    def name(self, name: Id, thing: Any) -> None:
+    # ------------------------------------------------------------------------------------------------------------ ids
+    def name(self, name: Id, entry: Any) -> None:
         """Puts a new thing under an id.
 
         Raises:
-            IdInUseError: The id names something, or has.
+            IdInUseError: The id names something, or did.
         """
-        if name in self.names:
-            raise IdInUseError(f"the id {name!r} is in use: {word(type(self.names[name]))}; choose another", id=name)
+        if name in self.entries:
+            raise IdInUseError(f"the id {name!r} is in use: {word(type(self.entries[name]))}; choose another", id=name)
         if name in self.released:
             raise IdInUseError(f"the id {name!r} was used before and released; choose another", id=name)
         if isinstance(name, int) and name > self.latest:
             self.latest = name
-        self.names[name] = thing
+        self.entries[name] = entry
 
     def note_highest(self) -> None:
-        """An id of a client's own, up to the highest that it has used, that names nothing was released."""
+        """Remembers the highest id of this batch: a lower one of the same client that names nothing was released."""
         client = self.latest >> CLIENT_BITS
         self._highest[client] = max(self._highest[client], self.latest)
         self.latest = 0
@@ -174,124 +121,112 @@ class State:
     @overload
     def find(self, name: Id, kind: tuple[type[Any], ...]) -> Any: ...
     def find(self, name: Id, kind: type[Any] | tuple[type[Any], ...]) -> Any:
-        """What is under `name`.
+        """What the id names.
 
         Raises:
-            UnknownIdError, ReleasedIdError: Nothing is.
-            PoisonedError: A value that was never made; with the first cause.
-            InvalidArgumentError: Something of another kind.
+            UnknownIdError, ReleasedIdError: It names nothing.
+            PoisonedError: It names a value that was never made; the message is the first cause.
+            InvalidArgumentError: It names something of another kind.
         """
-        thing = self.names.get(name)
-        if isinstance(thing, kind):
-            return thing
-        if thing is None:
+        entry = self.entries.get(name)
+        if isinstance(entry, kind):
+            return entry
+        if entry is None:
             self.note_highest()
-            if name in self.released or (isinstance(name, int) and _OWN <= name <= self._highest[name >> CLIENT_BITS]):
+            if name in self.released or self._counted_by_client(name):
                 raise ReleasedIdError(f"the id {name!r} was released: its value is gone", id=name)
             raise UnknownIdError(f"unknown id {name!r}: nothing in this session has it", id=name)
-        if isinstance(thing, Poison):
-            raise PoisonedError(thing.cause, id=name)
+        if isinstance(entry, Poison):
+            raise PoisonedError(entry.cause, id=name)
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join(dict.fromkeys(word(one) for one in kinds))
-        raise InvalidArgumentError(f"the id {name!r} is {word(type(thing))}, and {wanted} is needed", id=name)
-
-    def input(self, given: commands.Input) -> Any:
-        """A command's input as a recorded value: an id is looked up, a variable read, slices made dense."""
-        if given.__class__ is int or given.__class__ is str:
-            thing = self.names.get(given)
-            if thing.__class__ is Value:
-                return thing
-            thing = self.find(given, (Value, Variable, SlicesValue))
-            if isinstance(thing, Variable):
-                return self.current.read(thing)
-            return densify(thing, self.current)
-        return given if isinstance(given, Literal) else self.current.constant(given)  # type: ignore[arg-type]  # no id
-
-    def argument(self, given: commands.Input) -> Any:
-        """As `input`, but a variable stays one: a program reads it where its steps do."""
-        thing = self.names.get(given) if isinstance(given, int | str) else None
-        return thing if thing.__class__ is Variable else self.input(given)
-
-    def value(self, given: Any, like: Spec | None = None) -> Value:
-        """An input as a value: a literal becomes an array, of the dtype of `like` if that is given."""
-        return self.current.as_value(self.input(given), None if like is None else like.dtype)  # type: ignore[no-any-return]
-
-    def release(self, name: Id) -> None:
-        """Forgets a name. A tape stops recording; arrays that tapes or other values share stay."""
-        thing = self.names.pop(name, None)
-        if thing is None:
-            return
-        if isinstance(name, str) or name < _OWN:
-            self.released.add(name)
-        if isinstance(thing, Held):
-            thing.end()
+        expected = " or ".join(dict.fromkeys(word(each) for each in kinds))
+        raise InvalidArgumentError(f"the id {name!r} is {word(type(entry))}, expected {expected}", id=name)
 
     def knows(self, name: Id) -> bool:
-        """Whether the id names something, or has."""
-        return name in self.names or name in self.released
+        """Whether the id names something, or did."""
+        return name in self.entries or name in self.released or self._counted_by_client(name)
 
-    def take_back(self, names: Iterable[Id]) -> None:
-        """Forgets names that nobody has been told, and what is under them: they are free again."""
+    def _counted_by_client(self, name: Id) -> bool:
+        """Whether a client has made the id, or a later one, from its own counter."""
+        return isinstance(name, int) and FIRST_CLIENT_ID <= name <= self._highest[name >> CLIENT_BITS]
+
+    def release(self, name: Id) -> None:
+        """Ends an id. A tape stops recording; arrays that tapes or other values share stay."""
+        entry = self.entries.pop(name, None)
+        if entry is None:
+            return
+        if isinstance(name, str) or name < FIRST_CLIENT_ID:
+            self.released.add(name)
+        if isinstance(entry, Entry):
+            entry.close()
+
+    def forget(self, names: Iterable[Id]) -> None:
+        """Ends ids that no answer has named: they are free again."""
         for name in names:
-            thing = self.names.pop(name, None)
-            if isinstance(thing, Held):
-                thing.end()
+            entry = self.entries.pop(name, None)
+            if isinstance(entry, Entry):
+                entry.close()
+
+    # --------------------------------------------------------------------------------------------------------- inputs
+    def input(self, operand: commands.Input) -> Any:
+        """A command's input as a recorded value: an id is looked up, a variable read, slices made dense."""
+        if operand.__class__ is int or operand.__class__ is str:
+            entry = self.entries.get(operand)
+            if entry.__class__ is Value:
+                return entry
+            entry = self.find(operand, (Value, Variable, SlicesValue))
+            if isinstance(entry, Variable):
+                return self.current.read(entry)
+            return densify(entry, self.current)
+        return operand if isinstance(operand, Literal) else self.current.constant(operand)  # type: ignore[arg-type]  # no id
+
+    def argument(self, operand: commands.Input) -> Any:
+        """As `input`, but a variable stays a variable: a function reads it where its steps do."""
+        entry = self.entries.get(operand) if isinstance(operand, int | str) else None
+        return entry if entry.__class__ is Variable else self.input(operand)
+
+    def value(self, operand: Any, like: Spec | None = None) -> Value:
+        """An input as a value; a number becomes an array, of the dtype of `like` if there is one."""
+        dtype = None if like is None else like.dtype
+        return self.current.as_value(self.input(operand), dtype)  # type: ignore[no-any-return]
 
     def host(self, value: Value) -> np.ndarray[Any, Any]:
         """The value's numbers on the host, row-major, read only."""
         return read_only(np.ascontiguousarray(self.backend.get(value.array)).reshape(value.spec.shape))
 
+    # --------------------------------------------------------------------------------------------------------- memory
     def bytes_in_use(self) -> int:
-        """Bytes of all arrays that names, tapes and kept answers hold alive, each buffer once."""
+        """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
         base = self.backend.base
-        buffers = dict(base(value.array) for value in self.alive() if not isinstance(value, Literal))
-        buffers.update(CPU.base(array) for array in self.kept_arrays())
+        buffers = dict(base(value.array) for value in self.values() if not isinstance(value, Literal))
+        buffers.update(CPU.base(array) for array in self.clients.kept_arrays())
         return sum(buffers.values())
 
-    def kept_arrays(self) -> Iterator[np.ndarray[Any, Any]]:
-        """Arrays on the host that are kept beside what has a name."""
-        return iter(())
-
-    def alive(self) -> Iterator[Any]:
-        """Every value that a name, a tape or a context keeps; some more than once."""
+    def values(self) -> Iterator[Any]:
+        """Every recorded value that an id, a tape or a context keeps; some more than once."""
         tapes = []
         for context in self._contexts.values():
             tapes += context.tapes
             yield from context.reads()
-        for thing in self.names.values():
-            if isinstance(thing, Value):
-                yield thing
-            elif isinstance(thing, Variable):
-                yield thing.value
-            elif isinstance(thing, SlicesValue):
-                yield thing.values
-                yield thing.indices
-            elif isinstance(thing, HeldTape):
-                tapes.append(thing.tape)
-            elif isinstance(thing, Program):
-                yield from thing.held()
-            elif isinstance(thing, Held):
-                yield from thing.alive()
-        for tape in {id(one): one for one in tapes}.values():
+        for entry in self.entries.values():
+            if isinstance(entry, Value):
+                yield entry
+            elif isinstance(entry, Variable):
+                yield entry.value
+            elif isinstance(entry, SlicesValue):
+                yield entry.values
+                yield entry.indices
+            elif isinstance(entry, TapeEntry):
+                tapes.append(entry.tape)
+            elif isinstance(entry, Program):
+                yield from entry.held()
+            elif isinstance(entry, Entry):
+                yield from entry.values()
+        for tape in {id(tape): tape for tape in tapes}.values():
             for node in tape.nodes:
                 yield from node[3]
             for variable in tape.variables.values():
                 yield variable.value
-
-
-#: What messages call each kind of thing that is no `Held`.
-_WORDS: Final = {
-    Value: "a value",
-    SlicesValue: "slices",
-    Poison: "a value that failed",
-    Variable: "a variable",
-    Program: "a program",
-}
-
-
-def word(kind: type[Any]) -> str:
-    """What messages call a thing of this kind."""
-    return kind.word if issubclass(kind, Held) else _WORDS[kind]
 
 
 def sent_call_site(where: object) -> str | None:
@@ -300,7 +235,7 @@ def sent_call_site(where: object) -> str | None:
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A view that nobody writes into."""
+    """A view that cannot be written to."""
     array = array.view()
     array.flags.writeable = False
     return array

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from typing import Any, Final
 
-from teletape_engine.commands import COMMANDS, Command
+from teletape_engine.commands import COMMANDS, Command, FieldKind
+from teletape_engine.commands.fields import Field
+from teletape_engine.commands.schema import FIELDS
 from teletape_server.worker.models.base import component
 
-#: The schema of a field by its annotation in the command's record.
-_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
-    "Id": component("Id"),
-    "FunctionId": component("Id"),
-    "str": {"type": "string"},
-    "bool": {"type": "boolean"},
-    "int": {"type": "integer", "minimum": 0},
-    "Input": component("Input"),
-    "Tensor | Literal": component("TensorInput"),
-    "Mapping[str, Any]": {"type": "object", "additionalProperties": {}},
-    "Step": component("Step"),
+#: The schema of a field, or of each member of a list, by what it holds.
+_SCHEMAS: Final[dict[FieldKind, dict[str, Any]]] = {
+    FieldKind.ID: component("Id"),
+    FieldKind.FUNCTION_ID: component("Id"),
+    FieldKind.NAME: {"type": "string"},
+    FieldKind.FLAG: {"type": "boolean"},
+    FieldKind.COUNT: {"type": "integer", "minimum": 0},
+    FieldKind.INPUT: component("Input"),
+    FieldKind.TENSOR: component("TensorInput"),
+    FieldKind.ATTRIBUTES: {"type": "object", "additionalProperties": {}},
+    FieldKind.STEP: component("Step"),
 }
 
 
@@ -51,28 +52,25 @@ def _name(verb: str, suffix: str) -> str:
 
 
 def _command(verb: str, cls: type[Command]) -> dict[str, Any]:
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every command is a dataclass
-    required = [
-        field.name
-        for field in fields
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    ]
+    fields = FIELDS[verb].values()
     return {
         "type": "object",
         "description": inspect.getdoc(cls),
         "additionalProperties": False,
-        "required": ["do", *required],
-        "properties": {"do": {"type": "string", "const": verb}}
-        | {field.name: _field(str(field.type)) for field in fields},
+        "required": ["do", *[field.name for field in fields if field.required]],
+        "properties": {"do": {"type": "string", "const": verb}} | {field.name: _field(field) for field in fields},
     }
 
 
-def _field(annotation: str) -> dict[str, Any]:
-    if annotation.endswith(" | None"):
-        return {"anyOf": [_field(annotation.removesuffix(" | None")), {"type": "null"}]}
-    if annotation.startswith("tuple["):
-        return {"type": "array", "items": _field(annotation.removeprefix("tuple[").removesuffix(", ...]"))}
-    return _SCHEMAS[annotation]
+def _field(field: Field) -> dict[str, Any]:
+    schema = _SCHEMAS[field.kind]
+    if field.is_list:
+        schema = {"type": "array", "items": _nullable(schema) if field.null_members else schema}
+    return _nullable(schema) if field.nullable else schema
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def _op_step(op: dict[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import teletape_wire as wire
-from teletape_engine.commands import Fetch, Id
-from teletape_engine.commands.results import Fetched, SlicesArrays
+from teletape_engine.commands import Command, Fetch, Id
+from teletape_engine.commands.results import Answer, Fetched, SlicesArrays
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER, path_id
@@ -18,9 +18,22 @@ from teletape_wire.tensors import raw
 
 def tensor_values(session: Session, request: Request, ids: Iterable[Id]) -> list[Any]:
     """Returns the elements of these tensors as JSON; the first ones of a large tensor unless the request wants all."""
-    full = request.params["full"]
-    answer = execute(session, request, [Fetch(id, None if full else wire.PREVIEW) for id in ids])
-    return [result["value"] for result in wire.answer_to_json(answer, full=full)["results"]]
+    ids = list(ids)
+    values = fetched_values(request, execute(session, request, fetches(request, ids)))
+    return [values[id] for id in ids]
+
+
+def fetches(request: Request, ids: Iterable[Id], *, optional: bool = False) -> list[Command]:
+    """Returns the commands that fetch these tensors for an answer in JSON."""
+    elements = None if request.params["full"] else wire.PREVIEW
+    return [Fetch(id, elements, optional) for id in ids]
+
+
+def fetched_values(request: Request, answer: Answer) -> dict[Id, Any]:
+    """Returns the elements that an answer fetched, as JSON, by id."""
+    written = wire.answer_to_json(answer, full=request.params["full"])["results"]
+    pairs = zip(answer.results, written, strict=True)
+    return {result.id: body["value"] for result, body in pairs if isinstance(result, Fetched)}
 
 
 def facts_result(session: Session, request: Request, id: Id) -> Result:

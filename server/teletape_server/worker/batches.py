@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import teletape_wire as wire
-from teletape_engine.commands import Batch
+from teletape_engine.commands import Batch, ClientAttach
+from teletape_engine.commands.results import Told
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
 from teletape_server.worker.methods import Request, Result, json_result, method
@@ -14,7 +15,9 @@ from teletape_server.worker.methods import Request, Result, json_result, method
 @method("attach")
 def attach(session: Session, request: Request) -> Result:
     """Returns a new client's number, first sequence number and first free id."""
-    return json_result(session.attach()._asdict())
+    [result] = session.execute(Batch((ClientAttach(),))).results
+    assert isinstance(result, Told)
+    return json_result(result.facts)
 
 
 @method("batch")
@@ -26,7 +29,7 @@ def batch(session: Session, request: Request) -> Result:
     answer = None
     if request.content_type == wire.FRAME_TYPE:
         prefix = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
-        answer = session.kept(prefix.client, prefix.seq, prefix.nonce)  # a retry is not decoded
+        answer = session.last_answer(prefix.client, prefix.seq, prefix.nonce)  # a retry is not decoded
         commands = (
             Batch((), (), prefix.client, prefix.seq, prefix.nonce)
             if answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from teletape_engine.commands import Batch, Command, Id, schema
+from teletape_engine.commands import Batch, Command, Id, OnFailure, schema
 from teletape_engine.commands.results import Answer
 from teletape_engine.errors import UnknownIdError, tree
 from teletape_engine.session.session import Session
@@ -35,8 +35,11 @@ def execute(
     request: Request,
     commands: Sequence[Command],
     *,
+    before: Sequence[Command] = (),
+    after: Sequence[Command] = (),
     releases: Sequence[Id] = (),
-    offset: int = 0,
+    temporaries: Sequence[Id] = (),
+    rollback: bool = False,
     name_command: bool = False,
 ) -> Answer:
     """Runs commands as one batch; ids that a failure leaves without a value stay free.
@@ -44,24 +47,33 @@ def execute(
     Args:
         session: The session.
         request: The request, whose caller may cancel.
-        commands: The commands.
+        commands: The caller's commands.
+        before: The server's own commands that run before them.
+        after: The server's own commands that run after them.
         releases: Ids to release after their last use.
-        offset: Number of leading commands that are not the caller's own.
+        temporaries: Ids that end with the batch.
+        rollback: Whether a failure also frees the ids that earlier commands created.
         name_command: Whether an error has to say which of the caller's commands failed.
 
     Raises:
         TeletapeError: The first command that failed; those before it stay done.
     """
-    batch = Batch(tuple(commands), tuple(releases))
-    answer = session.execute(batch, cancelled=request.cancelled, progress=request.progress, poison=False)
+    batch = Batch(
+        (*before, *commands, *after),
+        tuple(releases),
+        temporaries=tuple(temporaries),
+        on_failure=OnFailure.ROLLBACK if rollback else OnFailure.FREE,
+    )
+    answer = session.execute(batch, cancelled=request.cancelled, progress=request.progress)
     failure = answer.failure
     if failure is None:
         return answer
     details = {**failure.details, "op": failure.op, "where": failure.where}
     message = failure.message
-    if name_command:
-        details["command"] = failure.index - offset
-        message = f"command {failure.index - offset}: {message}"
+    position = failure.index - len(before)
+    if name_command and 0 <= position < len(commands):
+        details["command"] = position
+        message = f"command {position}: {message}"
     errors = tree()
     error = errors.get(failure.code, errors["internal"])
     raise error(message, **{name: value for name, value in details.items() if value is not None})

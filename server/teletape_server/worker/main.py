@@ -100,7 +100,7 @@ class Worker:
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 _limit_address_space(2 * start["memory_limit"] + 3 * start["max_body"] + _INTERPRETER)
             self._session = Session(
-                start["device"], memory_limit=start["memory_limit"], most_iterations=start["max_iterations"]
+                start["device"], memory_limit=start["memory_limit"], max_iterations=start["max_iterations"]
             )
             self._time_limit = start["time_limit"]
             self._send(("ready",))

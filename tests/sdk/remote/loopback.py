@@ -11,7 +11,7 @@ import teletape_wire as wire
 from teletape.sessions.http import Connection
 from teletape.sessions.remote import RemoteSession
 from teletape_engine.catalogue import describe
-from teletape_engine.commands import Batch, Command
+from teletape_engine.commands import Batch, ClientAttach, Command
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 
@@ -43,6 +43,15 @@ class Loopback(httpx.BaseTransport):
         """All commands of a kind received so far."""
         return [command for batch in self.batches for command in batch.commands if isinstance(command, kind)]
 
+    @property
+    def entries(self) -> dict[Any, Any]:
+        """What the ids of the engine's session name."""
+        return self.session._state.entries
+
+    def _attach(self) -> dict[str, Any]:
+        [result] = self.session.execute(Batch((ClientAttach(),))).results
+        return result.facts
+
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
         self.paths.append(f"{request.method} {path}")
@@ -51,7 +60,7 @@ class Loopback(httpx.BaseTransport):
         if path == "/v1/sessions":
             return httpx.Response(201, json={"id": "s1"})
         if path.endswith("/attach"):
-            return httpx.Response(200, json=self.session.attach()._asdict())
+            return httpx.Response(200, json=self._attach())
         if request.method == "DELETE":
             return httpx.Response(204)
         return self._batch(request)

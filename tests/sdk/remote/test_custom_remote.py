@@ -120,12 +120,12 @@ def test_nothing_of_a_pass_outlives_it(remote, loopback, x):
     step()
     gc.collect()
     tf.sync()
-    names = set(loopback.session.names)
+    names = set(loopback.entries)
     for _ in range(3):
         step()
     gc.collect()
     tf.sync()
-    assert set(loopback.session.names) == names
+    assert set(loopback.entries) == names
 
 
 def test_second_order_and_a_function_of_its_own_for_the_second(remote, x):

@@ -180,7 +180,7 @@ def test_declarations_travel(remote, loopback):
     tf.no_gradient("AdjustContrastv2")
     assert asked() is None
     tf.sync()
-    assert loopback.session.declarations.no_gradient == {"AdjustContrastv2"}
+    assert loopback.session._state.declarations.no_gradient == {"AdjustContrastv2"}
 
 
 # ----------------------------------------------------------------------------------------------------------- catalogues
@@ -195,7 +195,7 @@ def test_another_catalogue_is_told_and_a_wrong_prediction_refused(caplog, monkey
             y = x * x
         tf.sync()
         (tape_on_server,) = [entry["id"] for entry in loopback.session.listing("tape")]
-        loopback.session.names[tape_on_server].tape.clear()  # as a server whose `mul` has no gradient
+        loopback.entries[tape_on_server].tape.clear()  # as a server whose `mul` has no gradient
         gradients = tape.gradient(y, x)
         with pytest.raises(
             tf.errors.OpError, match=r"has the structure \['none'\], predicted was \['dense'\]"
@@ -269,7 +269,7 @@ def test_everything_is_released_in_the_end(remote, loopback):
         program()
     gc.collect()
     tf.sync()
-    assert loopback.session.names == {}
+    assert loopback.entries == {}
 
 
 def test_a_tensor_of_another_session_is_told_apart(remote):

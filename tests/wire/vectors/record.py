@@ -170,6 +170,7 @@ BATCHES = {
                 commands.CallFunction("square", ("x",), ("xx",)),
                 commands.SlicesComponent("dx", "values", "v"),
                 commands.Explain("t", ("y",), ("x", "w")),
+                commands.ClientAttach(),
                 commands.Fetch("v", 10),
             ),
             ("t",),

@@ -1,4 +1,4 @@
-"""What each command does: one function a command. `VERBS` has them by the command's class."""
+"""What each command does: one function for each command. `HANDLERS` has them by the command's class."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from teletape_engine.session.handlers import (
     checks,
     custom,
     explain,
+    functions,
     inspect,
-    programs,
     questions,
+    session,
     tapes,
     values,
 )
-from teletape_engine.session.handlers.registry import VERBS
+from teletape_engine.session.handlers.registry import HANDLERS
 
 #: The modules whose functions register themselves.
-MODULES = (accumulators, checks, custom, explain, inspect, programs, questions, tapes, values)
+MODULES = (accumulators, checks, custom, explain, functions, inspect, questions, session, tapes, values)
 
-if set(VERBS) != set(COMMANDS.values()):  # pragma: no cover - a defect that shows at import
-    raise TypeError(f"commands that nothing does, or that are none: {set(VERBS) ^ set(COMMANDS.values())}")
+if set(HANDLERS) != set(COMMANDS.values()):  # pragma: no cover - a defect that shows at import
+    raise TypeError(
+        f"commands without a handler, or handlers without a command: {set(HANDLERS) ^ set(COMMANDS.values())}"
+    )
 
-__all__ = ["MODULES", "VERBS"]
+__all__ = ["HANDLERS", "MODULES"]

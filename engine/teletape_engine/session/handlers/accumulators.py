@@ -13,12 +13,13 @@ from teletape_engine.errors import InvalidArgumentError, PoisonedError, Structur
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Value, Variable, kind_of
-from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import Held, Poison, State
+from teletape_engine.session.entries import Entry, Poison
+from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.state import State
 
 
 @dataclass
-class HeldAccumulator(Held):
+class AccumulatorEntry(Entry):
     """An accumulator, and the context where it was last active."""
 
     word = "an accumulator"
@@ -32,26 +33,28 @@ class HeldAccumulator(Held):
         active = self.accumulator in self.context.accumulators
         return {"recording": active, "tangents": len(self.accumulator.tangents())}
 
-    def alive(self) -> Iterator[Any]:
+    def values(self) -> Iterator[Any]:
         """The tangents."""
         return iter(self.accumulator.tangents())
 
-    def end(self) -> None:
+    def close(self) -> None:
         """It follows no more."""
         if self.accumulator in self.context.accumulators:
             self.context.leave(self.accumulator)
 
 
-@does(commands.AccumulatorOpen)
+@handles(commands.AccumulatorOpen)
 def accumulator_open(state: State, command: commands.AccumulatorOpen) -> None:
     """An accumulator, active in the current context; primals and tangents that failed are passed over."""
-    held = HeldAccumulator(Accumulator(state.declarations.no_gradient), state.current)
+    held = AccumulatorEntry(Accumulator(state.declarations.no_gradient), state.current)
     _watch(state, held, command)
     state.name(command.id, held)
     state.current.accumulate(held.accumulator)
 
 
-def _watch(state: State, held: HeldAccumulator, command: commands.AccumulatorOpen | commands.AccumulatorResume) -> None:
+def _watch(
+    state: State, held: AccumulatorEntry, command: commands.AccumulatorOpen | commands.AccumulatorResume
+) -> None:
     if len(command.primals) != len(command.tangents):
         raise InvalidArgumentError(
             f"{len(command.primals)} primals, but {len(command.tangents)} tangents: give one for each"
@@ -61,7 +64,7 @@ def _watch(state: State, held: HeldAccumulator, command: commands.AccumulatorOpe
             raise InvalidArgumentError(
                 f"the id {name!r} was specified as a primal multiple times: name it once, with the sum of its tangents"
             )
-        poison = next((one for one in map(state.names.get, _ids(name, given)) if isinstance(one, Poison)), None)
+        poison = next((one for one in map(state.entries.get, _ids(name, given)) if isinstance(one, Poison)), None)
         if poison is not None:
             held.failed = held.failed or poison.cause
             continue
@@ -73,17 +76,17 @@ def _ids(*inputs: commands.Input) -> list[commands.Id]:
     return [one for one in inputs if isinstance(one, int | str)]
 
 
-@does(commands.AccumulatorClose)
+@handles(commands.AccumulatorClose)
 def accumulator_close(state: State, command: commands.AccumulatorClose) -> None:
     """It follows no more."""
-    held = state.find(command.accumulator, HeldAccumulator)
+    held = state.find(command.accumulator, AccumulatorEntry)
     held.context.leave(held.accumulator)
 
 
-@does(commands.AccumulatorResume)
+@handles(commands.AccumulatorResume)
 def accumulator_resume(state: State, command: commands.AccumulatorResume) -> None:
     """It follows again, in the current context, and with it what it is given."""
-    held = state.find(command.accumulator, HeldAccumulator)
+    held = state.find(command.accumulator, AccumulatorEntry)
     if held.accumulator in held.context.accumulators and held.context is not state.current:
         raise TapeStateError(
             f"accumulator {command.accumulator!r} is recording in another context: close it there first"
@@ -93,10 +96,10 @@ def accumulator_resume(state: State, command: commands.AccumulatorResume) -> Non
     state.current.accumulate(held.accumulator)
 
 
-@does(commands.Jvp)
+@handles(commands.Jvp)
 def ask(state: State, command: commands.Jvp) -> None:
     """The targets' tangents under their ids, and which there are as the answer."""
-    held = state.find(command.accumulator, HeldAccumulator)
+    held = state.find(command.accumulator, AccumulatorEntry)
     zeros = wants_zeros(command.unconnected)
     if len(command.outputs) != len(command.targets):
         raise InvalidArgumentError(f"{len(command.targets)} targets, but {len(command.outputs)} output ids")

@@ -11,11 +11,12 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Value, Variable
-from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import HeldTape, State
+from teletape_engine.session.entries import TapeEntry
+from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.state import State
 
 
-@does(commands.CheckGradients)
+@handles(commands.CheckGradients)
 def check_gradients(state: State, command: commands.CheckGradients) -> None:
     """The report on a program, as facts."""
     program = state.find(command.function, Program)
@@ -27,17 +28,17 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
     aside = Executor(state.backend, state.memory, state.watch)
     arguments = []
     for one in command.inputs:
-        held = state.names.get(one) if isinstance(one, int | str) else None
+        held = state.entries.get(one) if isinstance(one, int | str) else None
         value = held.value if isinstance(held, Variable) else state.value(one)  # a variable is read on no tape
         arguments.append(np.asarray(state.host(value)))
     report = check_program(aside, program, arguments, settings, state.declarations)
     state.results.append(Told(state.index, report.facts()))
 
 
-@does(commands.TapeCheckGradients)
+@handles(commands.TapeCheckGradients)
 def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> None:
     """The report on a tape, as facts."""
-    tape = state.find(command.tape, HeldTape).tape
+    tape = state.find(command.tape, TapeEntry).tape
     targets = [state.find(one, Value) for one in command.targets]
     sources = [state.find(one, (Value, Variable)) for one in command.sources]
     aside = Executor(state.backend, state.memory, state.watch)

@@ -18,13 +18,14 @@ from teletape_engine.programs.program import Program
 from teletape_engine.recording.custom import Custom, ProgramGradient, record_custom
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Recorded, Value, kind_of
-from teletape_engine.session.handlers.questions import HeldGradient, answer_under, gradient_query
-from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import Held, State
+from teletape_engine.session.entries import Entry
+from teletape_engine.session.handlers.questions import CustomGradientEntry, answer_under, gradient_query
+from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.state import State
 from teletape_engine.spec import INTEGER, Spec
 
 
-class HeldPass(Held):
+class BackwardPassEntry(Entry):
     """A backward pass between two of its stops.
 
     Attributes:
@@ -69,7 +70,7 @@ class HeldPass(Held):
         called = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op_type}
         return {"through": False, **called, "cotangents": [kind_of(one).value for one in self.stop.cts]}
 
-    def alive(self) -> Iterator[Any]:
+    def values(self) -> Iterator[Any]:
         """What the tape keeps for the rest of the pass, and the cotangents on their way."""
         for node in self._tape.nodes:
             yield from node[3]
@@ -83,12 +84,12 @@ class HeldPass(Held):
                 elif one is not None:
                     yield Value(one, Spec.of(tuple(one.shape), one.dtype), 0)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """An unfinished one is given up; a tape that was to answer once has."""
         self._walk.close()
 
 
-@does(commands.Custom)
+@handles(commands.Custom)
 def custom(state: State, command: commands.Custom) -> None:
     """Noted on the active tapes that follow an input."""
     inputs = [state.value(one) for one in command.inputs]
@@ -101,25 +102,25 @@ def custom(state: State, command: commands.Custom) -> None:
     record_custom(state.current.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where)
 
 
-@does(commands.CustomFunction)
+@handles(commands.CustomFunction)
 def custom_program(state: State, command: commands.CustomFunction) -> None:
     """For the questions that name it."""
     program = state.find(command.function, Program)
     others = [state.argument(one) for one in command.inputs]
     check_vectorizes(program)
-    state.name(command.id, HeldGradient(command.tag, ProgramGradient(program, command.has_gradient), others))
+    state.name(command.id, CustomGradientEntry(command.tag, ProgramGradient(program, command.has_gradient), others))
 
 
-@does(commands.BackwardBegin)
+@handles(commands.BackwardBegin)
 def begin(state: State, command: commands.BackwardBegin) -> None:
     """A pass, up to its first stop."""
     query = gradient_query(state, command)
-    held = HeldPass(gradient_pass(state.current, query), query.tape, command.targets)
+    held = BackwardPassEntry(gradient_pass(state.current, query), query.tape, command.targets)
     state.name(command.id, held)
     state.results.append(Told(state.index, held.facts()))
 
 
-@does(commands.BackwardCotangents)
+@handles(commands.BackwardCotangents)
 def to(state: State, command: commands.BackwardCotangents) -> None:
     """The cotangents there under their ids."""
     _, stop = _standing(state, command.id)
@@ -138,7 +139,7 @@ def to(state: State, command: commands.BackwardCotangents) -> None:
             state.name(name, state.value(value) if isinstance(value, Literal) else value)
 
 
-@does(commands.BackwardResume)
+@handles(commands.BackwardResume)
 def give(state: State, command: commands.BackwardResume) -> None:
     """On with them to the next stop, or through."""
     held, stop = _standing(state, command.id)
@@ -157,15 +158,15 @@ def give(state: State, command: commands.BackwardResume) -> None:
 
 
 def _ct(state: State, given: commands.Input, like: Spec) -> Recorded:
-    if isinstance(given, int | str) and isinstance(slices := state.names.get(given), SlicesValue):
+    if isinstance(given, int | str) and isinstance(slices := state.entries.get(given), SlicesValue):
         return slices
     return state.value(given, like=like)
 
 
-@does(commands.BackwardEnd)
+@handles(commands.BackwardEnd)
 def end(state: State, command: commands.BackwardEnd) -> None:
     """What it found, under the ids."""
-    held = state.find(command.id, HeldPass)
+    held = state.find(command.id, BackwardPassEntry)
     if held.found is None:
         at = f"stands at {held.stop.label}: give it cotangents first" if held.stop is not None else "has failed"
         raise InvalidArgumentError(f"the pass {command.id!r} is not through: it {at}")
@@ -174,14 +175,14 @@ def end(state: State, command: commands.BackwardEnd) -> None:
     answer_under(state, command.outputs, held.found, held.targets, command.predicted)
 
 
-def _standing(state: State, name: Id) -> tuple[HeldPass, Stop]:
-    held = state.find(name, HeldPass)
+def _standing(state: State, name: Id) -> tuple[BackwardPassEntry, Stop]:
+    held = state.find(name, BackwardPassEntry)
     if held.stop is None:
         raise InvalidArgumentError(f"the pass {name!r} stands at no stop: it is through, or has failed")
     return held, held.stop
 
 
-@does(commands.MakeSlices)
+@handles(commands.MakeSlices)
 def slices(state: State, command: commands.MakeSlices) -> None:
     """A sparse gradient of the caller's own making."""
     values, indices = state.find(command.values, Value), state.find(command.indices, Value)

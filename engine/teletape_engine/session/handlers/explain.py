@@ -7,14 +7,15 @@ from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands.results import Told
 from teletape_engine.explain.explain import explain, explain_numbers
 from teletape_engine.recording.values import Value, Variable
-from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import HeldTape, State, sent_call_site
+from teletape_engine.session.entries import TapeEntry
+from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.state import State, sent_call_site
 
 
-@does(commands.Explain)
+@handles(commands.Explain)
 def why(state: State, command: commands.Explain) -> None:
     """An explanation for each source, as facts."""
-    tape = state.find(command.tape, HeldTape).tape
+    tape = state.find(command.tape, TapeEntry).tape
     kinds = (Value, Variable, SlicesValue)
     targets = [state.find(one, kinds) for one in command.targets]
     sources = [state.find(one, kinds) for one in command.sources]
@@ -25,7 +26,7 @@ def why(state: State, command: commands.Explain) -> None:
         tape,
         targets,
         sources,
-        logs=state.trails(),
+        logs=state.provenance_logs(),
         departures=state.departures,
         declarations=state.declarations,
         format_where=sent_call_site,

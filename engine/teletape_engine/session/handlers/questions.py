@@ -20,18 +20,19 @@ from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.programs.batched import StandIn, over_rows, over_values
 from teletape_engine.recording.custom import Custom, ProgramGradient
 from teletape_engine.recording.values import Value, Variable, kind_of
-from teletape_engine.session.handlers.registry import does
-from teletape_engine.session.state import Held, HeldTape, State
+from teletape_engine.session.entries import Entry, TapeEntry
+from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.state import State
 
 
-@does(commands.Gradient)
+@handles(commands.Gradient)
 def gradient(state: State, command: commands.Gradient) -> None:
     """Computes the sources' cotangents."""
     _check_outputs(command.outputs, len(command.sources))
     answer(state, command, compute_gradient(state.current, gradient_query(state, command)))
 
 
-@does(commands.Jacobian)
+@handles(commands.Jacobian)
 def jacobian_of_target(state: State, command: commands.Jacobian) -> None:
     """Computes the Jacobian of one target, for each source."""
     _check_outputs(command.outputs, len(command.sources))
@@ -40,7 +41,7 @@ def jacobian_of_target(state: State, command: commands.Jacobian) -> None:
     answer(state, command, jacobian.jacobian(state.current, query))
 
 
-@does(commands.BatchJacobian)
+@handles(commands.BatchJacobian)
 def batch_jacobian(state: State, command: commands.BatchJacobian) -> None:
     """Computes the Jacobian of each example."""
     _check_single(command.targets, "target")
@@ -49,7 +50,7 @@ def batch_jacobian(state: State, command: commands.BatchJacobian) -> None:
     answer(state, command, [jacobian.batch_jacobian(state.current, query)])
 
 
-@does(commands.Vjps)
+@handles(commands.Vjps)
 def vjps(state: State, command: commands.Vjps) -> None:
     """Computes the gradients for many cotangents."""
     _check_outputs(command.outputs, len(command.sources))
@@ -58,7 +59,7 @@ def vjps(state: State, command: commands.Vjps) -> None:
     answer(state, command, jacobian.vjps(state.current, query))
 
 
-@does(commands.Hessian)
+@handles(commands.Hessian)
 def hessian(state: State, command: commands.Hessian) -> None:
     """Computes the second derivatives by pairs of sources."""
     _check_outputs(command.outputs, len(command.sources) ** 2, "pairs of sources")
@@ -66,7 +67,7 @@ def hessian(state: State, command: commands.Hessian) -> None:
     answer(state, command, [block for row in second_order.hessian(state.current, query) for block in row])
 
 
-@does(commands.Hvp)
+@handles(commands.Hvp)
 def hvp(state: State, command: commands.Hvp) -> None:
     """Computes the Hessian times a vector."""
     _check_outputs(command.outputs, len(command.sources))
@@ -92,7 +93,7 @@ def gradient_query(state: State, command: commands.Gradient | commands.BackwardB
 
 def _query(state: State, command: Any) -> GradientQuery:
     """What every question has; a variable among targets and sources stays itself."""
-    tape = state.find(command.tape, HeldTape).tape
+    tape = state.find(command.tape, TapeEntry).tape
     zeros = wants_zeros(command.unconnected)
     return GradientQuery(
         tape,
@@ -144,7 +145,7 @@ def _check_outputs(outputs: Sequence[Id | None], count: int, what: str = "source
 
 
 @dataclass
-class HeldGradient(Held):
+class CustomGradientEntry(Entry):
     """A program in place of a custom call's gradient function, for questions that do not stop.
 
     Attributes:
@@ -163,14 +164,14 @@ class HeldGradient(Held):
         """The call's tag."""
         return {"tag": self.tag}
 
-    def alive(self) -> Iterator[Any]:
+    def values(self) -> Iterator[Any]:
         """What else the program takes."""
         for value in self.others:
             yield value.value if isinstance(value, Variable) else value
 
 
 def _stand_in(state: State, command: Any) -> StandIn:
-    gradients = [state.find(name, HeldGradient) for name in command.custom_gradients]
+    gradients = [state.find(name, CustomGradientEntry) for name in command.custom_gradients]
     by_tag = {gradient.tag: (gradient.gradient, gradient.others) for gradient in gradients}
     return lambda stop: by_tag.get(stop.bound.tag) if isinstance(stop.bound, Custom) else None
 

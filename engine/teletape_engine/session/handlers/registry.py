@@ -1,4 +1,4 @@
-"""Where the functions that do commands are found."""
+"""The registry of handlers: the function that executes each command."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from teletape_engine.session.state import State
 
 C = TypeVar("C", bound=Command)
 
-VERBS: Final[dict[type[Command], Callable[[State, Any], None]]] = {}
+HANDLERS: Final[dict[type[Command], Callable[[State, Any], None]]] = {}
 
 
-def does(command: type[C]) -> Callable[[Callable[[State, C], None]], Callable[[State, C], None]]:
-    """Registers what a command does."""
+def handles(command: type[C]) -> Callable[[Callable[[State, C], None]], Callable[[State, C], None]]:
+    """Registers the function that executes a command."""
 
-    def register(do: Callable[[State, C], None]) -> Callable[[State, C], None]:
-        VERBS[command] = do
-        return do
+    def register(handler: Callable[[State, C], None]) -> Callable[[State, C], None]:
+        HANDLERS[command] = handler
+        return handler
 
     return register

@@ -15,11 +15,11 @@ from teletape_engine.commands.results import Fetched, Made, SlicesArrays
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import ROWS
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
-from teletape_engine.session.handlers.registry import does
+from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State, read_only
 
 
-@does(commands.Constant)
+@handles(commands.Constant)
 def put(state: State, command: commands.Constant) -> None:
     """The tensor or number becomes a value."""
     value = state.value(command.value)
@@ -30,7 +30,7 @@ def put(state: State, command: commands.Constant) -> None:
         state.current.took_numbers((command.value,), value.uid)
 
 
-@does(commands.MakeVariable)
+@handles(commands.MakeVariable)
 def variable(state: State, command: commands.MakeVariable) -> None:
     """A variable that begins with that value."""
     value = state.value(command.value)
@@ -42,7 +42,7 @@ def variable(state: State, command: commands.MakeVariable) -> None:
     state.current.assigned(made, value.uid, "set")
 
 
-@does(commands.Assign)
+@handles(commands.Assign)
 def assign(state: State, command: commands.Assign) -> None:
     """The variable's next version; its shape and dtype stay."""
     variable = state.find(command.variable, Variable)
@@ -55,11 +55,11 @@ def assign(state: State, command: commands.Assign) -> None:
     state.current.assign(variable, state.value(command.value, like=variable.spec), command.mode, indices)
 
 
-@does(commands.Call)
+@handles(commands.Call)
 def call(state: State, command: commands.Call) -> None:
     """Runs one op in the current context; where only values tell the result's spec, answers it."""
     op = CATALOGUE.get(command.op) or CATALOGUE.named(command.op)
-    names = state.names
+    names = state.entries
     inputs: list[Any] = []
     for one in command.inputs:
         thing: Any = one
@@ -86,7 +86,7 @@ def call(state: State, command: commands.Call) -> None:
         state.results.append(Made(state.index, (result.spec,)))
 
 
-@does(commands.SlicesComponent)
+@handles(commands.SlicesComponent)
 def component(state: State, command: commands.SlicesComponent) -> None:
     """One array of slices under an id of its own."""
     slices = state.find(command.id, SlicesValue)
@@ -95,11 +95,13 @@ def component(state: State, command: commands.SlicesComponent) -> None:
     state.name(command.output, slices.values if command.component == "values" else slices.indices)
 
 
-@does(commands.Fetch)
+@handles(commands.Fetch)
 def fetch(state: State, command: commands.Fetch) -> None:
     """Answers the numbers."""
-    thing = state.find(command.id, (Value, Variable, SlicesValue))
-    state.results.append(_fetched(state, command.id, thing, command.elements))
+    if command.optional and not state.knows(command.id):
+        return
+    entry = state.find(command.id, (Value, Variable, SlicesValue))
+    state.results.append(_fetched(state, command.id, entry, command.elements))
 
 
 def _fetched(state: State, name: Id, thing: Any, elements: int | None) -> Fetched:

@@ -19,11 +19,12 @@ from teletape_engine.commands import (
     TapePause,
     TapeWatch,
 )
+from teletape_engine.commands import outputs as created_ids
 from teletape_engine.commands.results import Kinds
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
-from teletape_server.worker.answers import created_result, deleted_result, tensor_values
+from teletape_server.worker.answers import created_result, deleted_result, fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.handlers.ops import run_recorded
@@ -94,6 +95,7 @@ class _Differentiation(NamedTuple):
 
     Attributes:
         function: Its id.
+        constants: By name of an input: the command that gives its number or tensor a temporary id.
         inputs: By name: ids, or numbers without a gradient.
         outputs: By name: temporary ids of its results.
         targets: Names of the outputs whose sum is differentiated.
@@ -102,6 +104,7 @@ class _Differentiation(NamedTuple):
     """
 
     function: Id
+    constants: dict[str, Constant]
     inputs: dict[str, Input]
     outputs: dict[str, str]
     targets: Sequence[str]
@@ -120,32 +123,22 @@ def gradient(session: Session, request: Request) -> Result:
         raise InvalidRequestError(
             f"inputs: function {function!r} takes {len(names)} ({', '.join(names)}), found {len(body.inputs)}"
         )
-    temporary: list[Id] = []
-
-    def temporary_id() -> str:
-        id = new_id()
-        temporary.append(id)
-        return id
-
     constants = {
-        name: Constant(temporary_id(), value)
+        name: Constant(new_id(), value)
         for name, value in zip(names, body.inputs, strict=True)
         if _needs_id(value, is_source=body.sources is None or name in body.sources)
     }
     inputs = dict(zip(names, body.inputs, strict=True)) | {name: constant.id for name, constant in constants.items()}
-    try:
-        execute(session, request, list(constants.values()))
-        differentiation = _Differentiation(
-            function,
-            inputs,
-            outputs={name: temporary_id() for name in facts["outputs"]},
-            targets=_chosen(facts["outputs"], body.targets, "targets"),
-            derivatives={name: temporary_id() for name in _sources(session, inputs, body.sources)},
-            unconnected=body.unconnected,
-        )
-        answer = _differentiate(session, request, differentiation, temporary_id())
-    finally:
-        session.take_back(temporary)
+    differentiation = _Differentiation(
+        function,
+        constants,
+        inputs,
+        outputs={name: new_id() for name in facts["outputs"]},
+        targets=_chosen(facts["outputs"], body.targets, "targets"),
+        derivatives={name: new_id() for name in _sources(session, inputs, constants, body.sources)},
+        unconnected=body.unconnected,
+    )
+    answer = _differentiate(session, request, differentiation)
     bytes_in_use = session.bytes_in_use()
     return json_result(answer | {"bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
 
@@ -155,14 +148,17 @@ def _needs_id(value: Input, *, is_source: bool) -> bool:
     return isinstance(value, np.ndarray) or (isinstance(value, Literal) and is_source and type(value.array) is float)
 
 
-def _sources(session: Session, inputs: dict[str, Input], chosen: Sequence[str] | None) -> Sequence[str]:
+def _sources(
+    session: Session, inputs: dict[str, Input], constants: dict[str, Constant], chosen: Sequence[str] | None
+) -> Sequence[str]:
     """Returns the names of the inputs to differentiate by; without a choice all that can have a gradient.
 
     Raises:
         InvalidRequestError: A chosen name is unknown, or its input is an integer.
     """
     if chosen is None:
-        return [name for name, value in inputs.items() if _has_gradient(session, value)]
+        values = inputs | {name: constant.value for name, constant in constants.items()}
+        return [name for name, value in values.items() if _has_gradient(session, value)]
     sources = _chosen(list(inputs), chosen, "sources")
     integers = [name for name in sources if isinstance(inputs[name], Literal)]
     if integers:
@@ -172,7 +168,9 @@ def _sources(session: Session, inputs: dict[str, Input], chosen: Sequence[str] |
 
 def _has_gradient(session: Session, value: Any) -> bool:
     if isinstance(value, Literal):
-        return False
+        return type(value.array) is float
+    if isinstance(value, np.ndarray):
+        return value.dtype in DIFFERENTIABLE
     dtype = session.describe(value).get("dtype")
     return dtype is not None and dtype_of(dtype) in DIFFERENTIABLE
 
@@ -189,23 +187,26 @@ def _chosen(names: Sequence[str], chosen: Sequence[str] | None, field: str) -> S
     return names if chosen is None else list(dict.fromkeys(chosen))
 
 
-def _differentiate(session: Session, request: Request, call: _Differentiation, tape: str) -> dict[str, Any]:
-    """Runs a function on a tape, and returns its outputs and derivatives as JSON."""
+def _differentiate(session: Session, request: Request, call: _Differentiation) -> dict[str, Any]:
+    """Runs a function on a tape, and returns its outputs and derivatives as JSON; all ids are temporary."""
     sources = tuple([call.inputs[name] for name in call.derivatives])
     targets = tuple([call.outputs[name] for name in call.targets])
+    tape = new_id()
     commands: list[Command] = [
+        *call.constants.values(),
         ContextSwitch(CONTEXT),
         TapeOpen(tape),
         TapeWatch(tape, sources),  # type: ignore[arg-type]  # sources are no numbers
         CallFunction(call.function, tuple(call.inputs.values()), tuple(call.outputs.values())),
         TapePause(tape),
         Gradient(tape, targets, sources, tuple(call.derivatives.values()), unconnected=call.unconnected),  # type: ignore[arg-type]
+        *fetches(request, call.outputs.values()),
+        *fetches(request, call.derivatives.values(), optional=True),
     ]
-    results = execute(session, request, commands).results
-    kinds = next(result.kinds for result in results if isinstance(result, Kinds))
-    existing = [id for id, kind in zip(call.derivatives.values(), kinds, strict=True) if kind != "none"]
-    ids = [*call.outputs.values(), *existing]
-    values = dict(zip(ids, tensor_values(session, request, ids), strict=True))
+    temporaries = [id for command in commands for id in created_ids(command)]
+    answer = execute(session, request, commands, temporaries=temporaries, rollback=True)
+    kinds = next(result.kinds for result in answer.results if isinstance(result, Kinds))
+    values = fetched_values(request, answer)
     derivatives = [
         {"source": name, "kind": kind, "id": None, "value": values.get(id)}
         for (name, id), kind in zip(call.derivatives.items(), kinds, strict=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from teletape_engine.commands import Id
+from teletape_engine.commands import Command, Id
+from teletape_engine.commands import outputs as outputs_of
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
-from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.execution import command, described
 from teletape_server.worker.handlers.functions import definition
 from teletape_server.worker.handlers.ops import run_recorded
 from teletape_server.worker.methods import Request, Result, method
@@ -22,15 +23,12 @@ def while_(session: Session, request: Request) -> Result:
     function = path_id(request.params["id"])
     described(session, function, "functions")
     carried = max(len(body.inputs) - body.captured, 0)
-    fields = {"body": function, "maximum_iterations": body.maximum_iterations}
+    fields: dict[str, Any] = {"body": function, "maximum_iterations": body.maximum_iterations}
     if not isinstance(body.cond, InlineFunction):
         return _run_loop(session, request, "while", body, carried, cond=body.cond, **fields)
     condition = new_id()
-    execute(session, request, [definition(condition, body.cond)])
-    try:
-        return _run_loop(session, request, "while", body, carried, cond=condition, **fields)
-    finally:
-        session.take_back([condition])
+    setup = definition(condition, body.cond)
+    return _run_loop(session, request, "while", body, carried, condition=setup, cond=condition, **fields)
 
 
 @method("function.scan")
@@ -39,12 +37,24 @@ def scan(session: Session, request: Request) -> Result:
     body = read(request, ScanLoop)
     function = path_id(request.params["id"])
     results = len(described(session, function, "functions")["outputs"])
-    fields = {"carried": body.carried, "reverse": body.reverse, "length": body.length}
+    fields: dict[str, Any] = {"carried": body.carried, "reverse": body.reverse, "length": body.length}
     return _run_loop(session, request, "scan", body, results, body=function, **fields)
 
 
-def _run_loop(session: Session, request: Request, verb: str, loop: Loop, results: int, /, **fields: Any) -> Result:
-    """Runs a loop with `results` results; a while loop may have the number of iterations as one more."""
+def _run_loop(
+    session: Session,
+    request: Request,
+    verb: str,
+    loop: Loop,
+    results: int,
+    /,
+    condition: Command | None = None,
+    **fields: Any,
+) -> Result:
+    """Runs a loop with `results` results; a while loop may have the number of iterations as one more.
+
+    `condition` defines a function that ends with the request.
+    """
     outputs: list[Id] = [new_id() for _ in range(results)] if loop.outputs is None else list(loop.outputs)
     if len(outputs) not in ((results, results + 1) if verb == "while" else (results,)):
         more = ", or one more for the number of iterations" if verb == "while" else ""
@@ -56,4 +66,6 @@ def _run_loop(session: Session, request: Request, verb: str, loop: Loop, results
         outputs,
         tape=loop.tape,
         fetch=outputs if loop.fetch is None else loop.fetch,
+        setup=() if condition is None else [condition],
+        temporaries=() if condition is None else outputs_of(condition),
     )

@@ -39,8 +39,20 @@ def run_recorded(
     *,
     tape: Id | None,
     fetch: Sequence[Id],
+    setup: Sequence[Command] = (),
+    temporaries: Sequence[Id] = (),
 ) -> Result:
-    """Runs commands, recorded by a tape and its parents (None: by none), and returns the outputs.
+    """Runs commands, recorded by a tape and its parents, and returns the outputs.
+
+    Args:
+        session: The session.
+        request: The request.
+        commands: The caller's commands.
+        outputs: The ids that they create.
+        tape: The tape that records them; None: no tape.
+        fetch: The ids whose elements are returned.
+        setup: The server's own commands that run first.
+        temporaries: Ids that end with the request.
 
     Raises:
         TeletapeError: The first command that failed; or, before anything runs, an id in `fetch` that names nothing.
@@ -49,7 +61,15 @@ def run_recorded(
         if id not in outputs:
             session.describe(id)
     before, after = recording(session, tape)
-    execute(session, request, [*before, *commands, *after], offset=len(before), name_command=len(commands) > 1)
+    execute(
+        session,
+        request,
+        commands,
+        before=[*setup, *before],
+        after=after,
+        temporaries=temporaries,
+        name_command=len(commands) > 1,
+    )
     facts = [session.describe(id) for id in outputs]
     values = dict(zip(map(str, fetch), tensor_values(session, request, fetch), strict=True))
     bytes_in_use = session.bytes_in_use()

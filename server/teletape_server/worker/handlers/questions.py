@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from teletape_engine.commands.results import Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.worker.answers import tensor_values
+from teletape_server.worker.answers import fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read, validated
 from teletape_server.worker.execution import command, execute
 from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, tape_facts
@@ -147,41 +147,41 @@ def _answer(
         dataclasses.replace(question.command, retain_tape=question is not questions[-1])  # type: ignore[type-var]
         for question in questions
     ]
-    temporary = [id for question in questions for id, kept in zip(question.ids, question.kept, strict=True) if not kept]
-    new = [id for question in questions for id in question.kept if id is not None and not session.knows(id)]
+    ids = [id for question in questions for id in question.ids]
+    temporaries = [
+        id for question in questions for id, kept in zip(question.ids, question.kept, strict=True) if not kept
+    ]
     try:
-        answer = execute(session, request, [*before, *commands, *after], offset=len(before), name_command=name_question)
-        kinds = [result.kinds for result in answer.results if isinstance(result, Kinds)]
-        return _derivatives(session, request, questions, kinds)
+        answer = execute(
+            session,
+            request,
+            commands,
+            before=before,
+            after=[*after, *fetches(request, ids, optional=True)],
+            temporaries=temporaries,
+            rollback=True,
+            name_command=name_question,
+        )
     except TeletapeError as error:
-        session.take_back(new)
         position = error.details.pop("command", None)
         if position is None:
             raise
         text = error.message.removeprefix(f"command {position}: ")
         raise type(error)(f"question {position}: {text}", question=position, **error.details) from None
-    finally:
-        session.take_back(temporary)
+    kinds = [result.kinds for result in answer.results if isinstance(result, Kinds)]
+    return _derivatives(questions, kinds, fetched_values(request, answer))
 
 
 def _derivatives(
-    session: Session, request: Request, questions: Sequence[_Question], kinds: Sequence[tuple[str, ...]]
+    questions: Sequence[_Question], kinds: Sequence[tuple[str, ...]], values: Mapping[Id, Any]
 ) -> list[list[Any]]:
-    """Returns the JSON of each question's derivatives, given their kinds (none, dense, slices)."""
-    answered = list(zip(questions, kinds, strict=True))
-    existing = [
-        id
-        for question, question_kinds in answered
-        for id, kind in zip(question.ids, question_kinds, strict=True)
-        if kind != "none"
-    ]
-    values = dict(zip(existing, tensor_values(session, request, existing), strict=True))
+    """Returns the JSON of each question's derivatives, given their kinds (none, dense, slices) and elements by id."""
 
     def derivative(source: Id, kind: str, kept: str | None, id: str) -> Derivative:
         return {"source": source, "kind": kind, "id": kept if id in values else None, "value": values.get(id)}
 
     answers: list[list[Any]] = []
-    for question, question_kinds in answered:
+    for question, question_kinds in zip(questions, kinds, strict=True):
         sources = question.sources
         rows = [source for source in sources for _ in sources] if question.is_hessian else sources
         derivatives = [derivative(*row) for row in zip(rows, question_kinds, question.kept, question.ids, strict=True)]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from teletape_engine.commands import (
     Command,
@@ -32,18 +31,16 @@ from teletape_server.worker.models.tapes import NewTape, WatchTensors
 
 #: The context of all REST requests: they run one after the other, and each leaves it without an active tape.
 CONTEXT: Final = GENERATED + "rest"
-_parents: WeakKeyDictionary[Session, dict[Id, tuple[Id, ...]]] = WeakKeyDictionary()
 
 
 # ------------------------------------------------------------------------------------------------------------ recording
 def tape_facts(session: Session, tape: Id) -> dict[str, Any]:
-    """Returns the facts about a tape, with its parents.
+    """Returns the facts about a tape.
 
     Raises:
         UnknownIdError, ReleasedIdError: There is no such tape.
     """
-    facts = described(session, tape, "tapes")
-    return {**facts, "parents": list(_parents.get(session, {}).get(tape, ()))}
+    return described(session, tape, "tapes")
 
 
 def check_paused(facts: dict[str, Any]) -> None:
@@ -65,7 +62,7 @@ def live_ancestors(session: Session, tape: Id) -> list[Id]:
     ancestors: dict[Id, None] = {}
 
     def visit(descendant: Id) -> None:
-        for parent in _parents.get(session, {}).get(descendant, ()):
+        for parent in tape_facts(session, descendant)["parents"]:
             facts = tape_facts(session, parent)
             if parent not in ancestors and not facts["consumed"]:
                 visit(parent)
@@ -120,9 +117,8 @@ def create(session: Session, request: Request) -> Result:
     for parent in body.parents:
         tape_facts(session, parent)
     tape = body.id or new_id()
-    opening = TapeOpen(tape, body.persistent, body.watch_accessed, body.replayable)
+    opening = TapeOpen(tape, body.persistent, body.watch_accessed, body.replayable, tuple(body.parents))
     execute(session, request, [ContextSwitch(CONTEXT), opening, TapePause(tape)])
-    _parents.setdefault(session, {})[tape] = tuple(body.parents)
     return created_result(session, request, tape_facts(session, tape))
 
 
@@ -169,13 +165,11 @@ def reset(session: Session, request: Request) -> Result:
     check_paused(facts)
     _check_not_consumed(facts)
     before, after = active([tape])
-    execute(session, request, [*before, TapeReset(tape), *after])
+    execute(session, request, [TapeReset(tape)], before=before, after=after)
     return json_result(tape_facts(session, tape), bytes_in_use=session.bytes_in_use())
 
 
 @method("tape.delete")
 def delete(session: Session, request: Request) -> Result:
     """Releases a tape."""
-    result = deleted_result(session, request, "tapes")
-    _parents.get(session, {}).pop(path_id(request.params["id"]), None)
-    return result
+    return deleted_result(session, request, "tapes")

@@ -13,11 +13,11 @@ from teletape_engine.programs import (
 )
 from teletape_engine.programs.program import FLOWS, Program
 from teletape_engine.recording.values import Literal, Variable
-from teletape_engine.session.handlers.registry import does
+from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
 
 
-@does(commands.DefineFunction)
+@handles(commands.DefineFunction)
 def define(state: State, command: commands.DefineFunction) -> None:
     """A program under its id; those that it takes stay alive with it."""
     made = Program(command.inputs, command.steps, command.outputs, lambda given: state.find(given, Program))
@@ -26,7 +26,7 @@ def define(state: State, command: commands.DefineFunction) -> None:
 
 def run(state: State, command: Any) -> None:
     """A command that takes programs: runs it in the current context; where only values tell specs, answers them."""
-    programs = [state.find(one, Program) for one in commands.programs_of(command) if one is not None]
+    programs = [state.find(one, Program) for one in commands.functions_of(command) if one is not None]
     inputs = [state.argument(one) for one in command.inputs]
     state.watch.loops(state.index)
     told = state.current.decided = [] if getattr(command, "report_decisions", False) else None
@@ -46,4 +46,4 @@ def run(state: State, command: Any) -> None:
 
 
 for kind in FLOWS:
-    does(kind)(run)
+    handles(kind)(run)

@@ -1,0 +1,53 @@
+"""What every command is, and the types of its fields: markers say which fields hold ids, functions, inputs, …."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+
+from teletape_engine.recording.values import Literal
+
+
+class FieldKind(enum.Enum):
+    """What a field holds, or each member of a list. The value is the text for messages."""
+
+    ID = "an id: a name, or an integer from 0 up"
+    FUNCTION_ID = "the id of a function: a name, or an integer from 0 up"
+    INPUT = "an id, a number or a tensor"
+    TENSOR = "a number or a tensor {dtype, shape, data}"
+    STEP = "a step of a function"
+    ATTRIBUTES = "an object of attributes"
+    NAME = "a name"
+    FLAG = "true or false"
+    COUNT = "a count, from 0 up"
+
+
+CREATED: Final = "created"  #: Marks the ids that a command creates.
+
+Tensor: TypeAlias = np.ndarray[Any, Any]
+Id: TypeAlias = Annotated[int | str, FieldKind.ID]
+NewId: TypeAlias = Annotated[int | str, FieldKind.ID, CREATED]
+FunctionId: TypeAlias = Annotated[int | str, FieldKind.FUNCTION_ID]  #: Of the session, also inside another function.
+Input: TypeAlias = Annotated[int | str | Literal | Tensor, FieldKind.INPUT]
+TensorOrNumber: TypeAlias = Annotated[Tensor | Literal, FieldKind.TENSOR]
+
+
+class Command:
+    """Base of all commands.
+
+    Attributes:
+        verb: The name on the wire.
+        structural: Whether the command happens even after a failure in its batch, so that both sides agree on what is
+            open. All other commands after the failure are skipped.
+        step: Whether the command may be a step of a function, where ids of values are names inside the function.
+    """
+
+    __slots__ = ()
+    verb: ClassVar[str]
+    structural: ClassVar[bool] = False
+    step: ClassVar[bool] = False
+
+
+Step: TypeAlias = Annotated[Command, FieldKind.STEP]  #: A command whose class sets `step`.

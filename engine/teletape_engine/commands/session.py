@@ -1,0 +1,36 @@
+"""Commands about the session as a whole: its clients, its contexts, and what it knows about op types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from teletape_engine.commands.base import Command, Id
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAttach(Command):
+    """Adds a client to the session, and answers its number, its first sequence number and its first free id."""
+
+    verb = "client.attach"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSwitch(Command):
+    """The commands that follow belong to this context: a thread, an asynchronous task, a request."""
+
+    verb = "context.switch"
+    structural = True
+    context: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Declare(Command):
+    """Declares for the session that an op type of TensorFlow has no gradient, or a gradient function of the caller's.
+
+    Exactly one of the two fields is set. Gradients through ops of a `registered` type need `backward.begin`.
+    """
+
+    verb = "declare"
+    structural = True
+    no_gradient: str | None = None
+    registered: str | None = None

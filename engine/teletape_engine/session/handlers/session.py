@@ -1,0 +1,32 @@
+"""Commands about the session as a whole: clients, contexts, declarations about op types."""
+
+from __future__ import annotations
+
+from teletape_engine import commands
+from teletape_engine.commands.results import Told
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.state import State
+
+
+@handles(commands.ClientAttach)
+def attach(state: State, command: commands.ClientAttach) -> None:
+    """Adds a client; answers its number, its first sequence number and its first free id."""
+    state.results.append(Told(state.index, state.clients.attach()))
+
+
+@handles(commands.ContextSwitch)
+def switch(state: State, command: commands.ContextSwitch) -> None:
+    """The commands that follow belong to that context."""
+    state.current = state.context(command.context)
+
+
+@handles(commands.Declare)
+def declare(state: State, command: commands.Declare) -> None:
+    """Declares an op type for every gradient from now on."""
+    if (command.no_gradient is None) == (command.registered is None):
+        raise InvalidArgumentError("declare: give one op type, as no_gradient or as registered")
+    if command.no_gradient is not None:
+        state.declarations.declare_no_gradient(command.no_gradient)
+    elif command.registered is not None:
+        state.declarations.register(command.registered)
