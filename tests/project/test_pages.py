@@ -102,3 +102,12 @@ def test_a_page_is_wrapped_and_its_links_lead_to_files(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):
         if "://" not in target:
             assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", pages.pages())
+def test_a_page_has_no_phrase_for_which_there_is_a_plain_word(page: str) -> None:
+    """After, also, reports, n, if: GENERATED pages repeat docstrings, which test_names counts."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$|^\|.*?$|`[^`]*`", "", text, flags=re.M | re.S)
+    phrases = r"\b(?:beside|tells|so many|of those that|where there (?:is|are)|nobody|somebody|is behind)\b"
+    assert re.findall(phrases, prose) == [] or page in GENERATED
