@@ -33,7 +33,7 @@ ask "$session/tapes/tape/explain" --data '{"targets": ["steps"], "sources": ["w"
 
 # are the gradients right? what does the tape look like?
 ask "$session/tapes/tape/check_gradients" --data '{"targets": ["loss"], "sources": ["w"]}'
-ask "$session/tapes/tape/graph?target=steps&source=w&format=dot"
+ask "$session/tapes/tape/graph?targets=steps&sources=w&format=dot"
 
 # Newton's step for the square root of a: results and gradients in one request, then the loop, which a tape records
 ask "$session/functions" --data '{"id": "newton", "inputs": ["x", "a"], "outputs": ["next"], "steps": [

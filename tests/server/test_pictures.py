@@ -25,7 +25,7 @@ def tape(server_url):
 
 
 def test_json_tells_nodes_edges_and_the_cut(tape):
-    answer = tape("?target=c&source=w")
+    answer = tape("?targets=c&sources=w")
     assert answer.headers["content-type"] == "application/json"
     facts = answer.json()
     assert [one["label"] for one in facts["nodes"]] == ["variable", "read", "tanh", "round", "mul"]
@@ -53,7 +53,7 @@ def test_the_form_is_what_accept_or_the_query_says(tape, query, accept, found):
 
 
 def test_a_name_in_the_picture_is_text_and_nothing_else(tape):
-    answer = tape("?format=svg&target=c&source=w")
+    answer = tape("?format=svg&targets=c&sources=w")
     picture = xml.fromstring(answer.content)
     kinds = {one.tag.rpartition("}")[2] for one in picture.iter()}
     assert kinds <= {"svg", "g", "title", "polygon", "path", "text", "a", "ellipse", "polyline"}
@@ -66,7 +66,7 @@ def test_an_unknown_form_type_or_tape_is_refused(tape, server_url):
     assert tape("?format=png").json()["code"] == "invalid_request"
     assert tape("?nodes=3").json()["code"] == "invalid_request"
     assert tape("", accept="image/png").status_code == 406
-    assert tape("?target=nope&source=w").json()["code"] == "unknown_id"
+    assert tape("?targets=nope&sources=w").json()["code"] == "unknown_id"
 
 
 def test_without_graphviz_the_other_forms_still_come(monkeypatch):

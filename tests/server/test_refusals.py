@@ -360,7 +360,7 @@ def test_questions_without_ids_leave_no_trace(rest: Rest) -> None:
         lambda: rest.done("functions/square/gradient", {"inputs": ["w"]}),
         lambda: rest.done("functions/square/check_gradients", {"inputs": ["w"]}),
         lambda: rest.done("tapes/t/explain", {"targets": ["loss"], "sources": ["w"]}),
-        lambda: ok(rest.get("tapes/t/graph?target=loss&source=w")),
+        lambda: ok(rest.get("tapes/t/graph?targets=loss&sources=w")),
     ]
     before = State(rest)
     for ask in asks:

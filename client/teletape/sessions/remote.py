@@ -284,7 +284,7 @@ class RemoteSession(Session):
 
     def drawer(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> Callable[[], str] | None:
         query = [("format", "svg"), ("nodes", most)]
-        query += [("target", name) for name in _ids(targets)] + [("source", name) for name in _ids(sources)]
+        query += [("targets", name) for name in _ids(targets)] + [("sources", name) for name in _ids(sources)]
         path = f"/v1/sessions/{self.id}/tapes/{tape.name.id}/graph"
         return lambda: self.channel.http.text(path, query)
 

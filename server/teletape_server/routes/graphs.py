@@ -29,11 +29,11 @@ Format = Annotated[
     ),
 ]
 Targets = Annotated[
-    list[str], Query(description="With `source`: mark the path of the gradient of this target. Repeatable")
+    list[str], Query(description="With `sources`: mark the path of the gradient of this target. Repeatable")
 ]
 Sources = Annotated[
     list[str],
-    Query(description="With `target`: mark the path to this source, or where it is cut. Repeatable"),
+    Query(description="With `targets`: mark the path to this source, or where it is cut. Repeatable"),
 ]
 Nodes = Annotated[
     int,
@@ -61,13 +61,13 @@ async def graph(
     session: LiveSession,
     tape: TapeId,
     format: Format = None,
-    target: Targets = [],  # noqa: B006  # FastAPI copies it
-    source: Sources = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006  # FastAPI copies it
+    sources: Sources = [],  # noqa: B006
     nodes: Nodes = 2000,
 ) -> Response:
     """Draws what the tape watches, the ops it recorded and the bytes that each keeps. Works for a consumed tape too."""
     supported = tuple(_FORMATS.values())
     accept = answer_type(request, supported, wire.JSON_TYPE) if format is None else _FORMATS[format]
     return await dispatch(
-        request, session, "tape.graph", id=tape, accept=accept, targets=target, sources=source, nodes=nodes
+        request, session, "tape.graph", id=tape, accept=accept, targets=targets, sources=sources, nodes=nodes
     )
