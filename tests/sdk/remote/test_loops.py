@@ -1,5 +1,7 @@
 """Loops over the wire: how many requests they take, and that nobody can tell a command from the iterations."""
 
+import dis
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
+from teletape.functions import purity
 from teletape.functions.purity import pure
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
@@ -312,3 +315,33 @@ def test_what_stores_outside_itself_is_seen() -> None:
     assert not pure(counts)
     assert not pure(fills)
     assert pure(own)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda y: tf.sin(y) + tf.reduce_sum(y), True),
+        (lambda y: tf.cond(y > 0.0, lambda: y, lambda: -y), True),
+        (lambda y: y + tf.random.normal([]), False),
+        (lambda y: y + tf.debugging.check_numerics(y, "bad"), False),
+        (lambda y: tf.print(y), False),
+    ],
+)
+def test_functions_of_the_sdk_only_compute_unless_their_module_says_otherwise(function: Any, expected: bool) -> None:
+    assert pure(function) is expected
+
+
+def test_an_unknown_instruction_or_python_is_impure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubled(y: Any) -> Any:
+        return y * 2.0
+
+    version = sys.version_info[:2]
+    assert pure(doubled)
+    monkeypatch.setitem(purity._ALLOWED, version, purity._ALLOWED[version] - {"BINARY_OP"})
+    assert not pure(doubled)
+    monkeypatch.delitem(purity._ALLOWED, version)
+    assert not pure(doubled)
+
+
+def test_every_allowed_instruction_exists() -> None:
+    assert purity._ALLOWED[sys.version_info[:2]] <= dis.opmap.keys() | {"LOAD_METHOD"}
