@@ -1,35 +1,33 @@
-"""What an op costs: forward and backward of a chain of 1000 tiny ops, beside the same mathematics in NumPy; and what an
-empty round trip costs.
+"""The cost of an op: forward and backward of a chain of 1000 tiny ops, compared with the same in NumPy.
+
+With TELETAPE_URL also the cost of an empty round trip.
 
     make bench
 
 Arrays of eight float32, Python scalars among the operands, every check on. The numbers are medians of interleaved runs;
-read the ratios. `by hand` writes into buffers that it made before and checks nothing: a floor. One BLAS thread;
-OPENBLAS_CORETYPE is taken away, since it slows NumPy where it is set.
+read the ratios. `by hand` writes into buffers allocated before and checks nothing: it is the lower bound.
 """
+
+# isort: off
+import one_thread  # noqa: F401  # first: it sets the environment in which NumPy is imported
+# isort: on
 
 import argparse
 import json
 import os
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-_QUIET = {"OPENBLAS_CORETYPE": None, "OPENBLAS_NUM_THREADS": "1"}
-if any(os.environ.get(name) != value for name, value in _QUIET.items()):
-    kept = {name: value for name, value in os.environ.items() if name not in _QUIET}
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**kept, "OPENBLAS_NUM_THREADS": "1"})
+import numpy as np
 
-import numpy as np  # noqa: E402  # after the environment is as the numbers need it
-
-import teletape as tf  # noqa: E402
-from teletape_engine.commands import Batch, Call, Constant, Fetch, Gradient, TapeOpen, TapeWatch  # noqa: E402
-from teletape_engine.recording.values import Literal  # noqa: E402
-from teletape_engine.session.session import Session  # noqa: E402
+import teletape as tf
+from teletape_engine.commands import Batch, Call, Constant, Fetch, Gradient, TapeOpen, TapeWatch
+from teletape_engine.recording.values import Literal
+from teletape_engine.session.session import Session
 
 OPS = 1000
 START = np.linspace(0.5, 1.5, 8, dtype=np.float32)
@@ -37,7 +35,7 @@ SCALE, SHIFT = 1.001, -0.0005
 
 
 def by_hand() -> np.ndarray:
-    """x * c, + c, * x0, … and back, into buffers made beforehand."""
+    """The chain and its gradient, into buffers allocated before."""
     values = _BUFFERS
     np.copyto(values[0], START)
     for i in range(OPS):
@@ -64,11 +62,11 @@ def by_hand() -> np.ndarray:
 _BUFFERS = [np.empty_like(START) for _ in range(OPS + 1)]
 _CT, _SCRATCH = np.empty_like(START), np.empty_like(START)
 _SCALE, _SHIFT, _ONE = np.float32(SCALE), np.float32(SHIFT), np.float32(1)
-_SCALE, _SHIFT, _ONE = (np.full(8, item) for item in (_SCALE, _SHIFT, _ONE))
+_SCALE, _SHIFT, _ONE = (np.full(8, number) for number in (_SCALE, _SHIFT, _ONE))
 
 
 def plain_numpy() -> np.ndarray:
-    """The same as anybody writes it: a new array for each result."""
+    """The same as it is usually written: a new array for each result."""
     values = [START]
     for i in range(OPS):
         kind, x = i % 4, values[-1]
@@ -87,16 +85,16 @@ def plain_numpy() -> np.ndarray:
 def commands() -> tuple[Call, ...]:
     """The chain as a batch's commands, ids from 10 on."""
     scale, shift = Literal(SCALE), Literal(SHIFT)
-    results = []
+    calls = []
     for i in range(OPS):
         kind, x, y = i % 4, 10 + i, (11 + i,)
         if kind in (0, 2):
-            results.append(Call("mul", (x, scale), y))
+            calls.append(Call("mul", (x, scale), y))
         elif kind == 1:
-            results.append(Call("add", (x, shift), y))
+            calls.append(Call("add", (x, shift), y))
         else:
-            results.append(Call("tanh", (x,), y))
-    return tuple(results)
+            calls.append(Call("tanh", (x,), y))
+    return tuple(calls)
 
 
 _COMMANDS = (
@@ -128,7 +126,7 @@ def sdk() -> np.ndarray:
 
 
 def measure(runs: int) -> dict[str, float]:
-    """Median microseconds an op of each, the runs interleaved."""
+    """The median microseconds per op of each, the runs interleaved."""
     chains: dict[str, Callable[[], np.ndarray]] = {
         "NumPy, by hand": by_hand,
         "NumPy, plain": plain_numpy,
@@ -144,11 +142,11 @@ def measure(runs: int) -> dict[str, float]:
             begin = time.perf_counter()
             chain()
             times[name].append((time.perf_counter() - begin) / OPS * 1e6)
-    return {name: statistics.median(taken) for name, taken in times.items()}
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def round_trip(runs: int) -> float:
-    """Median microseconds of an empty batch to the server at TELETAPE_URL and back."""
+    """The median microseconds of an empty batch to the server at TELETAPE_URL and back."""
     session = tf.session()
     times = []
     for i in range(runs + 20):
@@ -165,20 +163,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     runs = parser.parse_args().runs
     url = os.environ.get("TELETAPE_URL")
-    trip = round_trip(runs * 3) if url else None
+    round_trip_us = round_trip(runs * 3) if url else None
     tf.connect(device="cpu", local=True)
-    result = measure(runs)
-    floor, plain = result["NumPy, by hand"], result["NumPy, plain"]
+    us_per_op = measure(runs)
+    floor, plain = us_per_op["NumPy, by hand"], us_per_op["NumPy, plain"]
     print(f"chain of {OPS} tiny ops, forward + backward, medians of {runs} interleaved runs")
     print(f"{'':18}{'µs an op':>10}{'x by hand':>12}{'x plain':>10}")
-    for name, taken in result.items():
-        print(f"{name:18}{taken:10.2f}{taken / floor:12.1f}{taken / plain:10.1f}")
-    if trip is not None:
-        print(f"round trip of an empty batch: {trip:.0f} µs")
+    for name, median in us_per_op.items():
+        print(f"{name:18}{median:10.2f}{median / floor:12.1f}{median / plain:10.1f}")
+    if round_trip_us is not None:
+        print(f"round trip of an empty batch: {round_trip_us:.0f} µs")
     out = Path("out/chain.json")
     out.parent.mkdir(exist_ok=True)
     facts = {"python": platform.python_version(), "numpy": np.__version__, "date": datetime.now(UTC).date().isoformat()}
-    out.write_text(json.dumps({**facts, "us_an_op": result, "round_trip_us": trip}, indent=1) + "\n")
+    out.write_text(json.dumps({**facts, "us_an_op": us_per_op, "round_trip_us": round_trip_us}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

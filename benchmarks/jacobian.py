@@ -1,32 +1,29 @@
-"""What a Jacobian costs: of a network of 64 in and 64 out, beside a loop of 64 backward passes and the same in NumPy.
+"""The cost of a Jacobian: a network of 64 in and 64 out, compared with 64 backward passes and the same in NumPy.
 
     make bench
 
 Three tanh layers on one example, float32. The numbers are medians of interleaved runs; read the ratios. `by hand` is
-the product of the layers' Jacobians: a floor. One BLAS thread; OPENBLAS_CORETYPE is taken away, since it slows NumPy
-where it is set.
+the product of the layers' Jacobians: it is the lower bound.
 """
+
+# isort: off
+import one_thread  # noqa: F401  # first: it sets the environment in which NumPy is imported
+# isort: on
 
 import argparse
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
-_QUIET = {"OPENBLAS_CORETYPE": None, "OPENBLAS_NUM_THREADS": "1"}
-if any(os.environ.get(name) != value for name, value in _QUIET.items()):
-    kept = {name: value for name, value in os.environ.items() if name not in _QUIET}
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**kept, "OPENBLAS_NUM_THREADS": "1"})
+import numpy as np
 
-import numpy as np  # noqa: E402  # after the environment is as the numbers need it
-
-import teletape as tf  # noqa: E402
+import teletape as tf
 
 WIDTH, LAYERS = 64, 3
-_DRAWN = np.random.default_rng(0)
-START = _DRAWN.normal(size=(1, WIDTH)).astype(np.float32)
-WEIGHTS = [(_DRAWN.normal(size=(WIDTH, WIDTH)) / WIDTH**0.5).astype(np.float32) for _ in range(LAYERS)]
+_RANDOM = np.random.default_rng(0)
+START = _RANDOM.normal(size=(1, WIDTH)).astype(np.float32)
+WEIGHTS = [(_RANDOM.normal(size=(WIDTH, WIDTH)) / WIDTH**0.5).astype(np.float32) for _ in range(LAYERS)]
 UNITS = np.eye(WIDTH, dtype=np.float32)
 
 
@@ -63,7 +60,7 @@ def loop() -> np.ndarray:
 
 
 def gradient() -> np.ndarray:
-    """One backward pass for one row: what a Jacobian cannot be cheaper than."""
+    """One backward pass for one row, which a Jacobian cannot be cheaper than."""
     tape, y, x = network(persistent=False)
     return tape.gradient(y, x, output_gradients=_ROWS[0]).numpy()
 
@@ -79,8 +76,8 @@ _ROWS = [tf.constant(unit[None]) for unit in UNITS]
 
 
 def measure(runs: int) -> dict[str, float]:
-    """Median microseconds of each, forward pass and reading included, the runs interleaved."""
-    ways: dict[str, Callable[[], np.ndarray]] = {
+    """The median microseconds of each, forward pass and reading included, the runs interleaved."""
+    cases: dict[str, Callable[[], np.ndarray]] = {
         "NumPy, by hand": by_hand,
         "jacobian": at_once,
         "loop of 64 gradients": loop,
@@ -88,14 +85,14 @@ def measure(runs: int) -> dict[str, float]:
         "one hvp": product,
     }
     for name in ("jacobian", "loop of 64 gradients"):
-        np.testing.assert_allclose(ways[name](), by_hand(), rtol=1e-3, atol=1e-6, err_msg=name)
-    times: dict[str, list[float]] = {name: [] for name in ways}
+        np.testing.assert_allclose(cases[name](), by_hand(), rtol=1e-3, atol=1e-6, err_msg=name)
+    times: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(runs):
-        for name, way in ways.items():
+        for name, case in cases.items():
             begin = time.perf_counter()
-            way()
+            case()
             times[name].append((time.perf_counter() - begin) * 1e6)
-    return {name: statistics.median(taken) for name, taken in times.items()}
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def main() -> None:
@@ -104,11 +101,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     runs = parser.parse_args().runs
     where = os.environ.get("TELETAPE_URL") or "this process"
-    result = measure(runs)
+    medians = measure(runs)
     print(f"{LAYERS} tanh layers of {WIDTH} in and {WIDTH} out in {where}, medians of {runs} interleaved runs")
     print(f"{'':24}{'µs':>10}{'x by hand':>12}{'x jacobian':>12}")
-    for name, taken in result.items():
-        print(f"{name:24}{taken:10.0f}{taken / result['NumPy, by hand']:12.1f}{taken / result['jacobian']:12.2f}")
+    for name, median in medians.items():
+        ratios = f"{median / medians['NumPy, by hand']:12.1f}{median / medians['jacobian']:12.2f}"
+        print(f"{name:24}{median:10.0f}{ratios}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Runs a command against a server of its own: `python scripts/with_server.py COMMAND [ARGUMENT ...]`.
 
 Starts `teletape serve` on a free loopback port, waits until it answers, runs the command with TELETAPE_URL set, and
-ends the server whatever happens. Exits with the command's status.
+ends the server in any case. Exits with the status of the command.
 """
 
 import contextlib
@@ -14,9 +14,9 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
@@ -27,28 +27,34 @@ _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def main() -> int:
-    """Runs the command given on the command line; returns its exit status."""
+    """Runs the command of the command line and returns its exit status."""
     command = sys.argv[1:]
     if not command:
         raise SystemExit(__doc__)
     signal.signal(signal.SIGTERM, _leave)
-    with tempfile.TemporaryDirectory(prefix="teletape-") as folder, _server(Path(folder)) as url:
-        return subprocess.call(command, env={**_clean_environment(), "TELETAPE_URL": url})
-
-
-@contextlib.contextmanager
-def _server(folder: Path) -> Iterator[str]:
-    """Starts a server that logs to `folder`; yields its address."""
-    port = _free_port()
-    url, log = f"http://127.0.0.1:{port}", folder / "server.log"
     teletape = Path(sys.executable).with_name("teletape")
     if not teletape.exists():
         raise SystemExit(f"with_server: no {teletape}: run `make install`, then this script with .venv/bin/python.")
+    with tempfile.TemporaryDirectory(prefix="teletape-") as folder, server([teletape], Path(folder)) as url:
+        return subprocess.call(command, env={**clean_environment(), "TELETAPE_URL": url})
+
+
+@contextlib.contextmanager
+def server(teletape: list[Any], folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Starts a server, yields its address, and stops it after the block.
+
+    Args:
+        teletape: The command `teletape`, without arguments.
+        folder: For the server's log.
+        environment: The server's; None: `clean_environment()`.
+    """
+    port = _free_port()
+    url, log = f"http://127.0.0.1:{port}", folder / "server.log"
     with log.open("wb") as output:
         # A session of its own, so that Ctrl-C reaches the command first and the server outlives its last request.
         process = subprocess.Popen(
-            [teletape, "serve", "--host", "127.0.0.1", "--port", str(port)],
-            env=_clean_environment(),
+            [*teletape, "serve", "--host", "127.0.0.1", "--port", str(port)],
+            env=clean_environment() if environment is None else environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -67,7 +73,7 @@ def _free_port() -> int:
         return port
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """The environment without the caller's server settings: their keys and hosts are not this server's."""
     return {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
 
@@ -94,9 +100,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _fail(what: str, log: Path) -> NoReturn:
+def _fail(problem: str, log: Path) -> NoReturn:
     tail = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
-    raise SystemExit(f"with_server: {what}. Its log ends:\n{tail or '(nothing)'}")
+    raise SystemExit(f"with_server: {problem}. Its log ends:\n{tail or '(nothing)'}")
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
