@@ -27,11 +27,9 @@ SMALL = {
 LONG = {
     "client/teletape/functions/tracing_session.py",
     "client/teletape/sessions/remote.py",
-    "client/teletape/sessions/session.py",
     "engine/teletape_engine/checking/laws.py",
     "engine/teletape_engine/ops/reduce.py",
     "engine/teletape_engine/programs/program.py",
-    "server/teletape_server/worker/models/models.py",
 }
 
 
