@@ -15,7 +15,7 @@ MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test bench openapi reference layout pages browser lint format constraints image clean
+.PHONY: help install demo serve test bench openapi reference layout pages browser clients lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -63,6 +63,13 @@ browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser t
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || { echo "make: no chromium, and it could not be installed: apt-get install chromium as root, then make browser" >&2; exit 1; }
 	$(MODULE) pytest -m browser --require=browser $(ARGS)
 
+clients: $(INSTALLED) ## install generators of clients (npm and pip), then run the tests of generated clients
+	@command -v npm >/dev/null || { echo "make: npm not found: install Node.js 18 or newer (Debian: apt-get install nodejs npm), then make clients" >&2; exit 1; }
+	cd tests/server/clients && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/python -m venv .venv/clients
+	.venv/clients/bin/python -m pip --disable-pip-version-check install --quiet --requirement tests/server/clients/requirements.txt
+	$(MODULE) pytest -m clients --require=clients $(ARGS)
+
 lint: $(INSTALLED) ## check style, types and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -80,5 +87,5 @@ image: ## build the server's image (GPU: make image IMAGE=teletape:gpu EXTRAS=se
 	docker build --build-arg EXTRAS=$(EXTRAS) --tag $(IMAGE) $(ARGS) .
 
 clean: ## remove what the other targets made
-	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist out
+	rm -rf .venv tests/server/clients/node_modules .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

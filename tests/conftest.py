@@ -6,6 +6,7 @@ A fixture goes here when two test modules or more use it; before that it lives b
 import importlib.util
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,7 +58,19 @@ def without_gpu() -> str | None:
     return None if devices else "CuPy finds no CUDA device"
 
 
-OBSTACLES: dict[str, Callable[[], str | None]] = {"browser": without_browser, "gpu": without_gpu}
+def without_clients() -> str | None:
+    """Why no client can be generated here, or None."""
+    root = Path(__file__).parents[1]
+    generators = ("tests/server/clients/node_modules/.bin/tsc", ".venv/clients/bin/openapi-python-client")
+    missing = [name for name in generators if not (root / name).exists()]
+    return f"{' and '.join(missing)} not installed (make clients)" if missing else None
+
+
+OBSTACLES: dict[str, Callable[[], str | None]] = {
+    "browser": without_browser,
+    "clients": without_clients,
+    "gpu": without_gpu,
+}
 
 
 @pytest.fixture(autouse=True)
