@@ -89,7 +89,7 @@ def _index(modules: dict[str, list[tuple[Op, Function]]]) -> str:
 
 def _module(family: str, entries: list[tuple[Op, Function]]) -> str:
     body = "\n\n".join(_definition(op, entry) for op, entry in entries)
-    ops = {op.name: f"{_constant(op)} = CATALOGUE[{op.name!r}]" for op, _ in entries}
+    ops = {op.name: f"{_constant(op)} = ops.{op.name}" for op, _ in entries}
     return "\n".join(
         [
             HEAD.format(
@@ -115,7 +115,7 @@ from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 """
 
 

@@ -20,7 +20,7 @@ from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import nest
 from teletape.tensors.convert import host_array
 from teletape.tensors.tensor import TensorLike
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset"]
@@ -243,7 +243,7 @@ def _tensor(leaf: Any) -> Any:
 
 
 def _cut_off(result: Any) -> Any:
-    return call(CATALOGUE["stop_gradient"], (convert_to_tensor(result),))
+    return call(ops.stop_gradient, (convert_to_tensor(result),))
 
 
 def _count(value: Any) -> int:

@@ -16,6 +16,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
 from teletape_engine.arrays import HostArray
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import FLOATING, KERNEL_NAMES
@@ -56,12 +57,12 @@ def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None
             f"Value for attr 'T' of {checked.dtype.name} is not in the list of allowed values: {takes}"
         )
     if current().tracing:
-        return call(CATALOGUE["check_numerics"], (checked,), message=message)
-    if not bool(_all(call(CATALOGUE["isfinite"], (checked,)))):
+        return call(ops.check_numerics, (checked,), message=message)
+    if not bool(_all(call(ops.isfinite, (checked,)))):
         kinds = (("isinf", "Inf"), ("isnan", "NaN"))
         present = [kind for op, kind in kinds if not bool(_none(call(CATALOGUE[op], (checked,))))]
         raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(present)} values")
-    return call(CATALOGUE["identity"], (checked,))
+    return call(ops.identity, (checked,))
 
 
 def assert_all_finite(x: to.TensorInput, message: str, name: str | None = None) -> EagerTensor:
@@ -81,7 +82,7 @@ def Assert(condition: to.TensorInput, data: Any, summarize: int | None = None, n
 def _holds(condition: EagerTensor, text: str) -> bool:
     """Whether the condition is true. While a function is traced, an op checks it when it runs: its error is `text`."""
     if current().tracing:
-        call(CATALOGUE["ensure"], (condition,), message=text)
+        call(ops.ensure, (condition,), message=text)
         return True
     return bool(condition)
 
@@ -92,11 +93,11 @@ def _graph_text(message: str | None, condition: str, begin: str = "Condition ") 
 
 
 def _all(tensor: EagerTensor) -> EagerTensor:
-    return call(CATALOGUE["reduce_all"], (tensor,))
+    return call(ops.reduce_all, (tensor,))
 
 
 def _none(tensor: EagerTensor) -> EagerTensor:
-    return call(CATALOGUE["logical_not"], (call(CATALOGUE["reduce_any"], (tensor,)),))
+    return call(ops.logical_not, (call(ops.reduce_any, (tensor,)),))
 
 
 def _summary(tensor: Tensor, count: int) -> str:

@@ -23,7 +23,7 @@ from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
 from teletape.variables.variable import Variable
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.provenance import Event
 from teletape_engine.spec import INTEGER
 
@@ -154,7 +154,7 @@ def _looped(cond: Callable[..., Any], body: Callable[..., Any], values: Any, lim
             if sent is not None:
                 return sent
         if limit is not None and not isinstance(found, bool):
-            found = call(CATALOGUE["logical_and"], (iteration < limit, found))
+            found = call(ops.logical_and, (iteration < limit, found))
         if (limit is not None and iteration >= limit) or not found:
             return values if iteration else unused(Event.NO_ITERATION, body, values)
         values = body(*values)
@@ -206,7 +206,7 @@ def _written_choice(selector: EagerTensor, branches: Sequence[Callable[[], Any]]
     if selector.ndim:
         raise ValueError("pred must be a scalar")
     if selector.dtype is not dtypes.bool and selector.dtype.np not in INTEGER:
-        selector = call(CATALOGUE["not_equal"], (selector, 0))
+        selector = call(ops.not_equal, (selector, 0))
     found = loop_commands.chosen(selector, [functools.partial(flat, one) for one in branches])
     if len(found) != len(nest.flatten(patterns[0])):
         raise NotTraceable("has a branch that returns None beside tensors", "tensors alone, or None alone")
@@ -268,9 +268,7 @@ def _last_resort(predicates: Sequence[Any], action: Callable[[], Any]) -> Callab
                 f"Implementation error: selected default action #{len(others)} was called, but some of other "
                 "predicates are True: ",
             )
-        debugging.Assert(
-            last, ["Input error: None of conditions evaluated as True:", call(CATALOGUE["stack"], predicates)]
-        )
+        debugging.Assert(last, ["Input error: None of conditions evaluated as True:", call(ops.stack, predicates)])
         return action()
 
     return act
@@ -307,8 +305,8 @@ def _pairs(given: Any, exclusive: bool) -> list[tuple[Any, Any]]:
 
 
 def _at_most(count: int, predicates: Sequence[Any], what: str) -> None:
-    known = call(CATALOGUE["stack"], predicates)
-    true = call(CATALOGUE["reduce_sum"], (call(CATALOGUE["cast"], (known,), dtype="int32"),))
+    known = call(ops.stack, predicates)
+    true = call(ops.reduce_sum, (call(ops.cast, (known,), dtype="int32"),))
     unnamed = ", ".join("?" * len(predicates))
     told = f"{what}: more than {count} conditions ({unnamed}) evaluated as True:"
     debugging.Assert(true <= count, [told, known], summarize=len(predicates))

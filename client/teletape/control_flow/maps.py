@@ -30,7 +30,7 @@ from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
 __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
 
@@ -339,7 +339,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         if current().tracing:
             raise
         made = [step([], row)[1] for row in zip(*[rows_of(one) for one in stacked], strict=True)]
-        found = [call(CATALOGUE["stack"], column) for column in zip(*made, strict=True)]
+        found = [call(ops.stack, column) for column in zip(*made, strict=True)]
     results = iter(found)
     return nest.map_structure(lambda none: None if none else next(results), patterns[-1])
 

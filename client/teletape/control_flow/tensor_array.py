@@ -12,7 +12,7 @@ from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor
 from teletape.tensors.tensor_shape import TensorShape
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
 
 class Results:
@@ -49,7 +49,7 @@ class Results:
         if not self._values:
             sizes = [] if self._shape.rank is None else [size or 0 for size in self._shape.as_list()]
             return zeros([0, *sizes], self._dtype)
-        return call(CATALOGUE["stack"], self._values[::-1] if reverse else self._values)
+        return call(ops.stack, self._values[::-1] if reverse else self._values)
 
 
 def rows_of(tensor: EagerTensor) -> list[EagerTensor]:
@@ -69,7 +69,7 @@ NOTHING_LAST: Final = "Reading from negative indices (index -1) is not allowed."
 
 
 def _cut(tensor: EagerTensor, at: Any) -> EagerTensor:
-    return call(CATALOGUE["strided_slice"], (tensor,), index=(at,))
+    return call(ops.strided_slice, (tensor,), index=(at,))
 
 
 def check_callable(fn: Any, text: str = "{} is not callable. Please provide a callable function.") -> None:

@@ -15,7 +15,7 @@ from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.variables.variable import Variable
 from teletape_engine.arrays import HostArray
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings, check, weights, widened
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE
@@ -138,7 +138,7 @@ class _Function:
         finally:
             for i in {i for i, _ in points if isinstance(self._leaves[i], Variable)}:
                 self._leaves[i].assign(self.values[i])
-        stacked: HostArray = call(CATALOGUE["stack"], rows, axis=0).numpy()
+        stacked: HostArray = call(ops.stack, rows, axis=0).numpy()
         return stacked.reshape(len(points), len(self._cts))
 
     def _projected(self, results: Sequence[Any]) -> list[Any]:
@@ -147,10 +147,10 @@ class _Function:
         for result, ct in zip(results, self._cts, strict=True):
             weighted = cast(result, ct.dtype)
             if ct.dtype.np in COMPLEX:
-                weighted = call(CATALOGUE["real"], (call(CATALOGUE["conj"], (ct,)) * weighted,))
+                weighted = call(ops.real, (call(ops.conj, (ct,)) * weighted,))
             else:
                 weighted = ct * weighted
-            projections.append(call(CATALOGUE["reduce_sum"], (cast(weighted, dtypes.float64),)))
+            projections.append(call(ops.reduce_sum, (cast(weighted, dtypes.float64),)))
         return projections
 
 

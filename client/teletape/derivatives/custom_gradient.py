@@ -19,7 +19,7 @@ from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.variables.variable import Variable
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.recording.custom import Watcher
 from teletape_engine.spec import Spec
@@ -91,7 +91,7 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
 
 def _copy(value: Any) -> EagerTensor:
     """A tensor of its own, which no other name of the program refers to."""
-    return dispatch.call(CATALOGUE["identity"], (dispatch.convert_to_tensor(value),))
+    return dispatch.call(ops.identity, (dispatch.convert_to_tensor(value),))
 
 
 def _check_grad_fn(grad_fn: Any, variables: Sequence[Variable]) -> None:

@@ -11,7 +11,7 @@ from teletape.ops import dispatch
 from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import Watcher
 from teletape_engine.recording.tape import Tape
@@ -52,7 +52,7 @@ def _transposed(
     function: Callable[[Sequence[Any]], Sequence[Any]],
 ) -> list[Any]:
     """The tangent, or None, of each output: the gradient of ⟨tangents, function(cts)⟩ with respect to the cts."""
-    cts = [dispatch.call(CATALOGUE["ones_like"], (EagerTensor(output, owner),)) for output in outputs]
+    cts = [dispatch.call(ops.ones_like, (EagerTensor(output, owner),)) for output in outputs]
     with GradientTape() as tape:
         tape.watch([ct for ct in cts if ct.recorded.spec.differentiable])
         gradients = [wrap(gradient, owner) for gradient in function([ct.operand() for ct in cts])]
@@ -62,7 +62,7 @@ def _transposed(
             continue
         targets.append(dispatch.as_tensor(gradient))
         if tangent is None:
-            weights.append(dispatch.call(CATALOGUE["zeros_like"], (EagerTensor(primal, owner),)))
+            weights.append(dispatch.call(ops.zeros_like, (EagerTensor(primal, owner),)))
         else:
             weights.append(EagerTensor(tangent, owner))
     return tape.gradient(targets, cts, output_gradients=weights)  # type: ignore[no-any-return]  # of the cts' structure

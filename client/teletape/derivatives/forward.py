@@ -14,7 +14,7 @@ from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor
 from teletape.variables.variable import Variable
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.spec import shape_text
 
@@ -124,7 +124,7 @@ class ForwardAccumulator:
         if tangent is not None:
             tensor = EagerTensor(tangent, self._session)
         elif zeros:
-            tensor = dispatch.call(CATALOGUE["zeros_like"], (primal.values if sparse else primal,))
+            tensor = dispatch.call(ops.zeros_like, (primal.values if sparse else primal,))
         else:
             return None
         return IndexedSlices(tensor, primal.indices, primal.dense_shape) if sparse else tensor

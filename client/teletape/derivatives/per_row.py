@@ -15,7 +15,7 @@ from teletape.ops import dispatch
 from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.spec import Spec
@@ -48,7 +48,7 @@ def by_example(owner: Session, query: GradientQuery, reason: NotBatchable) -> li
     [stack] = _stacks(owner, query, unit, rows, reason)
     if stack is not None:  # [rows, b, *x]
         rest = range(2, stack.spec.ndim)
-        stack = dispatch.call(CATALOGUE["transpose"], (EagerTensor(stack, owner),), perm=(1, 0, *rest)).operand()
+        stack = dispatch.call(ops.transpose, (EagerTensor(stack, owner),), perm=(1, 0, *rest)).operand()
     shape = (*target.spec.shape, *source.spec.shape[1:])
     return [_shaped(owner, stack, shape, source.spec if query.zeros else target.spec)]
 
@@ -72,7 +72,7 @@ def _shaped(owner: Session, stack: Any, shape: tuple[int, ...], zeros: Spec | No
     """A stack in its final shape; if there is none, zeros of that spec's dtype, or None."""
     if stack is None:
         return None if zeros is None else dispatch.constant(0, zeros.dtype.name, shape).operand()
-    return dispatch.call(CATALOGUE["reshape"], (EagerTensor(stack, owner),), shape=shape).operand()
+    return dispatch.call(ops.reshape, (EagerTensor(stack, owner),), shape=shape).operand()
 
 
 def _stacks(
@@ -102,9 +102,7 @@ def _stacks(
             [None if gradient is None else dispatch.as_tensor(wrap(gradient, owner)) for gradient in gradients]
         )
     return [
-        None
-        if any(gradient is None for gradient in column)
-        else dispatch.call(CATALOGUE["stack"], column, axis=0).operand()
+        None if any(gradient is None for gradient in column) else dispatch.call(ops.stack, column, axis=0).operand()
         for column in zip(*passes, strict=True)
     ]
 

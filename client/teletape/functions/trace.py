@@ -27,7 +27,7 @@ from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine import commands
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.programs.program import Program
 from teletape_engine.spec import Spec
 
@@ -199,7 +199,7 @@ def _dense(gradient: Any, spec: Spec) -> EagerTensor:
     tensor = as_tensor(wrap(gradient, current()))
     if tensor.recorded.spec is spec:
         return tensor
-    return call(CATALOGUE["broadcast_to"], (tensor,), shape=spec.shape)
+    return call(ops.broadcast_to, (tensor,), shape=spec.shape)
 
 
 _through = threading.local()

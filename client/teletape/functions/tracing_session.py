@@ -21,7 +21,8 @@ from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.binding import Bound, bind
-from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Command
@@ -191,7 +192,7 @@ class Tracer(SpecRecorder):
     def full(self, spec: Spec, number: int) -> Symbol:
         if spec.size <= _FULL:
             return self.constant(np.full(spec.shape, number, spec.dtype))
-        op, scalar = CATALOGUE["fill"], self.constant(np.asarray(number, spec.dtype))
+        op, scalar = ops.fill, self.constant(np.asarray(number, spec.dtype))
         attrs = op.attrs({"shape": spec.shape})
         return self.run(bind(op, (scalar.spec,), attrs), (scalar,))
 
@@ -228,7 +229,7 @@ class Tracer(SpecRecorder):
 
     def same(self, before: Any, after: Any) -> None:
         """Tells what is active in the trace that `after` is what `before` was: an identity, without a step."""
-        plan = bind(CATALOGUE["identity"], (before.spec,)).plan(1)
+        plan = bind(ops.identity, (before.spec,)).plan(1)
         for tape in self.tapes:
             if before.uid in tape.tracked:
                 tape.nodes.append((plan, (before.uid,), after.uid, (), self.here()))

@@ -8,6 +8,7 @@ from typing import Any, Final
 from teletape.ops import arrays
 from teletape.ops.derived import activations
 from teletape.ops.dispatch import call, convert_to_tensor
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 
 __all__ = [
@@ -51,7 +52,7 @@ def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, th
         y = _op("relu", x)
     else:
         y = arrays.where(x > threshold, x, negative_slope * (x - threshold))
-    return y if max_value is None else call(CATALOGUE["minimum"], (y, max_value))
+    return y if max_value is None else call(ops.minimum, (y, max_value))
 
 
 def relu6(x: Any) -> Any:

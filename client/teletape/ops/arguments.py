@@ -18,7 +18,7 @@ from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
 TensorInput: TypeAlias = TensorLike | IndexedSlices | npt.ArrayLike
@@ -55,7 +55,7 @@ def cast(x: Any, other: Any) -> EagerTensor:
     converted = convert_to_tensor(like(x, other))
     if converted.dtype is other.dtype:
         return converted
-    return call(CATALOGUE["cast"], (converted,), dtype=other.dtype.np)
+    return call(ops.cast, (converted,), dtype=other.dtype.np)
 
 
 def bool_tensor(x: Any) -> EagerTensor:
@@ -67,7 +67,7 @@ def float_tensor(x: Any) -> EagerTensor:
     """A tensor; integers become float32."""
     converted = convert_to_tensor(x)
     if converted.dtype.is_integer:
-        return call(CATALOGUE["cast"], (converted,), dtype=dtypes.float32.np)
+        return call(ops.cast, (converted,), dtype=dtypes.float32.np)
     return converted
 
 
@@ -78,7 +78,7 @@ def scalar(x: Any) -> EagerTensor:
         return converted
     if converted.shape.num_elements() != 1:
         raise InvalidArgumentError(f"value must be a scalar, found shape {converted.shape}")
-    return call(CATALOGUE["reshape"], (converted,), shape=())
+    return call(ops.reshape, (converted,), shape=())
 
 
 def tensors(values: Any) -> list[Any]:
@@ -259,4 +259,4 @@ def not_offered(x: Any, function: str, argument: str) -> None:
 
 def conjugate(result: EagerTensor) -> EagerTensor:
     """The complex conjugate of a complex result; a real one as it is."""
-    return call(CATALOGUE["conj"], (result,)) if result.dtype.is_complex else result
+    return call(ops.conj, (result,)) if result.dtype.is_complex else result

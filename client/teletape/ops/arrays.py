@@ -16,7 +16,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
 __all__ = [
@@ -41,8 +41,8 @@ def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Eage
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
-        return call(CATALOGUE["identity"], (convert_to_tensor(values[0]),))
-    return call(CATALOGUE["concat"], values, axis=to.ints(axis, "axis")[0])
+        return call(ops.identity, (convert_to_tensor(values[0]),))
+    return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
 
 
 def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> EagerTensor:
@@ -61,7 +61,7 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> EagerTenso
     first = next((value.shape.rank for value in values if isinstance(value, TensorLike)), None)
     rank = (np.ndim(values[0]) if first is None else first) + 1
     _check_axis(at, rank)
-    return call(CATALOGUE["stack"], values, axis=at)
+    return call(ops.stack, values, axis=at)
 
 
 def unstack(
@@ -79,7 +79,7 @@ def unstack(
     count = tensor.shape.as_list()[at]
     if num is not None and num != count:
         raise InvalidArgumentError(f"Input shape axis {at} must equal {num}, got shape {tensor.shape}")
-    return [call(CATALOGUE["strided_slice"], (tensor,), index=(*before, i)) for i in builtins.range(count)]
+    return [call(ops.strided_slice, (tensor,), index=(*before, i)) for i in builtins.range(count)]
 
 
 def _check_axis(axis: int, rank: int) -> None:
@@ -115,7 +115,7 @@ def split(
     before: tuple[Any, ...] = ((None, None, None),) * at
     starts = np.cumsum([0, *sizes]).tolist()
     return [
-        call(CATALOGUE["strided_slice"], (tensor,), index=(*before, (start, stop, None)))
+        call(ops.strided_slice, (tensor,), index=(*before, (start, stop, None)))
         for start, stop in itertools.pairwise(starts)
     ]
 
@@ -152,7 +152,7 @@ def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name:
         if start < 0 or stop > length or stop < start:
             raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - start}], but got {count} [Op:Slice]")
         index.append((start, stop, None))
-    return call(CATALOGUE["strided_slice"], (tensor,), index=tuple(index))
+    return call(ops.strided_slice, (tensor,), index=tuple(index))
 
 
 # ------------------------------------------------------------------------------------------------------ choosing an op
@@ -187,8 +187,8 @@ def pad(
         raise InvalidArgumentError(f"paddings must be a matrix with 2 columns: {list(table.shape)} [Op:Pad]")
     pairs = tuple((int(before), int(after)) for before, after in table)
     if mode != "CONSTANT":
-        return call(CATALOGUE["mirror_pad"], (tensor,), paddings=pairs, mode=mode)
-    return call(CATALOGUE["pad"], (tensor,), paddings=pairs, constant_value=to.number(constant_values))
+        return call(ops.mirror_pad, (tensor,), paddings=pairs, mode=mode)
+    return call(ops.pad, (tensor,), paddings=pairs, constant_value=to.number(constant_values))
 
 
 def where(
@@ -201,8 +201,8 @@ def where(
     if (x is None) != (y is None):
         raise ValueError("x and y must both be non-None or both be None.")
     if x is None:
-        return call(CATALOGUE["nonzero"], (convert_to_tensor(condition),))
-    return call(CATALOGUE["where"], (convert_to_tensor(condition), x, y))
+        return call(ops.nonzero, (convert_to_tensor(condition),))
+    return call(ops.where, (convert_to_tensor(condition), x, y))
 
 
 def boolean_mask(
@@ -228,7 +228,7 @@ def boolean_mask(
     if shape[at : at + rank] != flags.shape.as_list():
         raise ValueError(f"Shapes {TensorShape(shape[at : at + rank])} and {flags.shape} are incompatible")
     flat = reshape(values, [*shape[:at], -1, *shape[at + rank :]])
-    positions = squeeze(call(CATALOGUE["nonzero"], (reshape(flags, [-1]),)), 1)
+    positions = squeeze(call(ops.nonzero, (reshape(flags, [-1]),)), 1)
     return gather(flat, positions, axis=at)
 
 
@@ -254,4 +254,4 @@ def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the same values. By hand: IndexedSlices stay IndexedSlices."""
     if isinstance(input, IndexedSlices):
         return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
-    return call(CATALOGUE["identity"], (to.value(input),))
+    return call(ops.identity, (to.value(input),))

@@ -14,7 +14,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.ops.linalg.einsum import terms
 from teletape_engine.spec import shape_text
@@ -113,12 +113,12 @@ def itself_if_real(x: EagerTensor) -> EagerTensor | None:
 
 def zeros_if_real(x: EagerTensor) -> EagerTensor | None:
     """Zeros, connected to nothing, if `x` is real."""
-    return None if x.dtype.is_complex else call(CATALOGUE["zeros_like"], (x,))
+    return None if x.dtype.is_complex else call(ops.zeros_like, (x,))
 
 
 def angle_if_real(x: EagerTensor) -> EagerTensor | None:
     """0, or pi below zero, if `x` is real."""
     if x.dtype.is_complex:
         return None
-    negative = call(CATALOGUE["less"], (x, 0))
-    return call(CATALOGUE["mul"], (call(CATALOGUE["cast"], (negative,), dtype=x.dtype.np), pi))
+    negative = call(ops.less, (x, 0))
+    return call(ops.mul, (call(ops.cast, (negative,), dtype=x.dtype.np), pi))

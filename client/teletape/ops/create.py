@@ -13,6 +13,7 @@ from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
@@ -54,7 +55,7 @@ def _full(shape: Any, number: int, dtype: Any) -> EagerTensor:
     dims = to.lengths(shape, "Fill")
     if wanted is dtypes.string:
         return constant(np.full(dims, b"", object))
-    return call(CATALOGUE["fill"], (number,), shape=dims, dtype=wanted.np)
+    return call(ops.fill, (number,), shape=dims, dtype=wanted.np)
 
 
 def _like(op: str, number: int, input: Any, dtype: Any) -> EagerTensor:
@@ -107,7 +108,7 @@ def linspace(
     last = convert_to_tensor(stop, None if isinstance(stop, TensorLike) else first.dtype)
     if first.dtype.is_integer:
         first, last = cast(first, dtypes.float64), cast(last, dtypes.float64)
-    return call(CATALOGUE["linspace"], (first, last), num=to.whole(num), axis=to.whole(axis))
+    return call(ops.linspace, (first, last), num=to.whole(num), axis=to.whole(axis))
 
 
 def meshgrid(*args: to.TensorInput, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
@@ -131,8 +132,8 @@ def meshgrid(*args: to.TensorInput, indexing: str = "xy", name: str = "meshgrid"
     whole = tuple(sizes[i] for i in order)
     grids = []
     for i, tensor in enumerate(tensors):
-        column = call(CATALOGUE["reshape"], (tensor,), shape=tuple(sizes[i] if axis == i else 1 for axis in order))
-        grids.append(call(CATALOGUE["broadcast_to"], (column,), shape=whole))
+        column = call(ops.reshape, (tensor,), shape=tuple(sizes[i] if axis == i else 1 for axis in order))
+        grids.append(call(ops.broadcast_to, (column,), shape=whole))
     return grids
 
 
@@ -161,9 +162,9 @@ def one_hot(
     if any(entry is not wanted for entry in own) and dtype is not None:
         raise TypeError(f"dtype {own[0].name} of on_value does not match dtype parameter {wanted.name}")
     at = -1 if axis is None else to.whole(axis)
-    hot = call(CATALOGUE["one_hot"], (convert_to_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
+    hot = call(ops.one_hot, (convert_to_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
     if on_value is None and off_value is None:
         return hot
     on = constant(1, wanted) if on_value is None else on_value
     off = constant(0, wanted) if off_value is None else off_value
-    return call(CATALOGUE["where"], (hot if wanted.is_bool else cast(hot, dtypes.bool), on, off))
+    return call(ops.where, (hot if wanted.is_bool else cast(hot, dtypes.bool), on, off))

@@ -18,7 +18,8 @@ from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.op import CATALOGUE, Op, Trait
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DIFFERENTIABLE, INTEGER
 
@@ -107,8 +108,8 @@ def as_tensor(value: Any) -> EagerTensor:
                 f"Tensor conversion requested for IndexedSlices for argument `value` without dense_shape: {value}"
             )
         rows = value.shape.as_list()[0]
-        return call(CATALOGUE["unsorted_segment_sum"], (value.values, value.indices), num_segments=rows)
-    return call(CATALOGUE["identity"], (value,))
+        return call(ops.unsorted_segment_sum, (value.values, value.indices), num_segments=rows)
+    return call(ops.identity, (value,))
 
 
 def holds_tensors(value: Any) -> bool:
@@ -119,7 +120,7 @@ def holds_tensors(value: Any) -> bool:
 def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
     leaf = dtype or _first_dtype(value)
     rows = [convert_to_tensor(one, None if isinstance(one, TensorLike) else leaf) for one in value]
-    return call(CATALOGUE["stack"], rows, axis=0)
+    return call(ops.stack, rows, axis=0)
 
 
 def _first_dtype(value: Any) -> DType | None:

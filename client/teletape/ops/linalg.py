@@ -11,6 +11,7 @@ from teletape.ops import arguments as to
 from teletape.ops.derived.shape import reshape, squeeze, transpose
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import UnimplementedError
 
@@ -38,7 +39,7 @@ def tensordot(a: to.TensorInput, b: to.TensorInput, axes: Any, name: str | None 
     over_a, over_b = _contracted(left, right, axes)
     first, lengths_a = _as_matrix(left, over_a, last=True)
     second, lengths_b = _as_matrix(right, over_b, last=False)
-    return reshape(call(CATALOGUE["matmul"], (first, second)), [*lengths_a, *lengths_b])
+    return reshape(call(ops.matmul, (first, second)), [*lengths_a, *lengths_b])
 
 
 def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
@@ -93,7 +94,7 @@ def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDetermin
     By hand: an op has one result.
     """
     tensor = convert_to_tensor(input)
-    return LogMatrixDeterminant(call(CATALOGUE["det_sign"], (tensor,)), call(CATALOGUE["log_abs_det"], (tensor,)))
+    return LogMatrixDeterminant(call(ops.det_sign, (tensor,)), call(ops.log_abs_det, (tensor,)))
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
@@ -137,15 +138,15 @@ def norm(
 
 def _norm(x: EagerTensor, ord: Any, axis: Any, of_matrices: bool) -> EagerTensor:
     if ord in ("euclidean", "fro", 2):
-        squares = x * (call(CATALOGUE["conj"], (x,)) if x.dtype.is_complex else x)
-        return call(CATALOGUE["sqrt"], (_reduced("reduce_sum", squares, axis),))
-    size = call(CATALOGUE["abs"], (x,))
+        squares = x * (call(ops.conj, (x,)) if x.dtype.is_complex else x)
+        return call(ops.sqrt, (_reduced("reduce_sum", squares, axis),))
+    size = call(ops.abs, (x,))
     if ord == 1 or ord == np.inf:
         if not of_matrices:
             return _reduced("reduce_sum" if ord == 1 else "reduce_max", size, axis)
         first, second = axis if ord == 1 else (axis[1], axis[0])
         return _reduced("reduce_max", _reduced("reduce_sum", size, first), second)
-    return call(CATALOGUE["pow"], (_reduced("reduce_sum", call(CATALOGUE["pow"], (size, ord)), axis), 1.0 / ord))
+    return call(ops.pow, (_reduced("reduce_sum", call(ops.pow, (size, ord)), axis), 1.0 / ord))
 
 
 def _reduced(name: str, x: EagerTensor, axis: Any) -> EagerTensor:

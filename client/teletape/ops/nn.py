@@ -11,7 +11,7 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.random import uniform
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
 __all__ = ["batch_normalization", "dropout", "moments"]
 
@@ -26,9 +26,9 @@ def moments(
     source = convert_to_tensor(x)
     tensor = cast(source, dtypes.float32) if source.dtype in (dtypes.float16, dtypes.bfloat16) else source
     over = to.axes(axes)
-    mean = call(CATALOGUE["reduce_mean"], (tensor,), axis=over, keepdims=True)
-    squares = call(CATALOGUE["squared_difference"], (tensor, call(CATALOGUE["stop_gradient"], (mean,))))
-    variance = call(CATALOGUE["reduce_mean"], (squares,), axis=over, keepdims=True)
+    mean = call(ops.reduce_mean, (tensor,), axis=over, keepdims=True)
+    squares = call(ops.squared_difference, (tensor, call(ops.stop_gradient, (mean,))))
+    variance = call(ops.reduce_mean, (squares,), axis=over, keepdims=True)
     if not keepdims:
         mean, variance = squeeze(mean, over), squeeze(variance, over)
     return cast(mean, source.dtype), cast(variance, source.dtype)
@@ -49,7 +49,7 @@ def batch_normalization(
     """
     tensor = convert_to_tensor(x)
     average = to.value(mean)
-    factor: Any = call(CATALOGUE["rsqrt"], (convert_to_tensor(variance) + variance_epsilon,))
+    factor: Any = call(ops.rsqrt, (convert_to_tensor(variance) + variance_epsilon,))
     if scale is not None:
         factor = factor * scale
     shift: Any = -average * factor if offset is None else offset - average * factor
@@ -88,6 +88,6 @@ def dropout(
     if noise_shape is not None:
         lengths = zip(noise_shape, tensor.shape.as_list(), strict=True)
         shape = [length if own is None else own for own, length in lengths]
-    keep = call(CATALOGUE["greater_equal"], (uniform(shape, seed=seed, dtype=tensor.dtype), probability))
+    keep = call(ops.greater_equal, (uniform(shape, seed=seed, dtype=tensor.dtype), probability))
     scaled = tensor * (1.0 / (1.0 - probability))
-    return call(CATALOGUE["where"], (keep, scaled, call(CATALOGUE["zeros_like"], (scaled,))))
+    return call(ops.where, (keep, scaled, call(ops.zeros_like, (scaled,))))

@@ -18,6 +18,7 @@ from teletape.tensors.convert import fits
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.indexing import index_spec
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal
@@ -155,7 +156,7 @@ def _getitem(self: Any, key: Any) -> Any:
     mask = _mask(key)
     if mask is not None:
         return boolean_mask(self, mask)
-    return call(CATALOGUE["strided_slice"], (self,), index=index_spec(key))
+    return call(ops.strided_slice, (self,), index=index_spec(key))
 
 
 def _mask(key: Any) -> Any:

@@ -12,6 +12,7 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
@@ -105,8 +106,8 @@ def _scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int |
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
     dims, (key, counter) = _dims(shape), next_draw(seed)
     drawn = call(CATALOGUE[op], (key, counter), shape=dims, dtype=wanted.np)
-    scaled = drawn if _is(stddev, 1.0) else call(CATALOGUE["mul"], (drawn, spread))
-    return scaled if _is(mean, 0.0) else call(CATALOGUE["add"], (scaled, centre))
+    scaled = drawn if _is(stddev, 1.0) else call(ops.mul, (drawn, spread))
+    return scaled if _is(mean, 0.0) else call(ops.add, (scaled, centre))
 
 
 def _is(value: Any, number: float) -> bool:
@@ -130,8 +131,8 @@ def uniform(
     dims, (key, counter) = _dims(shape), next_draw(seed)
     if wanted.is_integer:
         bounds = [convert_to_tensor(bound, wanted) for bound in (minval, maxval)]
-        return call(CATALOGUE["random_uniform_int"], (key, counter, *bounds), shape=dims)
-    drawn = call(CATALOGUE["random_uniform"], (key, counter), shape=dims, dtype=wanted.np)
+        return call(ops.random_uniform_int, (key, counter, *bounds), shape=dims)
+    drawn = call(ops.random_uniform, (key, counter), shape=dims, dtype=wanted.np)
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
     low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)

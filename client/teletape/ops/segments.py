@@ -12,6 +12,7 @@ import numpy as np
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors.tensor import EagerTensor
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
@@ -76,4 +77,4 @@ def _segments(op: str, data: Any, segment_ids: Any) -> EagerTensor:
     if op in ("unsorted_segment_sum", "unsorted_segment_mean") or not missing.any():
         return result
     column = constant(missing.reshape((count, *(1,) * (rows.ndim - 1))))
-    return call(CATALOGUE["where"], (column, call(CATALOGUE["zeros_like"], (result,)), result))
+    return call(ops.where, (column, call(ops.zeros_like, (result,)), result))

@@ -7,7 +7,7 @@ from typing import Any
 from teletape.ops import dispatch
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
 
 class ScatterMethods(TensorLike):
@@ -94,11 +94,11 @@ class ScatterMethods(TensorLike):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> EagerTensor:
         """The rows at `indices`, as `tf.gather` of the variable."""
-        return dispatch.call(CATALOGUE["gather"], (self, dispatch.convert_to_tensor(indices)))
+        return dispatch.call(ops.gather, (self, dispatch.convert_to_tensor(indices)))
 
     def gather_nd(self, indices: Any, name: str | None = None) -> EagerTensor:
         """The elements or rows at `indices` [..., depth], as `tf.gather_nd` of the variable."""
-        return dispatch.call(CATALOGUE["gather_nd"], (self, dispatch.convert_to_tensor(indices)))
+        return dispatch.call(ops.gather_nd, (self, dispatch.convert_to_tensor(indices)))
 
     def _scatter(self, mode: str, delta: Any) -> Any:
         if not isinstance(delta, IndexedSlices):

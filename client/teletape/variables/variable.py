@@ -18,7 +18,7 @@ from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.variables import name_scope
 from teletape.variables.scatter import ScatterMethods
 from teletape_engine.arrays import HostArray
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import check_broadcast, check_scatter, cut_of
 from teletape_engine.recording.values import Variable as Slot
@@ -242,7 +242,7 @@ class Variable(ScatterMethods):
         if isinstance(key, TensorLike | np.ndarray) and dispatch.convert_to_tensor(key).dtype.is_bool:
             return super().__getitem__(key)  # type: ignore[no-any-return]  # a tensor
         index = index_spec(key)
-        read = dispatch.call(CATALOGUE["strided_slice"], (self,), index=index)
+        read = dispatch.call(ops.strided_slice, (self,), index=index)
         return _Sliced(read, self, index)
 
     def __hash__(self) -> int:
@@ -305,11 +305,11 @@ class _Sliced(EagerTensor):
         tensor = dispatch.convert_to_tensor(value, self.dtype)
         check_broadcast(tensor.recorded.spec.shape, shape)
         if tensor.recorded.spec.shape != shape:
-            tensor = dispatch.call(CATALOGUE["broadcast_to"], (tensor,), shape=shape)
+            tensor = dispatch.call(ops.broadcast_to, (tensor,), shape=shape)
         cut = cut_of(variable.recorded.spec.shape, self._index)
         counts = tuple(count for _, _, count in cut)
         if shape != counts:
-            tensor = dispatch.call(CATALOGUE["reshape"], (tensor,), shape=counts)
+            tensor = dispatch.call(ops.reshape, (tensor,), shape=counts)
         assigned = variable._scattered("slice", np.array(cut, np.int64).reshape(-1, 3), tensor)
         return assigned if read_value else None
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
+from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.derivatives.finite_differences import Report, Settings, check, weights, widened
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientQuery
@@ -98,7 +98,7 @@ class _Subject:
 
     def _dense(self, found: Any) -> Host | None:
         if isinstance(found, SlicesValue):
-            array = densify(SparseGradient(found.values.array, found.indices.array, found.dense))
+            array = densify(found)
             return np.asarray(self.recorder.backend.get(array))
         return None if found is None else self.host(found)
 

@@ -11,7 +11,7 @@ from teletape_engine.arrays import backend
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op, Sample
-from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
+from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.derivatives.query import GradientQuery
@@ -177,5 +177,5 @@ def replaced(inputs: Sequence[Any], i: int, by: Any) -> tuple[Any, ...]:
 def dense(found: Any) -> Any:
     """A gradient as an array, slices summed; None stays None."""
     if isinstance(found, SlicesValue):
-        return densify(SparseGradient(found.values.array, found.indices.array, found.dense))
+        return densify(found)
     return None if found is None else found.array

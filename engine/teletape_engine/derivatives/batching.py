@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from teletape_engine.arrays import namespace
-from teletape_engine.catalogue.op import CATALOGUE, Op
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.errors import InternalError
@@ -62,7 +63,7 @@ class Rows(Runtime):
         row: Row = operand.value
         if row.stacked:
             return row.below
-        return CATALOGUE["broadcast_to"](row.below, shape=(rows, *row.spec.shape))
+        return ops.broadcast_to(row.below, shape=(rows, *row.spec.shape))
 
     def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
         """Runs `op` once on what has no rows, else through its batch rule."""

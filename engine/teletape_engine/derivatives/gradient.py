@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
 from teletape_engine.derivatives.backward import backward_pass
@@ -235,4 +234,4 @@ def _recorded_answer(recorder: Recorder, ct: Any, spec: Spec) -> Recorded:
 
 
 def _own(recorder: Recorder, operand: Operand) -> Recorded:
-    return recorder.apply(CATALOGUE["identity"], (operand.value,))
+    return recorder.op(ops.identity, operand.value)

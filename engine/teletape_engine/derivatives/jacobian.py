@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import GradientKind, densify
 from teletape_engine.derivatives.backward import backward
@@ -235,11 +234,9 @@ def _collected(
     """The chunks of each source as one recorded value of its own."""
     if recorder.recorded:
         columns = zip(*[parts for _, _, parts in chunks], strict=True)
-        joined = CATALOGUE["concat"]
+        joined = ops.concat
         return [
-            None
-            if parts[0] is None
-            else (joined(*parts, axis=0) if count > 1 else CATALOGUE["identity"](parts[0])).value
+            None if parts[0] is None else (joined(*parts, axis=0) if count > 1 else ops.identity(parts[0])).value
             for parts in columns
         ]
     out: list[Recorded | None] = [None] * len(specs)

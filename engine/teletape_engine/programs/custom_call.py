@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from teletape_engine import commands
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
@@ -38,7 +38,7 @@ def custom_call(
     for one in followed:
         if not one.spec.differentiable:
             raise InvalidArgumentError(f"custom.call: an input of dtype {one.spec.dtype.name} has no gradient")
-    outputs = [recorder.apply(CATALOGUE["identity"], (one,)) for one in results]
+    outputs = [recorder.op(ops.identity, one) for one in results]
     back = ProgramGradient(program, command.has_gradient)
     record_custom(
         recorder.tapes,

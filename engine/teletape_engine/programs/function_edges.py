@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.derivatives.walks import dependences
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.tape import Tape
@@ -46,10 +46,10 @@ class Connections(NamedTuple):
         followed = {i for i, one in values.items() if any(one.uid in tape.tracked for tape in recorder.tapes)}
         made = []
         for value, *kinds in zip(found, self.ties, self.anchors, strict=True):
-            for name, numbers in zip(("tie", "anchor"), kinds, strict=True):
+            for op, numbers in zip((ops.tie, ops.anchor), kinds, strict=True):
                 others = [values[i] for i in numbers if i in followed]
                 if others:
-                    value = recorder.apply(CATALOGUE[name], (value, *others))
+                    value = recorder.op(op, value, *others)
             made.append(value)
         return made
 
@@ -64,7 +64,7 @@ class Connections(NamedTuple):
                 one = made[i]
                 if varies and accumulator.tangent(one) is None:
                     if one.uid in taken:  # what goes in keeps what it has
-                        made[i] = one = recorder.apply(CATALOGUE["tie"], (one,))
+                        made[i] = one = recorder.op(ops.tie, one)
                     accumulator.follow(one, recorder.full(one.spec, 0))
         return made
 

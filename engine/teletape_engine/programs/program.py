@@ -15,6 +15,7 @@ import numpy as np
 
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Op, Trait
 from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
@@ -62,7 +63,7 @@ def _separate(recorder: Any, inputs: Sequence[Any], found: Sequence[Found]) -> l
     for one in found:
         if one.__class__ is not Literal:
             if one.uid in taken:
-                one = recorder.apply(CATALOGUE["tie"], (one,))
+                one = recorder.op(ops.tie, one)
             taken.add(one.uid)
         made.append(one)
     return made

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from teletape_engine.catalogue.binding import bind
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import TapeStateError
 from teletape_engine.recording.provenance import Departures, Event, Witness
 from teletape_engine.recording.tape import Tape
@@ -14,8 +14,6 @@ from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 
 if TYPE_CHECKING:
     from teletape_engine.recording.accumulators import Accumulator
-
-_IDENTITY: Final = "identity"
 
 
 class Context(Witness):
@@ -149,7 +147,7 @@ class Context(Witness):
         plan = None
         for tape in self.tapes:
             if tape.watches(variable) and value.spec.differentiable:
-                plan = plan or bind(CATALOGUE[_IDENTITY], (value.spec,)).plan(1)
+                plan = plan or bind(ops.identity, (value.spec,)).plan(1)
                 kept = (value,) if tape.replayable else ()
                 tape.nodes.append((plan, (variable.uid,), value.uid, kept, self.here()))
                 tape.tracked[value.uid] = None

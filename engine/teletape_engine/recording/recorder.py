@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule
@@ -26,6 +27,8 @@ from teletape_engine.recording.values import Literal, Recorded, Variable, new_ui
 from teletape_engine.spec import DType, Spec, weak_dtype
 
 Share: TypeAlias = tuple[BoundRule, Recorded]  #: A jvp rule of `Bound.jvp_rules`, and the tangent of its input.
+
+P = ParamSpec("P")
 
 
 class Mode(enum.Enum):
@@ -175,8 +178,15 @@ class Recorder(Context, Runtime):
             variable.assign(self.run(bound, (variable.value, value)))
         self.assigned(variable, value.uid, mode)
 
-    def op(self, op: Op, *inputs: Any, **attrs: Any) -> Recorded:
-        """Runs `op` on recorded values and literals with these attributes. See `apply`."""
+    def op(self, op: Callable[P, Any], *inputs: P.args, **attrs: P.kwargs) -> Recorded:
+        """Runs an op, for example `recorder.op(ops.reshape, x, shape=(2, 3))`. See `apply`.
+
+        Args:
+            op: An attribute of `ops`, which has the types of its inputs and attributes.
+            *inputs: Recorded values and literals.
+            **attrs: Its attributes.
+        """
+        assert isinstance(op, Op)
         return self.apply(op, inputs, op.attrs(attrs))
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Recorded:
@@ -226,7 +236,7 @@ class Recorder(Context, Runtime):
         finally:
             self.where = before
         if any(result is arg for arg in args):  # unchanged: still a value of its own
-            return self.apply(CATALOGUE["identity"], (result.value,))
+            return self.apply(ops.identity, (result.value,))
         return result.value
 
     def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:

@@ -10,19 +10,19 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_RELU = CATALOGUE["relu"]
-_RELU6 = CATALOGUE["relu6"]
-_LEAKY_RELU = CATALOGUE["leaky_relu"]
-_ELU = CATALOGUE["elu"]
-_SELU = CATALOGUE["selu"]
-_GELU = CATALOGUE["gelu"]
-_SILU = CATALOGUE["silu"]
-_SOFTMAX = CATALOGUE["softmax"]
-_LOG_SOFTMAX = CATALOGUE["log_softmax"]
-_BIAS_ADD = CATALOGUE["bias_add"]
-_L2_LOSS = CATALOGUE["l2_loss"]
+_RELU = ops.relu
+_RELU6 = ops.relu6
+_LEAKY_RELU = ops.leaky_relu
+_ELU = ops.elu
+_SELU = ops.selu
+_GELU = ops.gelu
+_SILU = ops.silu
+_SOFTMAX = ops.softmax
+_LOG_SOFTMAX = ops.log_softmax
+_BIAS_ADD = ops.bias_add
+_L2_LOSS = ops.l2_loss
 
 
 def relu(features: to.TensorInput, name: str | None = None) -> EagerTensor:

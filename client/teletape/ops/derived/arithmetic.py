@@ -11,22 +11,22 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_ADD = CATALOGUE["add"]
-_SUB = CATALOGUE["sub"]
-_MUL = CATALOGUE["mul"]
-_DIV = CATALOGUE["div"]
-_FLOORDIV = CATALOGUE["floordiv"]
-_FLOORMOD = CATALOGUE["floormod"]
-_POW = CATALOGUE["pow"]
-_MAXIMUM = CATALOGUE["maximum"]
-_MINIMUM = CATALOGUE["minimum"]
-_SQUARED_DIFFERENCE = CATALOGUE["squared_difference"]
-_ATAN2 = CATALOGUE["atan2"]
-_ADD_N = CATALOGUE["add_n"]
-_CLIP_BY_VALUE = CATALOGUE["clip_by_value"]
-_SATURATE_CAST = CATALOGUE["saturate_cast"]
+_ADD = ops.add
+_SUB = ops.sub
+_MUL = ops.mul
+_DIV = ops.div
+_FLOORDIV = ops.floordiv
+_FLOORMOD = ops.floormod
+_POW = ops.pow
+_MAXIMUM = ops.maximum
+_MINIMUM = ops.minimum
+_SQUARED_DIFFERENCE = ops.squared_difference
+_ATAN2 = ops.atan2
+_ADD_N = ops.add_n
+_CLIP_BY_VALUE = ops.clip_by_value
+_SATURATE_CAST = ops.saturate_cast
 
 
 def add(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:

@@ -11,12 +11,12 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_CAST = CATALOGUE["cast"]
-_IDENTITY = CATALOGUE["identity"]
-_STOP_GRADIENT = CATALOGUE["stop_gradient"]
-_NO_GRADIENT = CATALOGUE["no_gradient"]
+_CAST = ops.cast
+_IDENTITY = ops.identity
+_STOP_GRADIENT = ops.stop_gradient
+_NO_GRADIENT = ops.no_gradient
 
 
 def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> EagerTensor:

@@ -9,15 +9,15 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_REAL = CATALOGUE["real"]
-_IMAG = CATALOGUE["imag"]
-_CONJ = CATALOGUE["conj"]
-_COMPLEX = CATALOGUE["complex"]
-_ABS = CATALOGUE["abs"]
-_SIGN = CATALOGUE["sign"]
-_ANGLE = CATALOGUE["angle"]
+_REAL = ops.real
+_IMAG = ops.imag
+_CONJ = ops.conj
+_COMPLEX = ops.complex
+_ABS = ops.abs
+_SIGN = ops.sign
+_ANGLE = ops.angle
 
 
 def real(input: to.TensorInput, name: str | None = None) -> EagerTensor:

@@ -11,13 +11,13 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_MATVEC = CATALOGUE["matvec"]
-_TRACE = CATALOGUE["trace"]
-_LOGDET = CATALOGUE["logdet"]
-_MATRIX_TRANSPOSE = CATALOGUE["matrix_transpose"]
-_ADJOINT = CATALOGUE["adjoint"]
+_MATVEC = ops.matvec
+_TRACE = ops.trace
+_LOGDET = ops.logdet
+_MATRIX_TRANSPOSE = ops.matrix_transpose
+_ADJOINT = ops.adjoint
 
 
 def matvec(

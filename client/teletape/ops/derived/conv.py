@@ -10,10 +10,10 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_CONV2D = CATALOGUE["conv2d"]
-_CONV2D_BACKPROP_INPUT = CATALOGUE["conv2d_backprop_input"]
+_CONV2D = ops.conv2d
+_CONV2D_BACKPROP_INPUT = ops.conv2d_backprop_input
 
 
 def conv2d(

@@ -11,10 +11,10 @@ from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_FILL = CATALOGUE["fill"]
-_EYE = CATALOGUE["eye"]
+_FILL = ops.fill
+_EYE = ops.eye
 
 
 def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None) -> EagerTensor:

@@ -11,9 +11,9 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_EINSUM = CATALOGUE["einsum"]
+_EINSUM = ops.einsum
 
 
 def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> EagerTensor:

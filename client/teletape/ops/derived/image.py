@@ -8,9 +8,9 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_ADJUST_CONTRAST = CATALOGUE["adjust_contrast"]
+_ADJUST_CONTRAST = ops.adjust_contrast
 
 
 def adjust_contrast(images: to.TensorInput, contrast_factor: to.TensorInput, name: str | None = None) -> EagerTensor:

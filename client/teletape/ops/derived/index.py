@@ -11,10 +11,10 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_GATHER = CATALOGUE["gather"]
-_UNSORTED_SEGMENT_SUM = CATALOGUE["unsorted_segment_sum"]
+_GATHER = ops.gather
+_UNSORTED_SEGMENT_SUM = ops.unsorted_segment_sum
 
 
 def gather(

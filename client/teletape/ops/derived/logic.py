@@ -8,24 +8,24 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_EQUAL = CATALOGUE["equal"]
-_NOT_EQUAL = CATALOGUE["not_equal"]
-_LESS = CATALOGUE["less"]
-_LESS_EQUAL = CATALOGUE["less_equal"]
-_GREATER = CATALOGUE["greater"]
-_GREATER_EQUAL = CATALOGUE["greater_equal"]
-_LOGICAL_AND = CATALOGUE["logical_and"]
-_LOGICAL_OR = CATALOGUE["logical_or"]
-_LOGICAL_NOT = CATALOGUE["logical_not"]
-_BITWISE_AND = CATALOGUE["bitwise_and"]
-_BITWISE_OR = CATALOGUE["bitwise_or"]
-_BITWISE_XOR = CATALOGUE["bitwise_xor"]
-_INVERT = CATALOGUE["invert"]
-_ISNAN = CATALOGUE["isnan"]
-_ISINF = CATALOGUE["isinf"]
-_ISFINITE = CATALOGUE["isfinite"]
+_EQUAL = ops.equal
+_NOT_EQUAL = ops.not_equal
+_LESS = ops.less
+_LESS_EQUAL = ops.less_equal
+_GREATER = ops.greater
+_GREATER_EQUAL = ops.greater_equal
+_LOGICAL_AND = ops.logical_and
+_LOGICAL_OR = ops.logical_or
+_LOGICAL_NOT = ops.logical_not
+_BITWISE_AND = ops.bitwise_and
+_BITWISE_OR = ops.bitwise_or
+_BITWISE_XOR = ops.bitwise_xor
+_INVERT = ops.invert
+_ISNAN = ops.isnan
+_ISINF = ops.isinf
+_ISFINITE = ops.isfinite
 
 
 def equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:

@@ -9,11 +9,11 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_SOFTMAX_CROSS_ENTROPY = CATALOGUE["softmax_cross_entropy"]
-_SPARSE_SOFTMAX_CROSS_ENTROPY = CATALOGUE["sparse_softmax_cross_entropy"]
-_SIGMOID_CROSS_ENTROPY = CATALOGUE["sigmoid_cross_entropy"]
+_SOFTMAX_CROSS_ENTROPY = ops.softmax_cross_entropy
+_SPARSE_SOFTMAX_CROSS_ENTROPY = ops.sparse_softmax_cross_entropy
+_SIGMOID_CROSS_ENTROPY = ops.sigmoid_cross_entropy
 
 
 def softmax_cross_entropy_with_logits(

@@ -8,33 +8,33 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_NEG = CATALOGUE["neg"]
-_SQUARE = CATALOGUE["square"]
-_SQRT = CATALOGUE["sqrt"]
-_RSQRT = CATALOGUE["rsqrt"]
-_RECIPROCAL = CATALOGUE["reciprocal"]
-_EXP = CATALOGUE["exp"]
-_EXPM1 = CATALOGUE["expm1"]
-_LOG = CATALOGUE["log"]
-_LOG1P = CATALOGUE["log1p"]
-_SIN = CATALOGUE["sin"]
-_COS = CATALOGUE["cos"]
-_TAN = CATALOGUE["tan"]
-_SINH = CATALOGUE["sinh"]
-_COSH = CATALOGUE["cosh"]
-_TANH = CATALOGUE["tanh"]
-_ASIN = CATALOGUE["asin"]
-_ACOS = CATALOGUE["acos"]
-_ATAN = CATALOGUE["atan"]
-_SIGMOID = CATALOGUE["sigmoid"]
-_SOFTPLUS = CATALOGUE["softplus"]
-_ERF = CATALOGUE["erf"]
-_ROUND = CATALOGUE["round"]
-_RINT = CATALOGUE["rint"]
-_FLOOR = CATALOGUE["floor"]
-_CEIL = CATALOGUE["ceil"]
+_NEG = ops.neg
+_SQUARE = ops.square
+_SQRT = ops.sqrt
+_RSQRT = ops.rsqrt
+_RECIPROCAL = ops.reciprocal
+_EXP = ops.exp
+_EXPM1 = ops.expm1
+_LOG = ops.log
+_LOG1P = ops.log1p
+_SIN = ops.sin
+_COS = ops.cos
+_TAN = ops.tan
+_SINH = ops.sinh
+_COSH = ops.cosh
+_TANH = ops.tanh
+_ASIN = ops.asin
+_ACOS = ops.acos
+_ATAN = ops.atan
+_SIGMOID = ops.sigmoid
+_SOFTPLUS = ops.softplus
+_ERF = ops.erf
+_ROUND = ops.round
+_RINT = ops.rint
+_FLOOR = ops.floor
+_CEIL = ops.ceil
 
 
 def negative(x: to.TensorInput, name: str | None = None) -> EagerTensor:

@@ -10,15 +10,15 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_DIAG_PART = CATALOGUE["diag_part"]
-_DIAG = CATALOGUE["diag"]
-_SET_DIAG = CATALOGUE["set_diag"]
-_BAND_PART = CATALOGUE["band_part"]
-_CHOLESKY = CATALOGUE["cholesky"]
-_TRIANGULAR_SOLVE = CATALOGUE["triangular_solve"]
-_CHOLESKY_SOLVE = CATALOGUE["cholesky_solve"]
+_DIAG_PART = ops.diag_part
+_DIAG = ops.diag
+_SET_DIAG = ops.set_diag
+_BAND_PART = ops.band_part
+_CHOLESKY = ops.cholesky
+_TRIANGULAR_SOLVE = ops.triangular_solve
+_CHOLESKY_SOLVE = ops.cholesky_solve
 
 
 def diag_part(

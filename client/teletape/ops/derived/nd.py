@@ -8,13 +8,13 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_GATHER_ND = CATALOGUE["gather_nd"]
-_SCATTER_ND = CATALOGUE["scatter_nd"]
-_TENSOR_SCATTER_ND_UPDATE = CATALOGUE["tensor_scatter_nd_update"]
-_TENSOR_SCATTER_ND_ADD = CATALOGUE["tensor_scatter_nd_add"]
-_TENSOR_SCATTER_ND_SUB = CATALOGUE["tensor_scatter_nd_sub"]
+_GATHER_ND = ops.gather_nd
+_SCATTER_ND = ops.scatter_nd
+_TENSOR_SCATTER_ND_UPDATE = ops.tensor_scatter_nd_update
+_TENSOR_SCATTER_ND_ADD = ops.tensor_scatter_nd_add
+_TENSOR_SCATTER_ND_SUB = ops.tensor_scatter_nd_sub
 
 
 def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None = None) -> EagerTensor:

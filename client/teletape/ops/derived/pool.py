@@ -8,10 +8,10 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_MAX_POOL = CATALOGUE["max_pool"]
-_AVG_POOL = CATALOGUE["avg_pool"]
+_MAX_POOL = ops.max_pool
+_AVG_POOL = ops.avg_pool
 
 
 def max_pool2d(

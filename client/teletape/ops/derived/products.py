@@ -10,9 +10,9 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_MATMUL = CATALOGUE["matmul"]
+_MATMUL = ops.matmul
 
 
 def matmul(

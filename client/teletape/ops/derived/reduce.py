@@ -11,23 +11,23 @@ from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_REDUCE_SUM = CATALOGUE["reduce_sum"]
-_REDUCE_MEAN = CATALOGUE["reduce_mean"]
-_REDUCE_MAX = CATALOGUE["reduce_max"]
-_REDUCE_MIN = CATALOGUE["reduce_min"]
-_REDUCE_PROD = CATALOGUE["reduce_prod"]
-_REDUCE_ANY = CATALOGUE["reduce_any"]
-_REDUCE_ALL = CATALOGUE["reduce_all"]
-_REDUCE_LOGSUMEXP = CATALOGUE["reduce_logsumexp"]
-_REDUCE_EUCLIDEAN_NORM = CATALOGUE["reduce_euclidean_norm"]
-_REDUCE_VARIANCE = CATALOGUE["reduce_variance"]
-_REDUCE_STD = CATALOGUE["reduce_std"]
-_ARGMAX = CATALOGUE["argmax"]
-_ARGMIN = CATALOGUE["argmin"]
-_CUMSUM = CATALOGUE["cumsum"]
-_CUMPROD = CATALOGUE["cumprod"]
+_REDUCE_SUM = ops.reduce_sum
+_REDUCE_MEAN = ops.reduce_mean
+_REDUCE_MAX = ops.reduce_max
+_REDUCE_MIN = ops.reduce_min
+_REDUCE_PROD = ops.reduce_prod
+_REDUCE_ANY = ops.reduce_any
+_REDUCE_ALL = ops.reduce_all
+_REDUCE_LOGSUMEXP = ops.reduce_logsumexp
+_REDUCE_EUCLIDEAN_NORM = ops.reduce_euclidean_norm
+_REDUCE_VARIANCE = ops.reduce_variance
+_REDUCE_STD = ops.reduce_std
+_ARGMAX = ops.argmax
+_ARGMIN = ops.argmin
+_CUMSUM = ops.cumsum
+_CUMPROD = ops.cumprod
 
 
 def reduce_sum(

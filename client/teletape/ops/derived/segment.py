@@ -8,12 +8,12 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_UNSORTED_SEGMENT_MAX = CATALOGUE["unsorted_segment_max"]
-_UNSORTED_SEGMENT_MIN = CATALOGUE["unsorted_segment_min"]
-_UNSORTED_SEGMENT_MEAN = CATALOGUE["unsorted_segment_mean"]
-_UNSORTED_SEGMENT_SQRT_N = CATALOGUE["unsorted_segment_sqrt_n"]
+_UNSORTED_SEGMENT_MAX = ops.unsorted_segment_max
+_UNSORTED_SEGMENT_MIN = ops.unsorted_segment_min
+_UNSORTED_SEGMENT_MEAN = ops.unsorted_segment_mean
+_UNSORTED_SEGMENT_SQRT_N = ops.unsorted_segment_sqrt_n
 
 
 def unsorted_segment_max(

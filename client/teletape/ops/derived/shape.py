@@ -10,14 +10,14 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_RESHAPE = CATALOGUE["reshape"]
-_EXPAND_DIMS = CATALOGUE["expand_dims"]
-_SQUEEZE = CATALOGUE["squeeze"]
-_TRANSPOSE = CATALOGUE["transpose"]
-_BROADCAST_TO = CATALOGUE["broadcast_to"]
-_TILE = CATALOGUE["tile"]
+_RESHAPE = ops.reshape
+_EXPAND_DIMS = ops.expand_dims
+_SQUEEZE = ops.squeeze
+_TRANSPOSE = ops.transpose
+_BROADCAST_TO = ops.broadcast_to
+_TILE = ops.tile
 
 
 def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> EagerTensor:

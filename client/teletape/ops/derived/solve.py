@@ -10,11 +10,11 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors.tensor import EagerTensor
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.namespace import ops
 
-_INV = CATALOGUE["inv"]
-_SOLVE = CATALOGUE["solve"]
-_DET = CATALOGUE["det"]
+_INV = ops.inv
+_SOLVE = ops.solve
+_DET = ops.det
 
 
 def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -> EagerTensor:
