@@ -7,7 +7,7 @@ import pytest
 
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Call, Command, Constant, Fetch, OnFailure
-from teletape_engine.commands.results import Fetched, Told
+from teletape_engine.commands.results import Facts, Fetched
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.values import Literal
@@ -77,7 +77,7 @@ def test_a_loop_runs_while_its_condition_is_true(session: Session) -> None:
     loop = commands.While("below", "times", ("x", Literal(2.0)), ("y", "iterations"), captured=1, report_decisions=True)
     answer, y, iterations = run(session, loop, Fetch("y"), Fetch("iterations"))
     assert (y, iterations) == (192.0, 6)
-    assert isinstance(answer, Told)
+    assert isinstance(answer, Facts)
     assert answer.facts == {"decisions": [[1, 6], [0, 1]]}
 
 

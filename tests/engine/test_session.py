@@ -23,7 +23,7 @@ from teletape_engine.commands import (
     TapeResume,
     TapeWatch,
 )
-from teletape_engine.commands.results import Fetched, Made, SlicesArrays
+from teletape_engine.commands.results import Fetched, SlicesArrays, Specs
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.handlers import HANDLERS
 
@@ -162,7 +162,7 @@ def test_slices_are_one_id_with_parts(session):
 
 def test_an_op_whose_shape_depends_on_values_tells_it(session):
     (result,) = run(session, Call("nonzero", (np.array([0, 5, 0, 7]),), ("where",)))
-    assert isinstance(result, Made)
+    assert isinstance(result, Specs)
     assert result.specs[0].shape == (2, 1)
     assert value(session, "where").tolist() == [[1], [3]]
 

@@ -30,7 +30,7 @@ COLUMNS = {"engine": 2, "wire": 3, "REST": 4, "SDK": 5}
 #: Words that the glossary has replaced, as a whole name of the wire or of REST.
 REPLACED_NAMES = set(
     "put part more tell along together gives kept cts customs max_rows seeds wrt backward.to backward.give program "
-    "calls custom.program waited computed trip trips answers jacobians products ids target".split()
+    "calls custom.program waited computed trip trips answers jacobians products ids target told made".split()
 )
 #: … and as a part of any name, in all four.
 REPLACED_WORDS = set("trip trips seeds wrt customs trail rerun verb verbs".split())
@@ -45,8 +45,8 @@ def wire_names() -> set[str]:
     """Commands, their fields, and the members of batches and answers in JSON."""
     fields = {field.name for cls in COMMANDS.values() for field in dataclasses.fields(cls)}
     answer = wire.answer_to_json(Session().execute(wire.batch_from_json({"commands": []})), wire.Served(), full=True)
-    tensor = {"dtype", "shape", "data"}
-    return {*COMMANDS, *fields, *answer, *tensor, "do", "commands", "release", "client", "seq", "nonce"}
+    results = {"command", "id", "value", "kinds", "facts", "specs", "dtype", "shape", "data"}
+    return {*COMMANDS, *fields, *answer, *results, "do", "commands", "release", "client", "seq", "nonce"}
 
 
 def rest_segments() -> set[str]:

@@ -33,7 +33,7 @@ def send(http: httpx.Client, *commands: Any, release: Any = ()) -> Any:
 
 def test_the_client_reads_computes_and_goes_on(http: httpx.Client) -> None:
     stands, fetched = send(http, *BODY)["results"]
-    assert stands["told"] == {"through": False, "tag": "mine", "function": "steep", "cotangents": ["dense"]}
+    assert stands["facts"] == {"through": False, "tag": "mine", "function": "steep", "cotangents": ["dense"]}
     dy = fetched["value"]["data"]
     assert dy == [3.0, 3.0]
     mine = [10.0 * one for one in dy]
@@ -45,7 +45,7 @@ def test_the_client_reads_computes_and_goes_on(http: httpx.Client) -> None:
     )
     assert answer["failure"] is None
     through, kinds, gradient = answer["results"]
-    assert through["told"] == {"through": True}
+    assert through["facts"] == {"through": True}
     assert kinds["kinds"] == ["dense"]
     assert gradient["value"]["data"] == [30.0, 30.0]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from teletape_engine import commands
 from teletape_engine.commands import COMMANDS, Batch, FieldKind, OnFailure
 from teletape_engine.commands.fields import Field, fields_of
-from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
+from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, SlicesArrays, Specs
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
@@ -113,7 +113,7 @@ answers = st.builds(
     Answer,
     several(
         st.one_of(
-            fetched(), st.builds(Kinds, st.integers(0, 9), several(kinds)), st.builds(Made, st.just(1), several(specs))
+            fetched(), st.builds(Kinds, st.integers(0, 9), several(kinds)), st.builds(Specs, st.just(1), several(specs))
         )
     ),
     st.none() | failures,

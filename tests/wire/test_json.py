@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, Constant, Fetch, Gradient, MakeVariable
-from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays
+from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, SlicesArrays, Specs
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
@@ -263,7 +263,7 @@ ANSWER = Answer(
             True,
         ),
         Kinds(3, ("dense", "none")),
-        Made(4, (Spec.of((2,), DTYPES["bool"]),)),
+        Specs(4, (Spec.of((2,), DTYPES["bool"]),)),
     ),
     Failure(5, "poisoned", "no", None, "a.py:3", {"id": "x"}, {"w": 2, 7: 1}),
     640,
@@ -278,7 +278,7 @@ def test_an_answer_previews_big_tensors_unless_all_is_asked_for() -> None:
     assert rows["value"]["values"]["data"] == [[1.0, 1.0]]
     assert (rows["value"]["shape"], rows["value"]["indices"]["data"]) == ([4, 2], [3])
     assert kinds == {"command": 3, "kinds": ["dense", "none"]}
-    assert result == {"command": 4, "made": [{"dtype": "bool", "shape": [2]}]}
+    assert result == {"command": 4, "specs": [{"dtype": "bool", "shape": [2]}]}
     whole = wire.answer_to_json(ANSWER, full=True)["results"][0]["value"]
     assert len(whole["data"]) == 5000
     assert "complete" not in whole

@@ -14,7 +14,7 @@ from teletape_engine.commands import COMMANDS
 from teletape_engine.commands.meanings import MEANINGS
 from teletape_engine.session.session import Session
 from teletape_server.problems import PROBLEMS
-from teletape_wire.frame import CODES, FETCHED, KINDS, MADE, MAGIC, MAX_ITEMS, SLICES, TOLD
+from teletape_wire.frame import CODES, FACTS, FETCHED, KINDS, MAGIC, MAX_ITEMS, SLICES, SPECS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -70,8 +70,8 @@ def test_the_numbers_on_the_page_are_the_codes_own() -> None:
         (FETCHED, "command, id, tensor"),
         (SLICES, "command, id, values"),
         (KINDS, "command, kinds"),
-        (MADE, "command, [["),
-        (TOLD, "command, facts"),
+        (SPECS, "command, [["),
+        (FACTS, "command, facts"),
     ):
         assert f"`[{code}, {opening}" in PROSE
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from teletape_engine.commands import Batch, Call, Command, FieldKind, Id, Input, OnFailure, schema
 from teletape_engine.commands.fields import Field
-from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, Result, SlicesArrays, Told
+from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, Result, SlicesArrays, Specs
 from teletape_engine.commands.schema import is_id
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
@@ -26,9 +26,9 @@ from teletape_wire.frame import (
     EXT_INDEX,
     EXT_PAIR,
     EXT_TENSOR,
+    FACTS,
     FETCHED,
     KINDS,
-    MADE,
     MAX_HEADER,
     MAX_INT_BYTES,
     MAX_ITEMS,
@@ -36,7 +36,7 @@ from teletape_wire.frame import (
     PARTS,
     PREFIX_LENGTH,
     SLICES,
-    TOLD,
+    SPECS,
     WITH_OPTIONS,
     FrameKind,
     Prefix,
@@ -297,12 +297,12 @@ def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
 def _result(code: int, index: int, *parts: Any) -> Result:
     if code == KINDS:
         return Kinds(index, *parts)
-    if code == MADE:
+    if code == SPECS:
         (specs,) = parts
-        return Made(index, tuple([_spec(*spec) for spec in specs]))
-    if code == TOLD:
+        return Specs(index, tuple([_spec(*spec) for spec in specs]))
+    if code == FACTS:
         (text,) = parts
-        return Told(index, json.loads(text))
+        return Facts(index, json.loads(text))
     if code == SLICES:
         name, values, indices, spec = parts
         dense = _spec(*spec)

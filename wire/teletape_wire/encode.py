@@ -12,7 +12,7 @@ import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
 from teletape_engine.commands import Batch, Call, Command, FieldKind, OnFailure, schema
-from teletape_engine.commands.results import Answer, Kinds, Made, Result, SlicesArrays, Told
+from teletape_engine.commands.results import Answer, Facts, Kinds, Result, SlicesArrays, Specs
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
@@ -23,9 +23,9 @@ from teletape_wire.frame import (
     EXT_INDEX,
     EXT_PAIR,
     EXT_TENSOR,
+    FACTS,
     FETCHED,
     KINDS,
-    MADE,
     MAGIC,
     MAX_INT_BYTES,
     NO_NONCE,
@@ -33,7 +33,7 @@ from teletape_wire.frame import (
     PREFIX,
     PREFIX_LENGTH,
     SLICES,
-    TOLD,
+    SPECS,
     VERSION,
     Frame,
     FrameKind,
@@ -172,10 +172,10 @@ def encode_answer(
 def _result_row(result: Result) -> tuple[Any, ...]:
     if isinstance(result, Kinds):
         return (KINDS, result.index, result.kinds)
-    if isinstance(result, Made):
-        return (MADE, result.index, result.specs)
-    if isinstance(result, Told):  # as text: a list among facts may be longer than a header's
-        return (TOLD, result.index, json.dumps(result.facts, allow_nan=False))
+    if isinstance(result, Specs):
+        return (SPECS, result.index, result.specs)
+    if isinstance(result, Facts):  # as text: a list among facts may be longer than a header's
+        return (FACTS, result.index, json.dumps(result.facts, allow_nan=False))
     if isinstance(result.array, SlicesArrays):
         return (SLICES, result.index, result.id, result.array.values, result.array.indices, result.spec)
     return (FETCHED, result.index, result.id, result.array, result.spec, result.complete)

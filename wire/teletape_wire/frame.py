@@ -80,7 +80,7 @@ CODES: Final = {
 OP: Final = CODES["op"]
 
 #: The kinds of result in an answer.
-FETCHED, SLICES, KINDS, MADE, TOLD = 1, 2, 3, 4, 5
+FETCHED, SLICES, KINDS, SPECS, FACTS = 1, 2, 3, 4, 5
 
 
 class FrameKind(enum.IntEnum):

@@ -18,7 +18,7 @@ import numpy as np
 
 from teletape_engine.commands import Batch, Command, FieldKind, OnFailure, schema
 from teletape_engine.commands.fields import Field
-from teletape_engine.commands.results import Answer, Fetched, Kinds, Result, SlicesArrays, Told
+from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Result, SlicesArrays
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
@@ -320,9 +320,9 @@ def _result_to(result: Result, elements: int | None, encoding: str | None) -> di
         return {"command": result.index, "kinds": list(result.kinds)}
     if isinstance(result, Fetched):
         return {"command": result.index, "id": result.id, "value": _fetched_to(result, elements, encoding)}
-    if isinstance(result, Told):
-        return {"command": result.index, "told": result.facts}
-    return {"command": result.index, "made": [_spec_to(spec) for spec in result.specs]}
+    if isinstance(result, Facts):
+        return {"command": result.index, "facts": result.facts}
+    return {"command": result.index, "specs": [_spec_to(spec) for spec in result.specs]}
 
 
 def _fetched_to(result: Fetched, elements: int | None, encoding: str | None) -> dict[str, Any]:

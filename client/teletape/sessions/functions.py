@@ -17,7 +17,7 @@ from teletape.sessions.recorder import Handle, RemoteRecorder, id_of
 from teletape.sessions.session import taking
 from teletape_engine import commands
 from teletape_engine.commands import Command, schema
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.programs.program import FLOWS, Program
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
@@ -70,7 +70,7 @@ class RemoteFunctions:
             names = [self._channel.new_name() for _ in range(count)]
             fields |= {"outputs": tuple([name.id for name in names]), "report_decisions": True}
             answer = recorder.ask(taking(command, ids, **fields))
-            assert isinstance(answer, Told)
+            assert isinstance(answer, Facts)
             inferred = _inferred(recorder, command, programs, inputs, fields, answer.facts["decisions"])
             return [_named(value, name) for value, name in zip(inferred, names, strict=True)]
         inferred = _inferred(recorder, command, programs, inputs, fields, None)

@@ -17,7 +17,7 @@ from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.commands import Command
-from teletape_engine.commands.results import Made, Result
+from teletape_engine.commands.results import Result, Specs
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.executor import evaluate
@@ -100,7 +100,7 @@ class RemoteRecorder(SpecRecorder):
         call = commands.Call(op.name, ids, (name.id,), attrs)
         if op.dynamic:
             answer = self.ask(call)
-            assert isinstance(answer, Made)
+            assert isinstance(answer, Specs)
             (result.spec,) = answer.specs
         else:
             channel.emit(self.id, call, 0, where)

@@ -29,7 +29,7 @@ from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
-from teletape_engine.commands.results import Fetched, SlicesArrays, Told
+from teletape_engine.commands.results import Facts, Fetched, SlicesArrays
 from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
@@ -307,7 +307,7 @@ class RemoteSession(Session):
     def _facts(self, question: Command) -> Any:
         """Returns the facts that the server answers a question with."""
         result = self.recorder().ask(question)
-        assert isinstance(result, Told)
+        assert isinstance(result, Facts)
         return result.facts
 
     # ----------------------------------------------------------------------------------------------- custom gradients

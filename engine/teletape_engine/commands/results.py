@@ -39,22 +39,22 @@ class Kinds:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Specs of an op's outputs that only the values could tell."""
+class Specs:
+    """The specs of results whose shapes depend on values."""
 
     index: int
     specs: tuple[Spec, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a question was answered with in words and numbers: JSON-able facts, NaN and infinities as strings."""
+class Facts:
+    """An answer in words and numbers: a JSON object, with NaN and infinities as strings."""
 
     index: int
     facts: dict[str, Any]
 
 
-Result: TypeAlias = Fetched | Kinds | Made | Told
+Result: TypeAlias = Fetched | Kinds | Specs | Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import time
 
 import teletape_wire as wire
 from teletape_engine.commands import Batch, ClientAttach
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
 from teletape_server.worker.methods import Request, Result, json_result, method
@@ -16,7 +16,7 @@ from teletape_server.worker.methods import Request, Result, json_result, method
 def attach(session: Session, request: Request) -> Result:
     """Returns a new client's number, first sequence number and first free id."""
     [result] = session.execute(Batch((ClientAttach(),))).results
-    assert isinstance(result, Told)
+    assert isinstance(result, Facts)
     return json_result(result.facts)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import teletape_wire as wire
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Call
-from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Made, SlicesArrays, Told
+from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, SlicesArrays, Specs
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
@@ -195,8 +195,8 @@ ANSWERS = {
                     True,
                 ),
                 Kinds(3, ("dense", "none", "slices")),
-                Made(4, (Spec.of((2,), DTYPES["bool"]),)),
-                Told(5, {"reason": "unwatched", "ops": [1, 2]}),
+                Specs(4, (Spec.of((2,), DTYPES["bool"]),)),
+                Facts(5, {"reason": "unwatched", "ops": [1, 2]}),
             ),
             None,
             4096,

@@ -6,7 +6,7 @@ import numpy as np
 
 from teletape_engine import commands
 from teletape_engine.checking.gradient_check import check_program, check_tape, settings_of
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs.program import Program
 from teletape_engine.recording.executor import Executor
@@ -32,7 +32,7 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
         value = held.value if isinstance(held, Variable) else state.value(one)  # a variable is read on no tape
         arguments.append(np.asarray(state.host(value)))
     report = check_program(aside, program, arguments, settings, state.declarations)
-    state.results.append(Told(state.index, report.facts()))
+    state.results.append(Facts(state.index, report.facts()))
 
 
 @handles(commands.TapeCheckGradients)
@@ -50,4 +50,4 @@ def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> 
         settings_of(command.settings),
         state.declarations,
     )
-    state.results.append(Told(state.index, report.facts()))
+    state.results.append(Facts(state.index, report.facts()))

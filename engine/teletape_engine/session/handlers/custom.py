@@ -9,7 +9,7 @@ from teletape_engine import commands
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Id
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import InputCotangents, Stop
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
@@ -117,7 +117,7 @@ def begin(state: State, command: commands.BackwardBegin) -> None:
     query = gradient_query(state, command)
     held = BackwardPassEntry(gradient_pass(state.current, query), query.tape, command.targets)
     state.name(command.id, held)
-    state.results.append(Told(state.index, held.facts()))
+    state.results.append(Facts(state.index, held.facts()))
 
 
 @handles(commands.BackwardCotangents)
@@ -154,7 +154,7 @@ def give(state: State, command: commands.BackwardResume) -> None:
             for one, spec in zip(command.cotangents, stop.bound.specs, strict=True)
         ]
     )
-    state.results.append(Told(state.index, held.facts()))
+    state.results.append(Facts(state.index, held.facts()))
 
 
 def _ct(state: State, given: commands.Input, like: Spec) -> Recorded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.explain.explain import explain, explain_numbers
 from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.entries import TapeEntry
@@ -34,5 +34,5 @@ def why(state: State, command: commands.Explain) -> None:
     state.memory.spend(sum([one.spec.nbytes for one in sources]), "the explanation")
     found = explain_numbers(state.current, tape, targets, sources, found, declarations=state.declarations)
     state.results.append(
-        Told(state.index, {"explanations": [one.with_call_sites(sent_call_site).facts() for one in found]})
+        Facts(state.index, {"explanations": [one.with_call_sites(sent_call_site).facts() for one in found]})
     )

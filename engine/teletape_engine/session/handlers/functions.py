@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from teletape_engine import commands
-from teletape_engine.commands.results import Made, Told
+from teletape_engine.commands.results import Facts, Specs
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.programs import (
     control_flow,  # noqa: F401  # its flows register themselves
@@ -35,14 +35,14 @@ def run(state: State, command: Any) -> None:
     finally:
         state.current.decided = None
     if told is not None:
-        state.results.append(Told(state.index, {"decisions": told}))
+        state.results.append(Facts(state.index, {"decisions": told}))
     if len(command.outputs) != len(made):
         raise InvalidArgumentError(f"there are {len(made)} results, found {len(command.outputs)} ids for them")
     made = [state.value(value) if isinstance(value, Literal | Variable) else value for value in made]
     for name, value in zip(command.outputs, made, strict=True):
         state.name(name, value)
     if any(program.dynamic for program in programs):
-        state.results.append(Made(state.index, tuple([value.spec for value in made])))
+        state.results.append(Specs(state.index, tuple([value.spec for value in made])))
 
 
 for kind in FLOWS:

@@ -9,7 +9,7 @@ import numpy as np
 from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.diagram.facts import MAX_NODES, diagram
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.explain.explain import explain
@@ -29,7 +29,7 @@ def describe(state: State, command: commands.TapeDescribe) -> None:
         raise InvalidArgumentError(f"along: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
     also_released = [id(state.entries[one]) for one in dict.fromkeys(ids.tolist()) if one in state.entries]
     found = footprint(held.tape, state.backend.base, also_released)
-    state.results.append(Told(state.index, held.facts() | {"bytes": found.kept, "frees": found.freed}))
+    state.results.append(Facts(state.index, held.facts() | {"bytes": found.kept, "frees": found.freed}))
 
 
 @handles(commands.TapeGraph)
@@ -60,7 +60,7 @@ def graph(state: State, command: commands.TapeGraph) -> None:
         format_where=sent_call_site,
         max_nodes=MAX_NODES if command.nodes is None else command.nodes,
     )
-    state.results.append(Told(state.index, facts))
+    state.results.append(Facts(state.index, facts))
 
 
 def _followed(state: State, name: Id) -> Any:

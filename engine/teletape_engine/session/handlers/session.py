@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teletape_engine import commands
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
@@ -12,7 +12,7 @@ from teletape_engine.session.state import State
 @handles(commands.ClientAttach)
 def attach(state: State, command: commands.ClientAttach) -> None:
     """Adds a client; answers its number, its first sequence number and its first free id."""
-    state.results.append(Told(state.index, state.clients.attach()))
+    state.results.append(Facts(state.index, state.clients.attach()))
 
 
 @handles(commands.ContextSwitch)

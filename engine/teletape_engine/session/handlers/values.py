@@ -11,7 +11,7 @@ from teletape_engine.catalogue.attributes import NO_ATTRS
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
-from teletape_engine.commands.results import Fetched, Made, SlicesArrays
+from teletape_engine.commands.results import Fetched, SlicesArrays, Specs
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import ROWS
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
@@ -83,7 +83,7 @@ def call(state: State, command: commands.Call) -> None:
     else:
         state.name(name, result)
     if op.dynamic:
-        state.results.append(Made(state.index, (result.spec,)))
+        state.results.append(Specs(state.index, (result.spec,)))
 
 
 @handles(commands.SlicesComponent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teletape_engine.commands import CheckGradients, Command, TapeCheckGradients
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import path_id, read
 from teletape_server.worker.execution import described, execute
@@ -33,5 +33,5 @@ def check_tape(session: Session, request: Request) -> Result:
 
 def _report(session: Session, request: Request, check: Command) -> Result:
     [report] = execute(session, request, [check]).results
-    assert isinstance(report, Told)
+    assert isinstance(report, Facts)
     return json_result(report.facts)

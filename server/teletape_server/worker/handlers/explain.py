@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teletape_engine.commands import ContextSwitch, Explain
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import path_id, read
 from teletape_server.worker.execution import execute
@@ -20,6 +20,6 @@ def explain(session: Session, request: Request) -> Result:
     tape_facts(session, tape)
     question = Explain(tape, tuple(body.targets), tuple(body.sources))
     answer = execute(session, request, [ContextSwitch(CONTEXT), question]).results[-1]
-    assert isinstance(answer, Told)
+    assert isinstance(answer, Facts)
     explanations = zip(body.sources, answer.facts["explanations"], strict=True)
     return json_result({"explanations": [{"source": source} | facts for source, facts in explanations]})

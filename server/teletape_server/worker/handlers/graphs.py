@@ -6,7 +6,7 @@ from typing import Final
 
 import teletape_wire as wire
 from teletape_engine.commands import TapeGraph
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.diagram import graphviz
 from teletape_engine.diagram.dot import dot
 from teletape_engine.session.session import Session
@@ -32,7 +32,7 @@ def graph(session: Session, request: Request) -> Result:
     described(session, tape, "tapes")
     targets, sources = (tuple([path_id(text) for text in params[name]]) for name in ("targets", "sources"))
     [answer] = execute(session, request, [TapeGraph(tape, targets, sources, params["nodes"])]).results
-    assert isinstance(answer, Told)
+    assert isinstance(answer, Facts)
     if params["accept"] == wire.JSON_TYPE:
         return json_result(answer.facts, headers=_SANDBOX)
     text = dot(answer.facts)

@@ -19,7 +19,7 @@ from teletape_engine.commands import (
     TapeResume,
     TapeWatch,
 )
-from teletape_engine.commands.results import Told
+from teletape_engine.commands.results import Facts
 from teletape_engine.errors import TapeConsumedError, TapeStateError, UnknownIdError
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result
@@ -139,7 +139,7 @@ def _facts_with_bytes(session: Session, request: Request, tape: Id) -> dict[str,
     """Returns the facts about a tape with its bytes; counting them visits the whole tape."""
     facts = tape_facts(session, tape)
     [counted] = execute(session, request, [TapeDescribe(tape)]).results
-    assert isinstance(counted, Told)
+    assert isinstance(counted, Facts)
     return facts | counted.facts
 
 
