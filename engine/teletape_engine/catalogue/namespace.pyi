@@ -23,9 +23,6 @@ class _Adjoint(Op):
 class _AdjustContrast(Op):
     def __call__(self, images: Array, contrast_factor: Array, /) -> Any: ...
 
-class _Anchor(Op):
-    def __call__(self, *xs: Array) -> Any: ...
-
 class _Angle(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -151,6 +148,9 @@ class _Cumprod(Op):
 
 class _Cumsum(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
+
+class _Dependency(Op):
+    def __call__(self, *xs: Array) -> Any: ...
 
 class _Det(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -535,9 +535,6 @@ class _TensorScatterNdSub(Op):
 class _TensorScatterNdUpdate(Op):
     def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
 
-class _Tie(Op):
-    def __call__(self, *xs: Array) -> Any: ...
-
 class _Tile(Op):
     def __call__(self, x: Array, /, *, multiples: Ints) -> Any: ...
 
@@ -573,6 +570,9 @@ class _UnsortedSegmentSum(Op):
 class _Where(Op):
     def __call__(self, condition: Array, a: Array, b: Array, /) -> Any: ...
 
+class _ZerosEdge(Op):
+    def __call__(self, *xs: Array) -> Any: ...
+
 class _ZerosLike(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -583,7 +583,6 @@ class Ops:
     add_n: Final[_AddN]
     adjoint: Final[_Adjoint]
     adjust_contrast: Final[_AdjustContrast]
-    anchor: Final[_Anchor]
     angle: Final[_Angle]
     argmax: Final[_Argmax]
     argmin: Final[_Argmin]
@@ -614,6 +613,7 @@ class Ops:
     cosh: Final[_Cosh]
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
+    dependency: Final[_Dependency]
     det: Final[_Det]
     det_sign: Final[_DetSign]
     diag: Final[_Diag]
@@ -731,7 +731,6 @@ class Ops:
     tensor_scatter_nd_add: Final[_TensorScatterNdAdd]
     tensor_scatter_nd_sub: Final[_TensorScatterNdSub]
     tensor_scatter_nd_update: Final[_TensorScatterNdUpdate]
-    tie: Final[_Tie]
     tile: Final[_Tile]
     trace: Final[_Trace]
     transpose: Final[_Transpose]
@@ -743,6 +742,7 @@ class Ops:
     unsorted_segment_sqrt_n: Final[_UnsortedSegmentSqrtN]
     unsorted_segment_sum: Final[_UnsortedSegmentSum]
     where: Final[_Where]
+    zeros_edge: Final[_ZerosEdge]
     zeros_like: Final[_ZerosLike]
 
 ops: Final[Ops]

@@ -184,7 +184,7 @@ def _spread(recorder: Any, one: Found, length: int) -> Found:
 def _tied(recorder: Any, column: Sequence[Found]) -> Found:
     """The first, connected to the others."""
     others = [one for one in dict.fromkeys(column) if one is not column[0]]
-    return recorder.op(ops.tie, column[0], *others) if others else column[0]
+    return recorder.op(ops.zeros_edge, column[0], *others) if others else column[0]
 
 
 # ------------------------------------------------------------------------------------------------------------- values

@@ -46,7 +46,7 @@ class Connections(NamedTuple):
         followed = {i for i, one in values.items() if any(one.uid in tape.tracked for tape in recorder.tapes)}
         made = []
         for value, *kinds in zip(found, self.ties, self.anchors, strict=True):
-            for op, numbers in zip((ops.tie, ops.anchor), kinds, strict=True):
+            for op, numbers in zip((ops.zeros_edge, ops.dependency), kinds, strict=True):
                 others = [values[i] for i in numbers if i in followed]
                 if others:
                     value = recorder.op(op, value, *others)
@@ -64,7 +64,7 @@ class Connections(NamedTuple):
                 one = made[i]
                 if varies and accumulator.tangent(one) is None:
                     if one.uid in taken:  # what goes in keeps what it has
-                        made[i] = one = recorder.op(ops.tie, one)
+                        made[i] = one = recorder.op(ops.zeros_edge, one)
                     accumulator.follow(one, recorder.full(one.spec, 0))
         return made
 

@@ -63,7 +63,7 @@ def _separate(recorder: Any, inputs: Sequence[Any], found: Sequence[Found]) -> l
     for one in found:
         if one.__class__ is not Literal:
             if one.uid in taken:
-                one = recorder.op(ops.tie, one)
+                one = recorder.op(ops.zeros_edge, one)
             taken.add(one.uid)
         made.append(one)
     return made

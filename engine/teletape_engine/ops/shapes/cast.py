@@ -105,8 +105,8 @@ def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 @op(
     infer=lambda *xs: xs[0],
     vjp=(
-        lambda ct, xs: ops.tie(ct, *xs[1:]),
-        by_name(lambda ct, xs, i: ops.tie(ops.zeros_like(xs[i]), ct, *xs[1:]), zero=always),
+        lambda ct, xs: ops.zeros_edge(ct, *xs[1:]),
+        by_name(lambda ct, xs, i: ops.zeros_edge(ops.zeros_like(xs[i]), ct, *xs[1:]), zero=always),
     ),
     jvp=(lambda t: t, lambda t, y: ops.zeros_like(y)),
     batch=_batch_first,
@@ -115,14 +115,14 @@ def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
     traits=[Trait.EDGES],
 )
-def tie(xp: Any, *xs: Any) -> Any:
+def zeros_edge(xp: Any, *xs: Any) -> Any:
     """The first array itself, connected to the others: their gradients are zeros and not None, at every order."""
     return xs[0]
 
 
 @op(
     infer=lambda *xs: xs[0],
-    vjp=(lambda ct, xs: ops.tie(ct, *xs[1:]), NON_DIFFERENTIABLE),
+    vjp=(lambda ct, xs: ops.zeros_edge(ct, *xs[1:]), NON_DIFFERENTIABLE),
     jvp=(lambda t: t, NON_DIFFERENTIABLE),
     batch=_batch_first,
     samples=[sample((2, 3), (2,), ()), sample((), (3,))],
@@ -130,6 +130,6 @@ def tie(xp: Any, *xs: Any) -> Any:
     views=True,
     traits=[Trait.EDGES],
 )
-def anchor(xp: Any, *xs: Any) -> Any:
+def dependency(xp: Any, *xs: Any) -> Any:
     """The first array itself; its gradient is connected to the others."""
     return xs[0]
