@@ -56,5 +56,5 @@ def attach(session):
 
 
 def state_of(session):
-    """The state behind a session's door, for tests of what handlers leave there."""
+    """The state of a session, for tests of what handlers leave there."""
     return session._state

@@ -223,7 +223,7 @@ NAMED = {
     "explain": ["t", "y", "x", 7],
     "fetch": ["a"],
 }
-MADE = {
+SPECS = {
     "constant": ("a",),
     "variable": ("v",),
     "op": (7,),
@@ -275,7 +275,7 @@ def test_a_command_from_its_fields(verb):
 def test_what_it_names_and_makes(verb):
     result = make(verb, WHOLE[verb])
     assert list(mentions(result)) == NAMED[verb]
-    assert outputs(result) == MADE.get(verb, ())
+    assert outputs(result) == SPECS.get(verb, ())
     assert set(outputs(result)) <= set(mentions(result))
     assert result.structural == (verb in STRUCTURAL)
 

@@ -167,11 +167,14 @@ def test_a_sparse_cotangent_handed_out_and_given(session):
 @pytest.mark.parametrize(
     ("command", "text"),
     [
-        (BackwardCotangents("b", ("dy",), "g"), r"stands at 'square' \(tag 'f'\), the caller takes it to be at 'g'"),
+        (
+            BackwardCotangents("b", ("dy",), "g"),
+            r"stopped at 'square' \(tag 'f'\), and the caller expects it at 'g'",
+        ),
         (BackwardCotangents("b", ("dy", "more"), "f"), "'square' has 1 results, found 2 ids"),
         (BackwardResume("b", ()), "'square' has 1 inputs, found 0 cotangents"),
         (BackwardResume("b", (np.ones(2, np.float64),)), "has dtype float64, the input float32: cast it"),
-        (BackwardEnd("b", ("g",)), "the pass 'b' is not through: it stands at 'square'"),
+        (BackwardEnd("b", ("g",)), "the pass 'b' has not ended: it has stopped at 'square'"),
     ],
 )
 def test_commands_that_do_not_fit(session, command, text):
@@ -186,10 +189,10 @@ def test_commands_that_do_not_fit(session, command, text):
     assert re.search(text, failure.message)
 
 
-def test_a_pass_that_is_through_stands_nowhere(session):
+def test_a_pass_that_has_ended_is_at_no_stop(session):
     run(session, *watched(*CALLED), *through())
     for command in (BackwardResume("b", ("dx",)), BackwardCotangents("b", ("again",))):
-        assert "stands at no stop" in failing(session, command).message
+        assert "is at no stop" in failing(session, command).message
 
 
 def test_a_cotangent_that_does_not_fit_ends_the_pass(session):

@@ -54,7 +54,7 @@ def test_a_wrong_tag_says_where_the_pass_stands_and_the_pass_stays(http: httpx.C
     send(http, *BODY)
     failure = send(http, {"do": "backward.cotangents", "id": "b", "outputs": ["again"], "tag": "other"})["failure"]
     assert (failure["code"], failure["command"]) == ("structure_mismatch", 0)
-    assert "stands at 'steep' (tag 'mine')" in failure["message"]
+    assert "has stopped at 'steep' (tag 'mine')" in failure["message"]
     answer = send(
         http,
         {"do": "backward.resume", "id": "b", "cotangents": [None]},

@@ -1,4 +1,4 @@
-"""What a batch answers: fetched numbers, structure that only values tell, and the first failure."""
+"""What a batch answers: a result for each command that has one, and the first failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from teletape_engine.spec import Spec
 
 
 class SlicesArrays(NamedTuple):
-    """A fetched sparse gradient: values [n, ...], indices [n], and the spec of the array they stand for."""
+    """The arrays of a fetched sparse gradient.
+
+    Attributes:
+        values: [n, ...].
+        indices: [n].
+        dense: The spec of the dense array.
+    """
 
     values: np.ndarray[Any, Any]
     indices: np.ndarray[Any, Any]
@@ -21,7 +27,7 @@ class SlicesArrays(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A value's numbers. `complete` False: only the first elements, flat."""
+    """A tensor's numbers. If it is not `complete`, the array has only the first elements, flat."""
 
     index: int
     id: Id
@@ -32,7 +38,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The structure of a gradient command's answer: none, dense or slices for each source."""
+    """The structure of a derivative command's answer: none, dense or slices for each result."""
 
     index: int
     kinds: tuple[str, ...]
@@ -40,7 +46,7 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class Specs:
-    """The specs of results whose shapes depend on values."""
+    """The specs of outputs that only the values determine."""
 
     index: int
     specs: tuple[Spec, ...]
@@ -48,20 +54,27 @@ class Specs:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """An answer in words and numbers: a JSON object, with NaN and infinities as strings."""
+    """JSON-able facts; NaN and infinities are strings."""
 
     index: int
     facts: dict[str, Any]
 
 
-Result: TypeAlias = Fetched | Kinds | Specs | Facts
+Result: TypeAlias = Fetched | Kinds | Specs | Facts  #: `index` is the position of its command in the batch.
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The first command of a batch that failed. What stood before it stands; values after it were not made.
+    """The first command of a batch that failed. What earlier commands did stays done.
 
-    `versions` tells the version of every variable, so that the caller knows which assignments happened.
+    Attributes:
+        index: The position of the command in the batch.
+        code: The error's code.
+        message: What was wrong, and what to do.
+        op: The op that failed, if there is one.
+        where: Its call site, if the caller sent it.
+        details: Further facts about the error.
+        versions: The version of every variable, so that the caller knows which assignments happened.
     """
 
     index: int
@@ -75,7 +88,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a batch gave."""
+    """What a batch answers: results in the order of its commands."""
 
     results: tuple[Result, ...]
     failure: Failure | None

@@ -1,4 +1,4 @@
-"""Gradients against differences: of saved programs, and of replayable tapes."""
+"""Gradient checks: derivatives compared with finite differences, of functions and of replayable tapes."""
 
 from __future__ import annotations
 
@@ -18,36 +18,34 @@ from teletape_engine.session.state import State
 
 @handles(commands.CheckGradients)
 def check_gradients(state: State, command: commands.CheckGradients) -> None:
-    """The report on a program, as facts."""
+    """Answers the report on a function."""
     program = state.find(command.function, Program)
     if len(command.inputs) != len(program.inputs):
         raise InvalidArgumentError(
-            f"the program takes {len(program.inputs)} inputs ({', '.join(program.inputs)}), found {len(command.inputs)}"
+            f"the function takes {len(program.inputs)} inputs ({', '.join(program.inputs)}), found "
+            f"{len(command.inputs)}"
         )
     settings = settings_of(command.settings)
-    aside = Executor(state.backend, state.memory, state.watch)
     arguments = []
-    for one in command.inputs:
-        held = state.entries.get(one) if isinstance(one, int | str) else None
-        value = held.value if isinstance(held, Variable) else state.value(one)  # a variable is read on no tape
+    for operand in command.inputs:
+        entry = state.entries.get(operand) if isinstance(operand, int | str) else None
+        value = entry.value if isinstance(entry, Variable) else state.value(operand)  # no tape sees the variable's read
         arguments.append(np.asarray(state.host(value)))
-    report = check_program(aside, program, arguments, settings, state.declarations)
+    report = check_program(_new_context(state), program, arguments, settings, state.declarations)
     state.results.append(Facts(state.index, report.facts()))
 
 
 @handles(commands.TapeCheckGradients)
 def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> None:
-    """The report on a tape, as facts."""
+    """Answers the report on a tape."""
     tape = state.find(command.tape, TapeEntry).tape
-    targets = [state.find(one, Value) for one in command.targets]
-    sources = [state.find(one, (Value, Variable)) for one in command.sources]
-    aside = Executor(state.backend, state.memory, state.watch)
-    report = check_tape(
-        aside,
-        tape,
-        targets,
-        sources,
-        settings_of(command.settings),
-        state.declarations,
-    )
+    targets = [state.find(name, Value) for name in command.targets]
+    sources = [state.find(name, (Value, Variable)) for name in command.sources]
+    settings = settings_of(command.settings)
+    report = check_tape(_new_context(state), tape, targets, sources, settings, state.declarations)
     state.results.append(Facts(state.index, report.facts()))
+
+
+def _new_context(state: State) -> Executor:
+    """A context without tapes, for computations that nothing records."""
+    return Executor(state.backend, state.memory, state.watch)

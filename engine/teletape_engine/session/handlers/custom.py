@@ -1,4 +1,4 @@
-"""Calls with a gradient of the caller's own, and backward passes that stop at them."""
+"""Custom calls, whose gradient is the caller's function; backward passes that stop at them; sparse gradients."""
 
 from __future__ import annotations
 
@@ -29,162 +29,162 @@ class BackwardPassEntry(Entry):
     """A backward pass between two of its stops.
 
     Attributes:
-        targets: What it was asked for, for messages.
-        stop: Where it stands; None: it is through.
-        found: What it found for its sources, once it is through.
+        targets: Ids of its targets, for messages.
+        stop: The stop; None: the pass has ended or failed.
+        gradients: For the sources, after the pass has ended.
     """
 
     word = "a backward pass"
     kind = "backward"
 
     def __init__(
-        self, walk: Generator[Stop, InputCotangents, list[Recorded | None]], tape: Tape, targets: tuple[Id, ...]
+        self, steps: Generator[Stop, InputCotangents, list[Recorded | None]], tape: Tape, targets: tuple[Id, ...]
     ) -> None:
-        self._walk, self._tape, self.targets = walk, tape, targets
+        self._steps, self._tape, self.targets = steps, tape, targets
         self.stop: Stop | None = None
-        self.found: list[Recorded | None] | None = None
-        self._go(None)
+        self.gradients: list[Recorded | None] | None = None
+        self._continue(None)
 
-    def give(self, answers: InputCotangents) -> None:
+    def resume(self, cotangents: InputCotangents) -> None:
         """Goes on with the cotangents of the call's inputs.
 
         Raises:
             InvalidArgumentError: They do not fit.
         """
-        self._go(answers)
+        self._continue(cotangents)
 
-    def _go(self, answers: InputCotangents | None) -> None:
+    def _continue(self, cotangents: InputCotangents | None) -> None:
         try:
-            self.stop = self._walk.send(answers)  # type: ignore[arg-type]  # None begins a generator
-        except StopIteration as done:
-            self.stop, self.found = None, done.value
+            self.stop = self._steps.send(cotangents)  # type: ignore[arg-type]  # None begins a generator
+        except StopIteration as end:
+            self.stop, self.gradients = None, end.value
         except BaseException:
             self.stop = None
             raise
 
     def facts(self) -> dict[str, Any]:
-        """Where it stands: the call's tag and function, or the op's type, and the kinds of its results' cotangents."""
+        """The stop: the call's tag and function, or the op's type, and the kinds of its results' cotangents."""
         if self.stop is None:
             return {"through": True}
         bound = self.stop.bound
-        called = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op_type}
-        return {"through": False, **called, "cotangents": [kind_of(one).value for one in self.stop.cts]}
+        call = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op_type}
+        return {"through": False, **call, "cotangents": [kind_of(ct).value for ct in self.stop.cts]}
 
     def values(self) -> Iterator[Any]:
-        """What the tape keeps for the rest of the pass, and the cotangents on their way."""
+        """What the tape keeps for the rest of the pass, and the cotangents in use."""
         for node in self._tape.nodes:
             yield from node[3]
         stop = self.stop
-        for ct in (*stop.pending.values(), *stop.cts) if stop is not None else self.found or ():
-            for one in ct[:2] if isinstance(ct, SparseGradient) else ct if isinstance(ct, list) else (ct,):
-                if isinstance(one, Value | Operand):
-                    yield one if isinstance(one, Value) else one.value
-                elif isinstance(one, SlicesValue):
-                    yield from (one.values, one.indices)
-                elif one is not None:
-                    yield Value(one, Spec.of(tuple(one.shape), one.dtype), 0)
+        for ct in (*stop.pending.values(), *stop.cts) if stop is not None else self.gradients or ():
+            for part in ct[:2] if isinstance(ct, SparseGradient) else ct if isinstance(ct, list) else (ct,):
+                if isinstance(part, Value | Operand):
+                    yield part if isinstance(part, Value) else part.value
+                elif isinstance(part, SlicesValue):
+                    yield from (part.values, part.indices)
+                elif part is not None:
+                    yield Value(part, Spec.of(tuple(part.shape), part.dtype), 0)
 
     def close(self) -> None:
-        """An unfinished one is given up; a tape that was to answer once has."""
-        self._walk.close()
+        """Ends a pass that has not ended; a tape that is not persistent has then answered."""
+        self._steps.close()
 
 
 @handles(commands.Custom)
 def custom(state: State, command: commands.Custom) -> None:
-    """Noted on the active tapes that follow an input."""
-    inputs = [state.value(one) for one in command.inputs]
-    for one in inputs:
-        if not one.spec.differentiable:
+    """Notes the call on the active tapes that follow an input."""
+    inputs = [state.value(name) for name in command.inputs]
+    for value in inputs:
+        if not value.spec.differentiable:
             raise InvalidArgumentError(
-                f"custom: an input of dtype {one.spec.dtype.name} has no gradient; leave it out of `inputs`"
+                f"custom: an input of dtype {value.spec.dtype.name} has no gradient; leave it out of `inputs`"
             )
-    outputs = [state.find(one, Value) for one in command.outputs]
+    outputs = [state.find(name, Value) for name in command.outputs]
     record_custom(state.current.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where)
 
 
 @handles(commands.CustomFunction)
-def custom_program(state: State, command: commands.CustomFunction) -> None:
-    """For the questions that name it."""
+def custom_function(state: State, command: commands.CustomFunction) -> None:
+    """Names a gradient for questions that do not stop."""
     program = state.find(command.function, Program)
-    others = [state.argument(one) for one in command.inputs]
+    others = [state.argument(operand) for operand in command.inputs]
     check_vectorizes(program)
     state.name(command.id, CustomGradientEntry(command.tag, ProgramGradient(program, command.has_gradient), others))
 
 
 @handles(commands.BackwardBegin)
-def begin(state: State, command: commands.BackwardBegin) -> None:
-    """A pass, up to its first stop."""
+def backward_begin(state: State, command: commands.BackwardBegin) -> None:
+    """Begins a pass, and runs it to its first stop."""
     query = gradient_query(state, command)
-    held = BackwardPassEntry(gradient_pass(state.current, query), query.tape, command.targets)
-    state.name(command.id, held)
-    state.results.append(Facts(state.index, held.facts()))
+    entry = BackwardPassEntry(gradient_pass(state.current, query), query.tape, command.targets)
+    state.name(command.id, entry)
+    state.results.append(Facts(state.index, entry.facts()))
 
 
 @handles(commands.BackwardCotangents)
-def to(state: State, command: commands.BackwardCotangents) -> None:
-    """The cotangents there under their ids."""
-    _, stop = _standing(state, command.id)
+def backward_cotangents(state: State, command: commands.BackwardCotangents) -> None:
+    """Names the cotangents at the stop."""
+    _, stop = _stopped(state, command.id)
     tag = stop.bound.tag if isinstance(stop.bound, Custom) else None
     if command.tag is not None and command.tag != tag:
         raise StructureMismatchError(
-            f"the pass stands at {stop.label} (tag {tag!r}), the caller takes it to be at {command.tag!r}: its "
+            f"the pass has stopped at {stop.label} (tag {tag!r}), and the caller expects it at {command.tag!r}: its "
             "tape differs from the server's"
         )
-    kept = stop.residuals if command.op_values else ()
-    for given, there, what in ((command.outputs, stop.cts, "results"), (command.op_values, kept, "inputs and results")):
-        if len(given) != len(there):
-            raise InvalidArgumentError(f"{stop.label} has {len(there)} {what}, found {len(given)} ids")
-    for name, value in zip((*command.outputs, *command.op_values), (*stop.cts, *kept), strict=True):
+    op_values = stop.residuals if command.op_values else ()
+    for ids, values, what in (
+        (command.outputs, stop.cts, "results"),
+        (command.op_values, op_values, "inputs and results"),
+    ):
+        if len(ids) != len(values):
+            raise InvalidArgumentError(f"{stop.label} has {len(values)} {what}, found {len(ids)} ids")
+    for name, value in zip((*command.outputs, *command.op_values), (*stop.cts, *op_values), strict=True):
         if name is not None:
             state.name(name, state.value(value) if isinstance(value, Literal) else value)
 
 
 @handles(commands.BackwardResume)
-def give(state: State, command: commands.BackwardResume) -> None:
-    """On with them to the next stop, or through."""
-    held, stop = _standing(state, command.id)
-    if len(command.cotangents) != len(stop.bound.specs):
+def backward_resume(state: State, command: commands.BackwardResume) -> None:
+    """Runs the pass to its next stop, or to its end."""
+    entry, stop = _stopped(state, command.id)
+    specs = stop.bound.specs
+    if len(command.cotangents) != len(specs):
         raise InvalidArgumentError(
-            f"{stop.label} has {len(stop.bound.specs)} inputs, found {len(command.cotangents)} cotangents: one for "
-            "each, null for none"
+            f"{stop.label} has {len(specs)} inputs, found {len(command.cotangents)} cotangents: give one for each, "
+            "null for none"
         )
-    held.give(
-        [
-            None if one is None else _ct(state, one, spec)
-            for one, spec in zip(command.cotangents, stop.bound.specs, strict=True)
-        ]
-    )
-    state.results.append(Facts(state.index, held.facts()))
+    pairs = zip(command.cotangents, specs, strict=True)
+    entry.resume([None if operand is None else _cotangent(state, operand, spec) for operand, spec in pairs])
+    state.results.append(Facts(state.index, entry.facts()))
 
 
-def _ct(state: State, given: commands.Input, like: Spec) -> Recorded:
-    if isinstance(given, int | str) and isinstance(slices := state.entries.get(given), SlicesValue):
-        return slices
-    return state.value(given, like=like)
+def _cotangent(state: State, operand: commands.Input, like: Spec) -> Recorded:
+    entry = state.entries.get(operand) if isinstance(operand, int | str) else None
+    return entry if isinstance(entry, SlicesValue) else state.value(operand, like=like)
 
 
 @handles(commands.BackwardEnd)
-def end(state: State, command: commands.BackwardEnd) -> None:
-    """What it found, under the ids."""
-    held = state.find(command.id, BackwardPassEntry)
-    if held.found is None:
-        at = f"stands at {held.stop.label}: give it cotangents first" if held.stop is not None else "has failed"
-        raise InvalidArgumentError(f"the pass {command.id!r} is not through: it {at}")
-    if len(command.outputs) != len(held.found):
-        raise InvalidArgumentError(f"{len(held.found)} sources, but {len(command.outputs)} output ids")
-    answer_under(state, command.outputs, held.found, held.targets, command.predicted)
+def backward_end(state: State, command: commands.BackwardEnd) -> None:
+    """Names the gradients of a pass that has ended."""
+    entry = state.find(command.id, BackwardPassEntry)
+    if entry.gradients is None:
+        stop = entry.stop
+        why = "has failed" if stop is None else f"has stopped at {stop.label}: resume it with cotangents first"
+        raise InvalidArgumentError(f"the pass {command.id!r} has not ended: it {why}")
+    if len(command.outputs) != len(entry.gradients):
+        raise InvalidArgumentError(f"{len(entry.gradients)} sources, but {len(command.outputs)} output ids")
+    answer_under(state, command.outputs, entry.gradients, entry.targets, command.predicted)
 
 
-def _standing(state: State, name: Id) -> tuple[BackwardPassEntry, Stop]:
-    held = state.find(name, BackwardPassEntry)
-    if held.stop is None:
-        raise InvalidArgumentError(f"the pass {name!r} stands at no stop: it is through, or has failed")
-    return held, held.stop
+def _stopped(state: State, name: Id) -> tuple[BackwardPassEntry, Stop]:
+    entry = state.find(name, BackwardPassEntry)
+    if entry.stop is None:
+        raise InvalidArgumentError(f"the pass {name!r} is at no stop: it has ended or failed")
+    return entry, entry.stop
 
 
 @handles(commands.MakeSlices)
-def slices(state: State, command: commands.MakeSlices) -> None:
-    """A sparse gradient of the caller's own making."""
+def make_slices(state: State, command: commands.MakeSlices) -> None:
+    """Creates a sparse gradient of two tensors."""
     values, indices = state.find(command.values, Value), state.find(command.indices, Value)
     if indices.spec.dtype not in INTEGER or len(indices.spec.shape) != 1:
         raise InvalidArgumentError(f"slices: indices are a list of integers, found {indices.spec!r}")

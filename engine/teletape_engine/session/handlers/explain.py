@@ -1,11 +1,16 @@
-"""The question why."""
+"""Explanations: why a gradient is None, zero or not finite."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts
 from teletape_engine.explain.explain import explain, explain_numbers
+from teletape_engine.explain.explanation import Explanation
+from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.entries import TapeEntry
 from teletape_engine.session.handlers.registry import handles
@@ -13,16 +18,27 @@ from teletape_engine.session.state import State, sent_call_site
 
 
 @handles(commands.Explain)
-def why(state: State, command: commands.Explain) -> None:
-    """An explanation for each source, as facts."""
+def explain_gradient(state: State, command: commands.Explain) -> None:
+    """Answers an explanation for each source, from structure and from the tape's numbers."""
     tape = state.find(command.tape, TapeEntry).tape
-    kinds = (Value, Variable, SlicesValue)
-    targets = [state.find(one, kinds) for one in command.targets]
-    sources = [state.find(one, kinds) for one in command.sources]
-    targets, sources = (
-        [one.values if isinstance(one, SlicesValue) else one for one in many] for many in (targets, sources)
-    )
-    found = explain(
+    targets = [differentiable(state, name) for name in command.targets]
+    sources = [differentiable(state, name) for name in command.sources]
+    explanations = structural_explanations(state, tape, targets, sources)
+    state.memory.spend(sum([source.spec.nbytes for source in sources]), "the explanation")
+    explanations = explain_numbers(state.current, tape, targets, sources, explanations, declarations=state.declarations)
+    facts = [explanation.with_call_sites(sent_call_site).facts() for explanation in explanations]
+    state.results.append(Facts(state.index, {"explanations": facts}))
+
+
+def differentiable(state: State, name: Id) -> Any:
+    """A target or source by its id: a variable stays a variable, of a sparse gradient the values count."""
+    entry = state.find(name, (Value, Variable, SlicesValue))
+    return entry.values if isinstance(entry, SlicesValue) else entry
+
+
+def structural_explanations(state: State, tape: Tape, targets: list[Any], sources: list[Any]) -> list[Explanation]:
+    """What structure alone says, with the session's provenance logs, reads and declarations."""
+    return explain(
         tape,
         targets,
         sources,
@@ -30,9 +46,4 @@ def why(state: State, command: commands.Explain) -> None:
         departures=state.departures,
         declarations=state.declarations,
         format_where=sent_call_site,
-    )
-    state.memory.spend(sum([one.spec.nbytes for one in sources]), "the explanation")
-    found = explain_numbers(state.current, tape, targets, sources, found, declarations=state.declarations)
-    state.results.append(
-        Facts(state.index, {"explanations": [one.with_call_sites(sent_call_site).facts() for one in found]})
     )

@@ -1,4 +1,4 @@
-"""Saved functions: define them, and the commands that run them."""
+"""Functions: definitions, and the commands that run them."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ from teletape_engine.session.state import State
 
 @handles(commands.DefineFunction)
 def define(state: State, command: commands.DefineFunction) -> None:
-    """A program under its id; those that it takes stay alive with it."""
-    made = Program(command.inputs, command.steps, command.outputs, lambda given: state.find(given, Program))
-    state.name(command.id, made)
+    """Names a function; the functions that it takes stay alive with it."""
+    program = Program(command.inputs, command.steps, command.outputs, lambda name: state.find(name, Program))
+    state.name(command.id, program)
 
 
 def run(state: State, command: Any) -> None:
-    """A command that takes programs: runs it in the current context; where only values tell specs, answers them."""
-    programs = [state.find(one, Program) for one in commands.functions_of(command) if one is not None]
-    inputs = [state.argument(one) for one in command.inputs]
+    """Runs a command that takes functions in the current context; answers specs that only the values determine."""
+    programs = [state.find(name, Program) for name in commands.functions_of(command) if name is not None]
+    inputs = [state.argument(operand) for operand in command.inputs]
     state.watch.loops(state.index)
-    told = state.current.decided = [] if getattr(command, "report_decisions", False) else None
+    decisions: list[Any] | None = [] if getattr(command, "report_decisions", False) else None
+    state.current.decided = decisions
     try:
-        made = FLOWS[type(command)](state.current, command, programs, inputs)
+        results = FLOWS[type(command)](state.current, command, programs, inputs)
     finally:
         state.current.decided = None
-    if told is not None:
-        state.results.append(Facts(state.index, {"decisions": told}))
-    if len(command.outputs) != len(made):
-        raise InvalidArgumentError(f"there are {len(made)} results, found {len(command.outputs)} ids for them")
-    made = [state.value(value) if isinstance(value, Literal | Variable) else value for value in made]
-    for name, value in zip(command.outputs, made, strict=True):
-        state.name(name, value)
+    if decisions is not None:
+        state.results.append(Facts(state.index, {"decisions": decisions}))
+    if len(command.outputs) != len(results):
+        raise InvalidArgumentError(f"there are {len(results)} results, found {len(command.outputs)} ids for them")
+    results = [state.value(result) if isinstance(result, Literal | Variable) else result for result in results]
+    for name, result in zip(command.outputs, results, strict=True):
+        state.name(name, result)
     if any(program.dynamic for program in programs):
-        state.results.append(Specs(state.index, tuple([value.spec for value in made])))
+        state.results.append(Specs(state.index, tuple([result.spec for result in results])))
 
 
 for kind in FLOWS:

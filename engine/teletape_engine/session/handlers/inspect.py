@@ -1,69 +1,52 @@
-"""Looking at a tape: what it keeps, and its picture as facts."""
+"""Inspection of a tape: its facts with the bytes that it keeps, and its diagram."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from teletape_engine import commands
-from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts
 from teletape_engine.diagram.facts import MAX_NODES, diagram
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.explain.explain import explain
 from teletape_engine.recording.memory import footprint
-from teletape_engine.recording.values import Uid, Value, Variable
+from teletape_engine.recording.values import Uid, Value
 from teletape_engine.session.entries import TapeEntry
+from teletape_engine.session.handlers.explain import differentiable, structural_explanations
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State, sent_call_site
 
 
 @handles(commands.TapeDescribe)
 def describe(state: State, command: commands.TapeDescribe) -> None:
-    """Facts, and the bytes behind it."""
-    held = state.find(command.tape, TapeEntry)
+    """Answers facts about the tape, its bytes, and those that its release would free."""
+    entry = state.find(command.tape, TapeEntry)
     ids = np.asarray([] if command.also_released is None else command.also_released)
     if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
-        raise InvalidArgumentError(f"along: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
-    also_released = [id(state.entries[one]) for one in dict.fromkeys(ids.tolist()) if one in state.entries]
-    found = footprint(held.tape, state.backend.base, also_released)
-    state.results.append(Facts(state.index, held.facts() | {"bytes": found.kept, "frees": found.freed}))
+        raise InvalidArgumentError(f"also_released: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
+    also_released = [id(state.entries[name]) for name in dict.fromkeys(ids.tolist()) if name in state.entries]
+    memory = footprint(entry.tape, state.backend.base, also_released)
+    state.results.append(Facts(state.index, entry.facts() | {"bytes": memory.kept, "frees": memory.freed}))
 
 
 @handles(commands.TapeGraph)
 def graph(state: State, command: commands.TapeGraph) -> None:
-    """The diagram, with the names that people gave."""
+    """Answers the diagram, with the names that people gave to tensors."""
     tape = state.find(command.tape, TapeEntry).tape
-    targets, sources = ([_followed(state, one) for one in many] for many in (command.targets, command.sources))
+    targets = [differentiable(state, name) for name in command.targets]
+    sources = [differentiable(state, name) for name in command.sources]
     names: dict[Uid, str] = {}
-    for name, thing in state.entries.items():
-        if name.__class__ is str and thing.__class__ is Value and not name.startswith("_"):
-            names.setdefault(thing.uid, name)
-    found = explain(
-        tape,
-        targets,
-        sources if targets else (),
-        logs=state.provenance_logs(),
-        departures=state.departures,
-        declarations=state.declarations,
-        format_where=sent_call_site,
-    )
+    for name, entry in state.entries.items():
+        if isinstance(name, str) and isinstance(entry, Value) and not name.startswith("_"):
+            names.setdefault(entry.uid, name)
+    explanations = structural_explanations(state, tape, targets, sources if targets else [])
     facts = diagram(
         tape,
         targets=targets,
         sources=sources,
-        explanations={source.uid: one for source, one in zip(sources, found, strict=False)},
+        explanations={source.uid: explanation for source, explanation in zip(sources, explanations, strict=False)},
         size=lambda value: state.backend.base(value.array),
         name=names.get,
         format_where=sent_call_site,
         max_nodes=MAX_NODES if command.nodes is None else command.nodes,
     )
     state.results.append(Facts(state.index, facts))
-
-
-def _followed(state: State, name: Id) -> Any:
-    """A target or source: a variable stays one, of slices the values count."""
-    found = state.find(name, (Value, Variable, SlicesValue))
-    return found.values if isinstance(found, SlicesValue) else found

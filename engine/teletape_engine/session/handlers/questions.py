@@ -193,8 +193,10 @@ def answer_under(
     derivatives: Sequence[Any],
     targets: Sequence[Id],
     predicted: Sequence[str] | None,
+    *,
+    what: str = "gradients",
 ) -> None:
-    """Names derivatives, and answers their structure.
+    """Names derivatives, and answers their structure; `what` is their name in messages.
 
     Raises:
         StructureMismatchError: The structure is not what the caller predicted.
@@ -202,8 +204,8 @@ def answer_under(
     kinds = tuple([kind_of(derivative).value for derivative in derivatives])
     if predicted is not None and kinds != predicted:
         raise StructureMismatchError(
-            f"the gradient of {list(targets)} has the structure {list(kinds)}, predicted was {list(predicted)}: the "
-            "caller's catalogue or tape differs from the server's",
+            f"the {what} of {list(targets)} are {list(kinds)}, predicted was {list(predicted)}: the catalogue, tape or "
+            "accumulator of the caller differs from the server's",
             kinds=list(kinds),
         )
     for name, value in zip(outputs, derivatives, strict=True):

@@ -1,4 +1,4 @@
-"""Values and variables: put, make, assign, run an op, name a part, fetch."""
+"""Tensors and variables: create, assign, run an op, fetch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from teletape_engine.session.state import State, read_only
 
 
 @handles(commands.Constant)
-def put(state: State, command: commands.Constant) -> None:
-    """The tensor or number becomes a value."""
+def constant(state: State, command: commands.Constant) -> None:
+    """Creates a tensor from the caller's numbers."""
     value = state.value(command.value)
     state.name(command.id, value)
     if not isinstance(command.value, Literal):
@@ -32,23 +32,23 @@ def put(state: State, command: commands.Constant) -> None:
 
 @handles(commands.MakeVariable)
 def variable(state: State, command: commands.MakeVariable) -> None:
-    """A variable that begins with that value."""
+    """Creates a variable."""
     value = state.value(command.value)
     name = command.name if command.name is not None else str(command.id)
-    made = Variable(value.alias(new_uid()), trainable=command.trainable, name=name)
-    state.name(command.id, made)
+    entry = Variable(value.alias(new_uid()), trainable=command.trainable, name=name)
+    state.name(command.id, entry)
     if isinstance(command.value, np.ndarray):
         state.current.arrived(value, command.value)
-    state.current.assigned(made, value.uid, "set")
+    state.current.assigned(entry, value.uid, "set")
 
 
 @handles(commands.Assign)
 def assign(state: State, command: commands.Assign) -> None:
-    """The variable's next version; its shape and dtype stay."""
+    """Gives a variable its next version."""
     variable = state.find(command.variable, Variable)
     if command.indices is None and command.mode in ROWS and isinstance(command.value, int | str):
         slices = state.find(command.value, (SlicesValue, Value, Variable))
-        if isinstance(slices, SlicesValue):  # a sparse gradient says itself where its rows belong
+        if isinstance(slices, SlicesValue):  # a sparse gradient has its own indices
             state.current.assign(variable, slices.values, command.mode, slices.indices)
             return
     indices = None if command.indices is None else state.value(command.indices)
@@ -57,18 +57,18 @@ def assign(state: State, command: commands.Assign) -> None:
 
 @handles(commands.Call)
 def call(state: State, command: commands.Call) -> None:
-    """Runs one op in the current context; where only values tell the result's spec, answers it."""
+    """Runs one op in the current context; answers the result's spec if only the values determine it."""
     op = CATALOGUE.get(command.op) or CATALOGUE.named(command.op)
-    names = state.entries
+    entries = state.entries
     inputs: list[Any] = []
-    for one in command.inputs:
-        thing: Any = one
-        if one.__class__ is int:
-            thing = names.get(one)
-        if thing.__class__ is Value or thing.__class__ is Literal:
-            inputs.append(thing)
+    for operand in command.inputs:
+        value: Any = operand
+        if operand.__class__ is int:
+            value = entries.get(operand)
+        if value.__class__ is Value or value.__class__ is Literal:
+            inputs.append(value)
         else:
-            inputs.append(state.input(one))
+            inputs.append(state.input(operand))
     if len(command.outputs) != 1:
         raise InvalidArgumentError(f"op {op.name!r} has 1 output, found {len(command.outputs)} ids")
     attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS
@@ -76,8 +76,8 @@ def call(state: State, command: commands.Call) -> None:
     if state.numbers:
         state.current.took_numbers(inputs, result.uid)
     (name,) = command.outputs
-    if name.__class__ is int and name not in names and name not in state.released:
-        names[name] = result
+    if name.__class__ is int and name not in entries and name not in state.released:
+        entries[name] = result
         if name > state.latest:
             state.latest = name
     else:
@@ -88,10 +88,12 @@ def call(state: State, command: commands.Call) -> None:
 
 @handles(commands.SlicesComponent)
 def component(state: State, command: commands.SlicesComponent) -> None:
-    """One array of slices under an id of its own."""
+    """Names one array of a sparse gradient."""
     slices = state.find(command.id, SlicesValue)
     if command.component not in ("values", "indices"):
-        raise InvalidArgumentError(f"slices have the parts values and indices, found {command.component!r}")
+        raise InvalidArgumentError(
+            f"a sparse gradient has the components values and indices, found {command.component!r}"
+        )
     state.name(command.output, slices.values if command.component == "values" else slices.indices)
 
 
@@ -104,14 +106,14 @@ def fetch(state: State, command: commands.Fetch) -> None:
     state.results.append(_fetched(state, command.id, entry, command.elements))
 
 
-def _fetched(state: State, name: Id, thing: Any, elements: int | None) -> Fetched:
-    if isinstance(thing, SlicesValue):
-        parts = SlicesArrays(state.host(thing.values), state.host(thing.indices), thing.dense)
-        return Fetched(state.index, name, parts, thing.dense, True)
-    value: Value = thing.value if isinstance(thing, Variable) else thing
+def _fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetched:
+    if isinstance(entry, SlicesValue):
+        arrays = SlicesArrays(state.host(entry.values), state.host(entry.indices), entry.dense)
+        return Fetched(state.index, name, arrays, entry.dense, True)
+    value: Value = entry.value if isinstance(entry, Variable) else entry
     if elements is None or elements >= value.spec.size:
         array = state.host(value)
         state.departures.note(value.uid, array, None)
         return Fetched(state.index, name, array, value.spec, True)
-    head = value.array.reshape(-1)[:elements]
-    return Fetched(state.index, name, read_only(state.backend.get(head)), value.spec, False)
+    first = value.array.reshape(-1)[:elements]
+    return Fetched(state.index, name, read_only(state.backend.get(first)), value.spec, False)
