@@ -155,7 +155,8 @@ def entry(name: str, cls: type[Command], answers: dict[str, Any]) -> str:
     summary = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
     facts = [f"code {CODES[name]}"] + ["structural"] * cls.structural + ["may be a step of a function"] * cls.step
     lines = [f"#### `{name}`\n", textwrap.fill(f"{summary} *({', '.join(facts)})*", 120) + "\n"]
-    lines += ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
+    if dataclasses.fields(cls):
+        lines += ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
     for field in dataclasses.fields(cls):
         cells = (f"`{field.name}`", type_of(str(field.type)), default_of(field), meaning(name, field.name))
         lines.append("| " + " | ".join(cells) + " |")

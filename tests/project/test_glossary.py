@@ -46,7 +46,20 @@ def wire_names() -> set[str]:
     fields = {field.name for cls in COMMANDS.values() for field in dataclasses.fields(cls)}
     answer = wire.answer_to_json(Session().execute(wire.batch_from_json({"commands": []})), wire.Served(), full=True)
     results = {"command", "id", "value", "kinds", "facts", "specs", "dtype", "shape", "data"}
-    return {*COMMANDS, *fields, *answer, *results, "do", "commands", "release", "client", "seq", "nonce"}
+    return {
+        *COMMANDS,
+        *fields,
+        *answer,
+        *results,
+        "do",
+        "commands",
+        "release",
+        "client",
+        "seq",
+        "nonce",
+        "temporaries",
+        "on_failure",
+    }
 
 
 def rest_segments() -> set[str]:

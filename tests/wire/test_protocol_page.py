@@ -10,7 +10,7 @@ import pytest
 
 import teletape_wire as wire
 from programs import load_script
-from teletape_engine.commands import COMMANDS
+from teletape_engine.commands import COMMANDS, Batch, Fetch, OnFailure
 from teletape_engine.commands.meanings import MEANINGS
 from teletape_engine.session.session import Session
 from teletape_server.problems import PROBLEMS
@@ -46,6 +46,21 @@ def test_every_meaning_is_of_a_field() -> None:
     fields = {(name, field.name) for name, cls in COMMANDS.items() for field in dataclasses.fields(cls)}
     used = {f"{name}.{field}" if f"{name}.{field}" in MEANINGS else field for name, field in fields}
     assert used == set(MEANINGS)
+
+
+def test_the_members_of_a_batch_are_on_the_page_with_their_defaults() -> None:
+    section = PAGE.partition("## 4. Batches")[2].partition("## 5.")[0]
+    rows = re.findall(r"^\| `(\w+)` \|([^|]+)\| *`?([^|`]*?)`? *\|", section, re.M)
+    written = wire.batch_to_json(
+        Batch((Fetch("x"),), ("y",), 1, 1, bytes(range(16)), temporaries=("z",), on_failure=OnFailure.FREE)
+    )
+    assert {name for name, _, _ in rows} == written.keys()
+    defaults = wire.batch_to_json(
+        wire.batch_from_json(
+            {"commands": []} | {name: json.loads(default) for name, _, default in rows if default.strip()}
+        )
+    )
+    assert defaults == {"commands": []}, "the page's defaults are those of a batch"
 
 
 def test_every_structural_command_is_named_as_one() -> None:
