@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -106,7 +106,7 @@ def create_app(
         app.include_router(router, prefix="/v1")
     app.include_router(page.router)
     app.mount("/docs/static", page.static)
-    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI documents this override
+    app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(TeletapeError, _on_engine_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)

@@ -1,6 +1,7 @@
 """The OpenAPI document: as committed, harmless to clients, complete; and every example on the page runs, twice."""
 
 import copy
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import pytest
 import walk
 
 from serving import Server, ok
+from teletape_engine.commands import COMMANDS
 from teletape_server import export
 from teletape_server.http.compatibility import breaking_changes
 from teletape_server.http.openapi import SECTIONS
@@ -148,9 +150,51 @@ def test_every_operation_is_told_of(document: dict[str, Any]) -> None:
     assert len({one["operationId"] for _, one in found}) == len(found)
 
 
-def test_references_lead_somewhere(document: dict[str, Any]) -> None:
-    for name in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document))):
-        assert name in document["components"]["schemas"], name
+def test_every_component_is_used_and_every_reference_has_one(document: dict[str, Any]) -> None:
+    references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
+    assert references == document["components"]["schemas"].keys()
+
+
+def parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Every object in a part of the document, with its path; examples are left out."""
+    if isinstance(value, dict):
+        yield path, value
+        for name, member in value.items():
+            if name not in ("example", "examples"):
+                yield from parts(member, (*path, name))
+    elif isinstance(value, list):
+        for member in value:
+            yield from parts(member, path)
+
+
+def test_generators_of_clients_can_read_the_document(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert document["servers"] == [{"url": "/"}]
+    assert all(re.fullmatch(r"[A-Z][A-Za-z]+", name) for name in schemas), "public names, without a module's"
+    for path, part in parts(document):
+        assert part.get("const") is not False, path
+        assert "default" not in part or "parameters" in path or path[-1] in ("responses", "properties"), path
+        assert "title" not in part or len(path) < 4 or path[-1] == "properties", f"{path}: a model inside another"
+
+
+def test_operations_of_one_answer_have_one_type(document: dict[str, Any]) -> None:
+    """Events are told of in the text: beside JSON, a generated client would have to tell them apart from the answer."""
+    assert "text/event-stream" not in {name for path, part in parts(document["paths"]) for name in part}
+    assert "text/event-stream" in document["info"]["description"]
+
+
+def test_every_command_is_typed_and_chosen_by_its_name(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    discriminator = schemas["Command"]["discriminator"]
+    assert discriminator["propertyName"] == "do"
+    assert discriminator["mapping"].keys() == COMMANDS.keys()
+    for verb, reference in discriminator["mapping"].items():
+        schema = schemas[reference.rpartition("/")[2]]
+        assert schema["properties"]["do"]["const"] == verb
+        assert [*schema["properties"]][1:] == [field.name for field in dataclasses.fields(COMMANDS[verb])]
+        assert schema["additionalProperties"] is False
+    for name in ("Run", "Batch"):
+        assert schemas[name]["properties"]["commands"]["items"] == {"$ref": "#/components/schemas/Command"}
 
 
 def test_every_example_runs_from_top_to_bottom_and_again(server_url: str, document: dict[str, Any]) -> None:

@@ -125,6 +125,7 @@ def _complete(operation: dict[str, Any], schemas: dict[str, Any], recorded: Any)
         if examples:
             parameter["example"] = examples[0]
         schema = parameter["schema"]
+        schema.pop("title", None)
         members = [member for member in schema.get("anyOf", ()) if member != {"type": "null"}]
         if len(members) == 1:  # a parameter is left out rather than null
             del schema["anyOf"]
