@@ -22,7 +22,9 @@ BATCH, EPOCHS, RATE, MOMENTUM = 64, 8, 0.08, 0.9
 class Network(tf.Module):
     """From images [n, 8, 8, 1] to scores [n, 10]."""
 
-    def __init__(self, random: np.random.Generator, channels=(8, 16), dtype=np.float32):
+    def __init__(
+        self, random: np.random.Generator, channels: tuple[int, int] = (8, 16), dtype: type[np.floating] = np.float32
+    ) -> None:
         super().__init__()
         item, two = channels
 

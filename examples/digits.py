@@ -38,15 +38,14 @@ def network(x: tf.Tensor, w1: tf.Variable, b1: tf.Variable, w2: tf.Variable, b2:
 
 def main() -> int:
     """Trains, reports, draws; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("out/digits.png"), help="where the picture goes")
     args = parser.parse_args()
 
     images, labels = load_digits(return_X_y=True)
     images = (images / 16.0).astype(np.float32)
-    x_train, x_test, y_train, y_test = train_test_split(
-        images, labels.astype(np.int32), test_size=0.2, random_state=0, stratify=labels
-    )
+    parts = train_test_split(images, labels.astype(np.int32), test_size=0.2, random_state=0, stratify=labels)
+    x_train, x_test, y_train, y_test = map(np.asarray, parts)
     print(f"{len(images)} images of handwritten digits: {len(x_train)} to train on, {len(x_test)} held out")
 
     tf.random.set_seed(0)

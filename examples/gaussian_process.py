@@ -30,7 +30,7 @@ def log_likelihood(x: tf.Tensor, y: tf.Tensor, theta: list[tf.Variable]) -> tf.T
     chol = tf.linalg.cholesky(covariance(x, theta))
     alpha = tf.linalg.cholesky_solve(chol, y[:, tf.newaxis])[:, 0]
     log_determinant = 2.0 * tf.reduce_sum(tf.math.log(tf.linalg.diag_part(chol)))
-    return -0.5 * (tf.reduce_sum(y * alpha) + log_determinant + x.shape[0] * np.log(2 * np.pi))
+    return -0.5 * (tf.reduce_sum(y * alpha) + log_determinant + len(x) * float(np.log(2 * np.pi)))
 
 
 def closed_form(x: np.ndarray, y: np.ndarray, theta: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ Each step of a sequence shows a number in [0, 1] and a mark; the answer is the s
 0.167 off on average (squared) for who always says 1. Prints the error on sequences that training never saw.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import teletape as tf
@@ -24,7 +26,9 @@ def sequences(random: np.random.Generator, count: int) -> tuple[np.ndarray, np.n
 class LSTM(tf.Module):
     """One layer of LSTM cells and a linear read-out of the last state."""
 
-    def __init__(self, random: np.random.Generator, inputs: int = 2, hidden: int = HIDDEN, dtype=np.float32):
+    def __init__(
+        self, random: np.random.Generator, inputs: int = 2, hidden: int = HIDDEN, dtype: type[np.floating] = np.float32
+    ) -> None:
         super().__init__()
         kernel = random.normal(size=(inputs + hidden, 4 * hidden)) / np.sqrt(inputs + hidden)
         bias = np.concatenate([np.zeros(hidden), np.ones(hidden), np.zeros(2 * hidden)])  # gates: remember at first
@@ -47,12 +51,12 @@ class LSTM(tf.Module):
 class Adam:
     """Kingma, Ba 2015, algorithm 1."""
 
-    def __init__(self, variables, rate: float):
+    def __init__(self, variables: Sequence[tf.Variable], rate: float) -> None:
         self.variables, self.rate, self.step = variables, rate, 0
         self.m = [tf.Variable(tf.zeros_like(v)) for v in variables]
         self.v = [tf.Variable(tf.zeros_like(v)) for v in variables]
 
-    def apply(self, gradients) -> None:
+    def apply(self, gradients: Sequence[tf.Tensor]) -> None:
         self.step += 1
         rate = self.rate * np.sqrt(1 - 0.999**self.step) / (1 - 0.9**self.step)
         for variable, m, v, g in zip(self.variables, self.m, self.v, gradients, strict=True):
@@ -79,12 +83,12 @@ def main() -> dict[str, float]:
     random = np.random.default_rng(0)
     model = LSTM(random)
     adam = Adam(model.trainable_variables, RATE)
-    first = None
-    for _ in range(STEPS):
+    first = 0.0
+    for step in range(STEPS):
         x, y = map(tf.constant, sequences(random, BATCH))
         error, gradients = slopes(model, x, y)
         adam.apply(gradients)
-        if first is None:
+        if step == 0:
             first = float(error)
     x, y = map(tf.constant, sequences(random, 400))
     return {"first error": first, "test error": float(loss(model, x, y)), "steps": STEPS}

@@ -6,6 +6,7 @@ The outer loss is the error after an inner step of gradient descent, so its grad
 Prints the error on waves never seen, one step after the learnt weights and one step after untrained ones.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy as np
 import teletape as tf
 
 HIDDEN, TASKS, POINTS, STEPS, INNER, OUTER = 32, 4, 10, 150, 0.05, 5e-3
+Weights = Sequence[tf.Tensor | tf.Variable]
 
 
-def weights(random: np.random.Generator, dtype=np.float32) -> list[tf.Variable]:
+def weights(random: np.random.Generator, dtype: type[np.floating] = np.float32) -> list[tf.Variable]:
     """Of a perceptron with two hidden layers, from x to y."""
     sizes = [1, HIDDEN, HIDDEN, 1]
     results = []
@@ -24,18 +26,18 @@ def weights(random: np.random.Generator, dtype=np.float32) -> list[tf.Variable]:
     return [tf.Variable(item.astype(dtype)) for item in results]
 
 
-def network(x: tf.Tensor, weights) -> tf.Tensor:
+def network(x: tf.Tensor, weights: Weights) -> tf.Tensor:
     """y [n, 1] at x [n, 1]; the weights are variables, or tensors that an inner step made of them."""
     w1, b1, w2, b2, w3, b3 = weights
     return tf.tanh(tf.tanh(x @ w1 + b1) @ w2 + b2) @ w3 + b3
 
 
-def error(x: tf.Tensor, y: tf.Tensor, weights) -> tf.Tensor:
+def error(x: tf.Tensor, y: tf.Tensor, weights: Weights) -> tf.Tensor:
     """Mean squared error."""
     return tf.reduce_mean((network(x, weights) - y) ** 2)
 
 
-def adapted(x: tf.Tensor, y: tf.Tensor, weights) -> list[tf.Tensor]:
+def adapted(x: tf.Tensor, y: tf.Tensor, weights: Weights) -> list[tf.Tensor]:
     """The weights after one step of gradient descent on a task's examples."""
     with tf.GradientTape() as tape:
         tape.watch(weights)
@@ -43,7 +45,7 @@ def adapted(x: tf.Tensor, y: tf.Tensor, weights) -> list[tf.Tensor]:
     return [w - INNER * g for w, g in zip(weights, tape.gradient(loss, weights), strict=True)]
 
 
-def task(random: np.random.Generator, dtype=np.float32) -> tuple[tf.Tensor, ...]:
+def task(random: np.random.Generator, dtype: type[np.floating] = np.float32) -> tuple[tf.Tensor, ...]:
     """Examples to adapt to and examples to judge by, of a wave of random amplitude and phase."""
     amplitude, phase = random.uniform(0.5, 2.0), random.uniform(0, np.pi)
     x = random.uniform(-3, 3, size=(2, POINTS, 1))
@@ -51,7 +53,7 @@ def task(random: np.random.Generator, dtype=np.float32) -> tuple[tf.Tensor, ...]
     return tuple(tf.constant(item.astype(dtype)) for item in (x[0], y[0], x[1], y[1]))
 
 
-def meta_loss(tasks, weights) -> tf.Tensor:
+def meta_loss(tasks: list[tuple[tf.Tensor, ...]], weights: Weights) -> tf.Tensor:
     """The error after adapting, over the tasks."""
     losses = [error(x2, y2, adapted(x1, y1, weights)) for x1, y1, x2, y2 in tasks]
     return tf.add_n(losses) / float(len(losses))
@@ -63,7 +65,7 @@ def main() -> dict[str, float]:
     start = weights(random)
     untrained = [tf.identity(w) for w in start]
     moments = [(tf.Variable(tf.zeros_like(w)), tf.Variable(tf.zeros_like(w))) for w in start]
-    first = None
+    first = 0.0
     for step in range(1, STEPS + 1):
         tasks = [task(random) for _ in range(TASKS)]
         with tf.GradientTape() as tape:
@@ -73,7 +75,7 @@ def main() -> dict[str, float]:
             m.assign(0.9 * m + 0.1 * g)
             v.assign(0.999 * v + 0.001 * g * g)
             weight.assign_sub(rate * m / (tf.sqrt(v) + 1e-8))
-        if first is None:
+        if step == 1:
             first = float(loss)
     unseen = [task(random) for _ in range(50)]
     return {

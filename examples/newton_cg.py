@@ -36,7 +36,8 @@ def reverse_over_reverse(f: Loss, x: tf.Variable, vector: np.ndarray) -> np.ndar
         with tf.GradientTape() as inner:
             y = f(x)
         gradient = inner.gradient(y, x)
-    return outer.gradient(gradient, x, output_gradients=tf.constant(vector)).numpy()
+    product: np.ndarray = outer.gradient(gradient, x, output_gradients=tf.constant(vector)).numpy()
+    return product
 
 
 def forward_over_reverse(f: Loss, x: tf.Variable, vector: np.ndarray) -> np.ndarray:
@@ -45,7 +46,8 @@ def forward_over_reverse(f: Loss, x: tf.Variable, vector: np.ndarray) -> np.ndar
         with tf.GradientTape() as tape:
             y = f(x)
         gradient = tape.gradient(y, x)
-    return accumulator.jvp(gradient).numpy()
+    product: np.ndarray = accumulator.jvp(gradient).numpy()
+    return product
 
 
 def direction(f: Loss, x: tf.Variable, gradient: np.ndarray, hessian_vector: Product) -> np.ndarray:
@@ -71,6 +73,7 @@ def minimise(
     f: Loss, x: tf.Variable, product: Product, *, tolerance: float = 1e-8, most: int = 100
 ) -> tuple[float, float, int]:
     """Newton-CG with backtracking, in place: f, the gradient's norm, and the iterations."""
+    value = norm = np.inf
     for iteration in range(most):
         value, gradient = value_and_gradient(f, x)
         norm = float(np.linalg.norm(gradient))

@@ -6,11 +6,14 @@ Prints how far the linear weights are from the exact least-squares solution, and
 logistic model puts on the right side.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 import teletape as tf
 
 POINTS, FEATURES = 400, 5
+Loss = Callable[..., tf.Tensor]
 
 
 def linear_loss(w: tf.Variable, b: tf.Variable, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -25,8 +28,11 @@ def logistic_loss(w: tf.Variable, b: tf.Variable, x: tf.Tensor, labels: tf.Tenso
     return tf.reduce_mean(entropy) + 1e-3 * tf.nn.l2_loss(w)
 
 
-def descend(loss, w: tf.Variable, b: tf.Variable, data: tuple[tf.Tensor, ...], *, rate: float, steps: int) -> float:
+def descend(
+    loss: Loss, w: tf.Variable, b: tf.Variable, data: tuple[tf.Tensor, ...], *, rate: float, steps: int
+) -> float:
     """Gradient descent in place; the loss before the last step."""
+    value = tf.constant(np.inf)
     for _ in range(steps):
         with tf.GradientTape() as tape:
             value = loss(w, b, *data)

@@ -16,7 +16,7 @@ DIGITS, LENGTH, WIDTH, HEADS, BATCH, STEPS, RATE = 8, 6, 32, 4, 64, 150, 5e-3
 class Block(tf.Module):
     """Embedding, one block of self-attention and a perceptron, and scores [n, length, DIGITS]."""
 
-    def __init__(self, random: np.random.Generator, width: int = WIDTH, dtype=np.float32):
+    def __init__(self, random: np.random.Generator, width: int = WIDTH, dtype: type[np.floating] = np.float32) -> None:
         super().__init__()
 
         def weight(*shape: int) -> tf.Variable:

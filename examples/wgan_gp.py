@@ -6,6 +6,7 @@ The critic's loss holds the norm of its own gradient with respect to its input, 
 gradient. Prints the distance between what the generator draws and the ring, before and after.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,14 @@ NOISE, HIDDEN, BATCH, STEPS, CRITIC, PENALTY, RATE = 4, 32, 64, 120, 3, 0.1, 3e-
 class Perceptron(tf.Module):
     """Two hidden layers: [n, inputs] to [n, outputs]."""
 
-    def __init__(self, random: np.random.Generator, inputs: int, outputs: int, hidden: int = HIDDEN, dtype=np.float32):
+    def __init__(
+        self,
+        random: np.random.Generator,
+        inputs: int,
+        outputs: int,
+        hidden: int = HIDDEN,
+        dtype: type[np.floating] = np.float32,
+    ) -> None:
         super().__init__()
         sizes = [inputs, hidden, hidden, outputs]
         self.weights = [
@@ -35,11 +43,11 @@ class Perceptron(tf.Module):
 class Adam:
     """Adam without its first moment's memory (beta 0 and 0.9), as the paper uses it."""
 
-    def __init__(self, variables, rate: float = RATE):
+    def __init__(self, variables: Sequence[tf.Variable], rate: float = RATE) -> None:
         self.variables, self.rate, self.steps = variables, rate, 0
         self.moments = [tf.Variable(tf.zeros_like(v)) for v in variables]
 
-    def apply(self, gradients) -> None:
+    def apply(self, gradients: Sequence[tf.Tensor]) -> None:
         self.steps += 1
         rate = self.rate * float(np.sqrt(1 - 0.9**self.steps))
         for variable, v, g in zip(self.variables, self.moments, gradients, strict=True):
@@ -88,15 +96,15 @@ def main() -> dict[str, float]:
 
     target, probe = ring(random, 500), noise(500)
     before = sliced_distance(generator(probe).numpy(), target)
-    first = None
-    for _ in range(STEPS):
-        for _ in range(CRITIC):
+    first = 0.0
+    for step in range(STEPS):
+        for turn in range(CRITIC):
             real, fake = tf.constant(ring(random, BATCH)), generator(noise())
             mix = tf.constant(random.uniform(size=(BATCH, 1)).astype(np.float32))
             with tf.GradientTape() as tape:
                 loss = critic_loss(critic, real, fake, mix)
             for_critic.apply(tape.gradient(loss, critic.trainable_variables))
-            if first is None:
+            if step == turn == 0:
                 first = float(loss)
         with tf.GradientTape() as tape:
             loss = -tf.reduce_mean(critic(generator(noise())))

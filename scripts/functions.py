@@ -114,7 +114,7 @@ from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 """
 
@@ -129,7 +129,7 @@ def _python_name(entry: Function) -> str:
 
 def _definition(op: Op, entry: Function) -> str:
     """The whole function as text."""
-    lines = [f"def {_python_name(entry)}({', '.join(_parameters(entry))}) -> EagerTensor:"]
+    lines = [f"def {_python_name(entry)}({', '.join(_parameters(entry))}) -> Tensor:"]
     lines += textwrap.indent(
         f'"""{entry.doc or op.doc}"""' if "\n" not in (entry.doc or op.doc) else _long(op, entry), "    "
     ).split("\n")

@@ -13,7 +13,7 @@ from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
-from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
@@ -44,7 +44,7 @@ __all__ = [
 
 
 # --------------------------------------------------------------------------------------------------------- finiteness
-def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None) -> EagerTensor:
+def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None) -> Tensor:
     """`tensor`, if none of its numbers is NaN or infinite; the gradient passes through.
 
     Raises:
@@ -65,7 +65,7 @@ def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None
     return call(ops.identity, (checked,))
 
 
-def assert_all_finite(x: to.TensorInput, message: str, name: str | None = None) -> EagerTensor:
+def assert_all_finite(x: to.TensorInput, message: str, name: str | None = None) -> Tensor:
     """The same as `check_numerics`."""
     return check_numerics(x, message)
 
@@ -79,7 +79,7 @@ def Assert(condition: to.TensorInput, data: Any, summarize: int | None = None, n
         raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
 
 
-def _holds(condition: EagerTensor, text: str) -> bool:
+def _holds(condition: Tensor, text: str) -> bool:
     """Whether the condition is true. While a function is traced, an op checks it when it runs: its error is `text`."""
     if current().tracing:
         call(ops.ensure, (condition,), message=text)
@@ -92,11 +92,11 @@ def _graph_text(message: str | None, condition: str, begin: str = "Condition ") 
     return "assertion failed: " + " ".join(f"[{part}]" for part in (message, begin + condition) if part)
 
 
-def _all(tensor: EagerTensor) -> EagerTensor:
+def _all(tensor: Tensor) -> Tensor:
     return call(ops.reduce_all, (tensor,))
 
 
-def _none(tensor: EagerTensor) -> EagerTensor:
+def _none(tensor: Tensor) -> Tensor:
     return call(ops.logical_not, (call(ops.reduce_any, (tensor,)),))
 
 
@@ -203,7 +203,7 @@ def _check_pairs(
         raise InvalidArgumentError(_pairs_text(first, second, holds.numpy(), sign, message, summarize or 3))
 
 
-def _both(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
+def _both(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     first = convert_to_tensor(x, dtype_hint=y.dtype if isinstance(y, TensorLike) else None)
     return first, convert_to_tensor(y, dtype_hint=first.dtype)
 

@@ -25,7 +25,7 @@ from teletape.print_op import values
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.recording.custom import Watcher
 from teletape_engine.recording.provenance import Event
@@ -134,7 +134,7 @@ def _dtype(one: Any) -> dtypes.DType:
     return dtypes.as_dtype(getattr(one, "dtype", one))
 
 
-def _linked(func: Callable[..., Any], args: list[EagerTensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
+def _linked(func: Callable[..., Any], args: list[Tensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
     """The results; those that have gradients are bound to the arguments by a gradient of their own."""
     owner = current()
     if not owner.recorder().recorded:
@@ -143,7 +143,7 @@ def _linked(func: Callable[..., Any], args: list[EagerTensor], wanted: Sequence[
     made: list[Any] = []
     trained = [i for i, one in enumerate(args) if _has_gradient(one)]
 
-    def run(*given: EagerTensor) -> Any:
+    def run(*given: Tensor) -> Any:
         for i, one in zip(trained, given, strict=True):
             args[i] = one
         with _unseen(owner), tape:
@@ -165,11 +165,11 @@ def _linked(func: Callable[..., Any], args: list[EagerTensor], wanted: Sequence[
     return _called(func, args, wanted)
 
 
-def _has_gradient(one: EagerTensor) -> bool:
+def _has_gradient(one: Tensor) -> bool:
     return one.dtype.is_floating or one.dtype.is_complex
 
 
-def _called(func: Callable[..., Any], args: Sequence[EagerTensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
+def _called(func: Callable[..., Any], args: Sequence[Tensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
     try:
         found = func(*args)
         results = [] if found is None else list(found) if isinstance(found, list | tuple) else [found]
@@ -196,7 +196,7 @@ _ERRORS: Final[dict[type[Exception], type[TeletapeError]]] = {
 }
 
 
-def _converted(one: Any, dtype: dtypes.DType) -> EagerTensor:
+def _converted(one: Any, dtype: dtypes.DType) -> Tensor:
     if isinstance(one, Variable):
         raise RuntimeError(
             "Attempting to return a variable from an eagerly executed py_func. Only numeric data structures like "

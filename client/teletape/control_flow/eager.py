@@ -21,7 +21,7 @@ from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.provenance import Event
@@ -92,7 +92,7 @@ def _written_loop(cond: Callable[..., Any], body: Callable[..., Any], values: An
     def goes_on(*given: Any) -> Any:
         return cond(*nest.pack_sequence_as(values, given))
 
-    def step(*given: Any) -> list[EagerTensor]:
+    def step(*given: Any) -> list[Tensor]:
         made = body(*nest.pack_sequence_as(values, given))
         if len(values) == 1 and not isinstance(made, list | tuple):  # inside functions a single value may stand alone
             made = (made,)
@@ -115,7 +115,7 @@ def _sent_loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, 
     if not all(_stays_in_kind(one) for one in nest.flatten(values)) or not (pure(cond) and pure(body)):
         return None
 
-    def step(*given: Any) -> list[EagerTensor]:
+    def step(*given: Any) -> list[Tensor]:
         made = body(*nest.pack_sequence_as(values, given))
         nest.assert_same_structure(values, made)
         return [convert_to_tensor(one) for one in nest.flatten(made)]
@@ -186,11 +186,11 @@ def cond(
     return unused(Event.UNTAKEN, other, taken())
 
 
-def _written_choice(selector: EagerTensor, branches: Sequence[Callable[[], Any]]) -> Any:
+def _written_choice(selector: Tensor, branches: Sequence[Callable[[], Any]]) -> Any:
     """The choice as one step of the function that is being traced: every branch is traced."""
     patterns: list[Any] = []
 
-    def flat(branch: Callable[[], Any]) -> list[EagerTensor]:
+    def flat(branch: Callable[[], Any]) -> list[Tensor]:
         made = branch()
         if patterns:
             try:

@@ -11,12 +11,12 @@ from typing import Any, Final, TypeAlias
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine import commands
 from teletape_engine.programs.program import Program
 from teletape_engine.spec import Spec
 
-Leaves: TypeAlias = Sequence[EagerTensor]
+Leaves: TypeAlias = Sequence[Tensor]
 
 
 def repeated(
@@ -26,7 +26,7 @@ def repeated(
     most: int | None,
     *,
     choices: bool = True,
-) -> list[EagerTensor]:
+) -> list[Tensor]:
     """`body` of the values, again and again, while `cond` of them is true, `most` times at the most: one command.
 
     Args:
@@ -51,7 +51,7 @@ def repeated(
     return _run(commands.While, programs, inputs, captured=len(captured), maximum_iterations=most)
 
 
-def chosen(selector: EagerTensor, branches: Sequence[Callable[[], Leaves]]) -> list[EagerTensor]:
+def chosen(selector: Tensor, branches: Sequence[Callable[[], Leaves]]) -> list[Tensor]:
     """The results of the branch that a scalar bool (true: the first) or integer chooses: one command.
 
     Raises:
@@ -76,7 +76,7 @@ def scanned(
     reverse: bool = False,
     vectorize: bool = False,
     choices: bool = True,
-) -> tuple[list[EagerTensor], list[EagerTensor]]:
+) -> tuple[list[Tensor], list[Tensor]]:
     """`body` once for each element along axis 0: what it carries at the end, and its other results stacked.
 
     Args:
@@ -93,7 +93,7 @@ def scanned(
     """
     count = len(carry)
 
-    def step(*given: EagerTensor) -> list[EagerTensor]:
+    def step(*given: Tensor) -> list[Tensor]:
         kept, others = body(given[:count], given[count:])
         return [*kept, *others]
 
@@ -152,8 +152,6 @@ def _operands(values: Leaves) -> list[Any]:
     return [one.operand() for one in values]
 
 
-def _run(
-    command: type[commands.Command], programs: list[Program], inputs: list[Any], **fields: Any
-) -> list[EagerTensor]:
+def _run(command: type[commands.Command], programs: list[Program], inputs: list[Any], **fields: Any) -> list[Tensor]:
     owner = current()
     return [EagerTensor(one, owner) for one in owner.flow(command, programs, inputs, **fields)]

@@ -10,7 +10,7 @@ from teletape.ops.create import zeros
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 
@@ -20,13 +20,13 @@ class Results:
 
     def __init__(self, dtype: DType, shape: Any, infer_shape: bool) -> None:
         self._dtype, self._shape, self._infer = dtype, TensorShape(shape), infer_shape
-        self._values: list[EagerTensor] = []
+        self._values: list[Tensor] = []
 
     def write(self, given: Any) -> None:
         """Takes the next value; raises as `check`."""
         self._values.append(self.check(given))
 
-    def check(self, given: Any) -> EagerTensor:
+    def check(self, given: Any) -> Tensor:
         """A value as a tensor that may stand here.
 
         Raises:
@@ -44,7 +44,7 @@ class Results:
             self._shape = self._shape.merge_with(value.shape)
         return value
 
-    def stack(self, *, reverse: bool = False) -> EagerTensor:
+    def stack(self, *, reverse: bool = False) -> Tensor:
         """All of them along a new leading axis."""
         if not self._values:
             sizes = [] if self._shape.rank is None else [size or 0 for size in self._shape.as_list()]
@@ -52,7 +52,7 @@ class Results:
         return call(ops.stack, self._values[::-1] if reverse else self._values)
 
 
-def rows_of(tensor: EagerTensor) -> list[EagerTensor]:
+def rows_of(tensor: Tensor) -> list[Tensor]:
     """The elements along axis 0, by halves: the gradient of all of them takes time n log n, one by one n squared."""
     if tensor.dtype is dtypes.string:
         return [constant(one) for one in tensor.numpy()]
@@ -68,7 +68,7 @@ NOTHING_FIRST: Final = "Tried to read from index 0 but array size is: 0 "
 NOTHING_LAST: Final = "Reading from negative indices (index -1) is not allowed."
 
 
-def _cut(tensor: EagerTensor, at: Any) -> EagerTensor:
+def _cut(tensor: Tensor, at: Any) -> Tensor:
     return call(ops.strided_slice, (tensor,), index=(at,))
 
 
@@ -78,7 +78,7 @@ def check_callable(fn: Any, text: str = "{} is not callable. Please provide a ca
         raise TypeError(text.format(fn.__name__))
 
 
-def common_length(tensors: Sequence[EagerTensor]) -> int:
+def common_length(tensors: Sequence[Tensor]) -> int:
     """The length that all have along axis 0."""
     first = tensors[0].shape.as_list()[0]
     for one in tensors[1:]:
@@ -88,7 +88,7 @@ def common_length(tensors: Sequence[EagerTensor]) -> int:
     return int(first)
 
 
-def tensors_of(elems: Any) -> list[EagerTensor]:
+def tensors_of(elems: Any) -> list[Tensor]:
     """The leaves as tensors; none is longer than the first."""
     tensors = [convert_to_tensor(one) for one in nest.flatten(elems)]
     length = tensors[0].shape[0]
@@ -98,14 +98,14 @@ def tensors_of(elems: Any) -> list[EagerTensor]:
     return tensors
 
 
-def first_row(columns: Sequence[Sequence[EagerTensor]], order: Sequence[int], reverse: bool) -> list[EagerTensor]:
+def first_row(columns: Sequence[Sequence[Tensor]], order: Sequence[int], reverse: bool) -> list[Tensor]:
     """The element that a loop without an initializer begins with; OutOfRangeError where there is none."""
     if not order:
         raise OutOfRangeError(NOTHING_LAST if reverse else NOTHING_FIRST)
     return row_at(columns, order[0])
 
 
-def row_at(columns: Iterable[Sequence[EagerTensor]], at: int) -> list[EagerTensor]:
+def row_at(columns: Iterable[Sequence[Tensor]], at: int) -> list[Tensor]:
     """The element `at` of each column; OutOfRangeError where one has none."""
     for column in columns:
         if at >= len(column):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from teletape.sessions.current import current
 from teletape.tensors import nest
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape.variables.variable import Variable
 from teletape_engine.recording.provenance import Event
 
@@ -26,7 +26,7 @@ def unused(event: Event, function: Callable[..., Any], made: T) -> T:
     return made
 
 
-def _held(function: Any) -> Iterator[EagerTensor | Variable]:
+def _held(function: Any) -> Iterator[Tensor | Variable]:
     """The tensors and variables in a function's closure, globals, defaults and bound arguments, and in its object."""
     found: list[Any] = [*(getattr(function, "__defaults__", None) or ())]
     if isinstance(function, partial):
@@ -45,7 +45,7 @@ def _held(function: Any) -> Iterator[EagerTensor | Variable]:
         yield from _leaves(one)
 
 
-def _leaves(one: Any) -> Iterator[EagerTensor | Variable]:
+def _leaves(one: Any) -> Iterator[Tensor | Variable]:
     if isinstance(one, EagerTensor | Variable):
         yield one
     elif isinstance(one, list | tuple | dict):

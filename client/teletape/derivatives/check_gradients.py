@@ -86,7 +86,7 @@ class _Function:
 
     def __init__(self, f: Callable[..., Any], structure: list[Any], leaves: Sequence[Any], *, wide: bool) -> None:
         self._f, self._structure = f, structure
-        self._leaves = [
+        self._leaves: list[Any] = [
             leaf if not wide or isinstance(leaf, Variable) else cast(leaf, widened(leaf.dtype.np)) for leaf in leaves
         ]
         self._free = [i for i, leaf in enumerate(self._leaves) if leaf.dtype.np in DIFFERENTIABLE]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from teletape.derivatives.arguments import UnconnectedGradients
 from teletape.derivatives.custom_jvp import set_tangents
@@ -17,14 +17,23 @@ from teletape.ops import dispatch
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.recording.custom import Watcher
 from teletape_engine.spec import Spec
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
+def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]]) -> Callable[P, R]: ...
+@overload
+def custom_gradient(
+    f: None = None,
+) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """A decorator: `f` returns its result, and the function that computes the gradient of the result.
 
@@ -89,7 +98,7 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     return nest.pack_sequence_as(result, [EagerTensor(value, owner) for value in results])
 
 
-def _copy(value: Any) -> EagerTensor:
+def _copy(value: Any) -> Tensor:
     """A tensor of its own, which no other name of the program refers to."""
     return dispatch.call(ops.identity, (dispatch.convert_to_tensor(value),))
 
@@ -167,7 +176,7 @@ def as_cotangent(gradient: Any, spec: Spec) -> Any:
         raise TypeError(f"Cannot convert {gradient!r} to EagerTensor of dtype {kind}") from error
 
 
-def recompute_grad(f: Callable[..., Any]) -> Any:
+def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     """`f`, whose intermediate results are not kept for the backward pass: it runs again when a gradient is computed.
 
     Args:
@@ -218,7 +227,7 @@ def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
             )
 
 
-def grad_pass_through(f: Callable[..., Any]) -> Any:
+def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
     """`f` with the gradient of an identity: the cotangents of its result become those of its arguments, unchanged.
 
     Args:

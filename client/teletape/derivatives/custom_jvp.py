@@ -65,7 +65,7 @@ def _transposed(
             weights.append(dispatch.call(ops.zeros_like, (EagerTensor(primal, owner),)))
         else:
             weights.append(EagerTensor(tangent, owner))
-    return tape.gradient(targets, cts, output_gradients=weights)  # type: ignore[no-any-return]  # of the cts' structure
+    return tape.gradient(targets, cts, output_gradients=weights)
 
 
 @contextlib.contextmanager

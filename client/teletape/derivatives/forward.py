@@ -12,7 +12,7 @@ from teletape.ops import dispatch
 from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.accumulators import Accumulator
@@ -122,7 +122,7 @@ class ForwardAccumulator:
         """A tangent as the program sees it: like its primal, or None."""
         sparse = isinstance(primal, IndexedSlices)
         if tangent is not None:
-            tensor = EagerTensor(tangent, self._session)
+            tensor: Tensor = EagerTensor(tangent, self._session)
         elif zeros:
             tensor = dispatch.call(ops.zeros_like, (primal.values if sparse else primal,))
         else:
@@ -130,7 +130,7 @@ class ForwardAccumulator:
         return IndexedSlices(tensor, primal.indices, primal.dense_shape) if sparse else tensor
 
 
-def _recorded(primal: EagerTensor | Variable) -> Any:
+def _recorded(primal: Tensor | Variable) -> Any:
     """The recorded value or engine variable by which an accumulator knows a primal."""
     if isinstance(primal, Variable):
         primal.check_session()

@@ -14,7 +14,7 @@ from teletape import logs
 from teletape.ops import dispatch
 from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import UnimplementedError
@@ -78,7 +78,7 @@ def _shaped(owner: Session, stack: Any, shape: tuple[int, ...], zeros: Spec | No
 def _stacks(
     owner: Session,
     query: GradientQuery,
-    cotangents: Callable[[int], Sequence[EagerTensor | None]],
+    cotangents: Callable[[int], Sequence[Tensor | None]],
     rows: int,
     reason: NotBatchable,
 ) -> list[Any]:
@@ -107,11 +107,11 @@ def _stacks(
     ]
 
 
-def _units(spec: Spec, axes: int = 0) -> tuple[int, Callable[[int], list[EagerTensor]]]:
+def _units(spec: Spec, axes: int = 0) -> tuple[int, Callable[[int], list[Tensor]]]:
     """The number of elements of a target after its first `axes`, and the cotangent that is 1 at the i-th of them."""
     size = math.prod(spec.shape[axes:])
 
-    def unit(i: int) -> list[EagerTensor]:
+    def unit(i: int) -> list[Tensor]:
         array = np.zeros((*spec.shape[:axes], size), spec.dtype)
         array[..., i] = 1
         return [dispatch.constant(array.reshape(spec.shape))]

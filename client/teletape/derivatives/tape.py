@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 from teletape import logs
 from teletape.call_site import call_site_text, caller
@@ -26,7 +26,7 @@ from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TeletapeError
@@ -39,6 +39,12 @@ _INSIDE = (
     "and memory usage). Only call GradientTape.gradient inside the context if you actually want to trace the gradient "
     "in order to compute higher order derivatives."
 )
+
+
+#: The gradient of one source: a tensor, or IndexedSlices, or None. `| Any` lets `tape.gradient(loss, x).numpy()` pass a
+#: type checker, which cannot know that a program's gradient is never None.
+Gradient: TypeAlias = Tensor | Any
+K = TypeVar("K")
 
 
 class GradientTape(Jacobians, TapeInspection):
@@ -113,7 +119,7 @@ class GradientTape(Jacobians, TapeInspection):
                 )
             self._watch(leaf.values if isinstance(leaf, IndexedSlices) else leaf)
 
-    def _watch(self, tensor: EagerTensor | Variable) -> None:
+    def _watch(self, tensor: Tensor | Variable) -> None:
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
             logs.log_first_n(
                 logging.WARNING,
@@ -229,6 +235,30 @@ class GradientTape(Jacobians, TapeInspection):
         explanations = owner.explain(tape, [recorded_of(value, owner) for value in targets], recorded)
         return nest.pack_sequence_as(sources, explanations)
 
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: TensorLike | IndexedSlices,
+        output_gradients: Any = ...,
+        unconnected_gradients: Any = ...,
+    ) -> Gradient: ...
+    @overload
+    def gradient(
+        self, target: Any, sources: list[Any], output_gradients: Any = ..., unconnected_gradients: Any = ...
+    ) -> list[Gradient]: ...
+    @overload
+    def gradient(
+        self, target: Any, sources: tuple[Any, ...], output_gradients: Any = ..., unconnected_gradients: Any = ...
+    ) -> tuple[Gradient, ...]: ...
+    @overload
+    def gradient(
+        self, target: Any, sources: dict[K, Any], output_gradients: Any = ..., unconnected_gradients: Any = ...
+    ) -> dict[K, Gradient]: ...
+    @overload
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = ..., unconnected_gradients: Any = ...
+    ) -> Any: ...
     def gradient(
         self,
         target: Any,

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 
 from teletape import logs
 from teletape.functions.retracing import Retracing
@@ -36,6 +36,11 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES
 
 __all__ = ["ConcreteFunction", "Function", "function", "functions_run_eagerly", "init_scope", "run_functions_eagerly"]
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T")
 
 _OPTIONS: Final = frozenset(
     {
@@ -76,6 +81,12 @@ def init_scope() -> Iterator[None]:
         yield
 
 
+@overload
+def function(func: Callable[P, R], input_signature: Any = ..., **options: Any) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None, input_signature: Any = ..., **options: Any
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(func: Callable[..., Any] | None = None, input_signature: Any = None, **options: Any) -> Any:
     """A decorator, with or without arguments: calls become one command each, whatever the function does.
 
@@ -97,7 +108,7 @@ def function(func: Callable[..., Any] | None = None, input_signature: Any = None
     return Function(func, input_signature)
 
 
-class Function:
+class Function(Generic[P, R]):
     """What `tf.function` makes of a Python function.
 
     Attributes:
@@ -105,7 +116,7 @@ class Function:
         input_signature: As given.
     """
 
-    def __init__(self, python_function: Callable[..., Any], input_signature: Any = None) -> None:
+    def __init__(self, python_function: Callable[P, R], input_signature: Any = None) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
@@ -119,9 +130,9 @@ class Function:
         self._made_variables = False
         self._lock = threading.RLock()
         self._retracing = Retracing.of(python_function)
-        self._instances: dict[int, tuple[Any, Function]] = {}
+        self._instances: dict[int, tuple[Any, Function[..., Any]]] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _eagerly:
             return self.python_function(*args, **kwargs)
         owner = current()
@@ -135,17 +146,18 @@ class Function:
                 quick = self._quick.get(tuple([one.spec for one in inputs]))
                 if quick is not None:
                     self._retracing.reused()
-                    return quick.call(inputs)
+                    return quick.call(inputs)  # type: ignore[no-any-return]  # what the function returns
         given = self._bind(args, kwargs)
         known, leaves = self._found(given, owner)
         if known is None:
             with running_through():
-                return nest.map_structure(as_result, self.python_function(*given[0], **given[1]))
+                result = self.python_function(*given[0], **given[1])
+                return nest.map_structure(as_result, result)  # type: ignore[no-any-return]
         arguments = values_of(leaves)
         plain = not kwargs and not owner.tracing and len(leaves) == len(args) == len(given[0])
         if plain and all(one.__class__ is EagerTensor for one in args):
             self._quick[tuple([one.spec for one in arguments])] = known
-        return known.call(arguments)
+        return known.call(arguments)  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------------------------------------------------ arguments
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -268,6 +280,10 @@ class Function:
         return self._count
 
     # -------------------------------------------------------------------------------------------------------- methods
+    @overload
+    def __get__(self, instance: None, owner: Any = ...) -> Function[P, R]: ...
+    @overload
+    def __get__(self: Function[Concatenate[T, Q], R], instance: T, owner: Any = ...) -> Function[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
@@ -308,7 +324,7 @@ def _method(python_function: Callable[..., Any], weak: Callable[[], Any]) -> Cal
 class _Bound:
     """A Function on one object: it keeps the object alive, which the traces must not."""
 
-    def __init__(self, function: Function, instance: Any) -> None:
+    def __init__(self, function: Function[..., Any], instance: Any) -> None:
         self._function, self.__self__ = function, instance
         functools.update_wrapper(self, function)
 
@@ -327,7 +343,7 @@ class ConcreteFunction:
         structured_outputs: The result's structure with TensorSpecs.
     """
 
-    def __init__(self, polymorphic: Function, traced: Traced, given: Any) -> None:
+    def __init__(self, polymorphic: Function[..., Any], traced: Traced, given: Any) -> None:
         self._function, self._traced = polymorphic, traced
         names = iter(polymorphic._names)
         args = tuple([nest.map_structure(functools.partial(as_spec, name=next(names, None)), one) for one in given[0]])

@@ -24,7 +24,7 @@ from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
@@ -185,7 +185,7 @@ def gradient_program(
     """
     has_gradient: list[bool] = []
 
-    def body(*cts: EagerTensor) -> list[EagerTensor]:
+    def body(*cts: Tensor) -> list[Tensor]:
         gradients = function([ct.operand() for ct in cts])
         has_gradient[:] = [gradient is not None for gradient in gradients]
         return [
@@ -195,7 +195,7 @@ def gradient_program(
     return trace(body, list(results)), has_gradient
 
 
-def _dense(gradient: Any, spec: Spec) -> EagerTensor:
+def _dense(gradient: Any, spec: Spec) -> Tensor:
     tensor = as_tensor(wrap(gradient, current()))
     if tensor.recorded.spec is spec:
         return tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import constant
 from teletape.tensors import nest
 from teletape.tensors.dtypes import as_dtype
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
 from teletape.variables.variable import Variable as Watched
+
+if TYPE_CHECKING:
+    from teletape.ops.arguments import TensorInput
 
 __all__ = ["Dense", "Layer"]
 
@@ -281,6 +284,10 @@ class Dense(Layer):
     Raises:
         ValueError: `units` is no positive integer; a bad name, an unknown keyword.
     """
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorInput) -> Tensor: ...
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.convert import host_array
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
@@ -50,7 +50,7 @@ def like(x: Any, other: Any) -> TensorLike:
     return convert_to_tensor(x, other.dtype if isinstance(other, TensorLike) else None)
 
 
-def cast(x: Any, other: Any) -> EagerTensor:
+def cast(x: Any, other: Any) -> Tensor:
     """A tensor with the dtype of `other`, cast to it if it has another."""
     converted = convert_to_tensor(like(x, other))
     if converted.dtype is other.dtype:
@@ -58,12 +58,12 @@ def cast(x: Any, other: Any) -> EagerTensor:
     return call(ops.cast, (converted,), dtype=other.dtype.np)
 
 
-def bool_tensor(x: Any) -> EagerTensor:
+def bool_tensor(x: Any) -> Tensor:
     """A bool tensor; ValueError for a tensor of another dtype, TypeError for another value."""
     return convert_to_tensor(x, dtypes.bool)
 
 
-def float_tensor(x: Any) -> EagerTensor:
+def float_tensor(x: Any) -> Tensor:
     """A tensor; integers become float32."""
     converted = convert_to_tensor(x)
     if converted.dtype.is_integer:
@@ -71,7 +71,7 @@ def float_tensor(x: Any) -> EagerTensor:
     return converted
 
 
-def scalar(x: Any) -> EagerTensor:
+def scalar(x: Any) -> Tensor:
     """A tensor of one element as rank 0; InvalidArgumentError for more."""
     converted = convert_to_tensor(x)
     if converted.shape.rank == 0:
@@ -257,6 +257,6 @@ def not_offered(x: Any, function: str, argument: str) -> None:
         raise InvalidArgumentError(f"{function}: {argument} is not offered")
 
 
-def conjugate(result: EagerTensor) -> EagerTensor:
+def conjugate(result: Tensor) -> Tensor:
     """The complex conjugate of a complex result; a real one as it is."""
     return call(ops.conj, (result,)) if result.dtype.is_complex else result

@@ -14,7 +14,7 @@ from teletape.ops.derived.shape import reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
 from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -36,7 +36,7 @@ __all__ = [
 
 
 # ------------------------------------------------------------------------------------------------- joining and taking
-def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> EagerTensor:
+def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tensor:
     """Joins tensors along `axis`. By hand: a list of one tensor is an identity."""
     if not isinstance(values, list | tuple):
         values = [values]
@@ -45,7 +45,7 @@ def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Eage
     return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
 
 
-def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> EagerTensor:
+def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
     """Joins tensors of one shape along a new axis. By hand: a tensor is unstacked first, and an empty list is a tensor.
 
     Raises:
@@ -66,7 +66,7 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> EagerTenso
 
 def unstack(
     value: to.TensorInput, num: int | None = None, axis: to.IntInput = 0, name: str = "unstack"
-) -> list[EagerTensor]:
+) -> list[Tensor]:
     """The slices along `axis`, without that axis. By hand: one call of strided_slice for each.
 
     Raises:
@@ -93,7 +93,7 @@ def split(
     axis: to.IntInput = 0,
     num: int | None = None,
     name: str = "split",
-) -> list[EagerTensor]:
+) -> list[Tensor]:
     """Pieces along `axis`: a number of equal size, or of the sizes listed. By hand: one strided_slice for each.
 
     Args:
@@ -139,7 +139,7 @@ def _sizes(pieces: Any, length: int, axis: int) -> list[int]:
     return sizes
 
 
-def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name: str | None = None) -> EagerTensor:
+def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name: str | None = None) -> Tensor:
     """The block that starts at `begin` and has `size` elements along each axis; -1: up to the end.
 
     By hand: the index of strided_slice is computed from both and the shape.
@@ -162,7 +162,7 @@ def pad(
     mode: str = "CONSTANT",
     constant_values: to.NumberInput = 0,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """`tensor` with elements added at both ends of each axis. By hand: the mode chooses between two ops.
 
     Args:
@@ -193,7 +193,7 @@ def pad(
 
 def where(
     condition: to.TensorInput, x: to.TensorInput | None = None, y: to.TensorInput | None = None, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """`x` where the condition is true, else `y`; with the condition alone its true positions: int64 [n, rank].
 
     By hand: these are two ops.
@@ -207,7 +207,7 @@ def where(
 
 def boolean_mask(
     tensor: to.TensorInput, mask: to.TensorInput, axis: to.IntInput | None = None, name: str = "boolean_mask"
-) -> EagerTensor:
+) -> Tensor:
     """The elements of `tensor` where `mask` is true. By hand: it takes several ops.
 
     Args:
@@ -233,19 +233,19 @@ def boolean_mask(
 
 
 # ------------------------------------------------------------------------------------------------------------- others
-def shape(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> EagerTensor:
+def shape(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> Tensor:
     """The shape as a tensor, int32 by default. By hand: it is known without an op."""
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     return constant(np.array(convert_to_tensor(input).shape.as_list(), dtype.np))
 
 
-def size(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> EagerTensor:
+def size(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> Tensor:
     """The number of elements as a tensor, int32 by default. By hand: it is known without an op."""
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     return constant(np.array(convert_to_tensor(input).shape.num_elements(), dtype.np))
 
 
-def rank(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def rank(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The number of axes as an int32 tensor. By hand: it is known without an op."""
     return constant(convert_to_tensor(input).ndim)
 

@@ -12,7 +12,7 @@ from typing import Any
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
@@ -63,7 +63,7 @@ def equation(equation: str, inputs: tuple[Any, ...]) -> None:
         raise ValueError(error.message) from None
 
 
-def matrices(a: EagerTensor) -> None:
+def matrices(a: Tensor) -> None:
     """ValueError unless there are two axes or more."""
     if a.ndim < 2:
         raise ValueError(
@@ -71,7 +71,7 @@ def matrices(a: EagerTensor) -> None:
         )
 
 
-def a_class_per_row(labels: EagerTensor, logits: EagerTensor) -> None:
+def a_class_per_row(labels: Tensor, logits: Tensor) -> None:
     """ValueError unless the labels have the shape of the logits without its last axis."""
     if logits.ndim != labels.ndim + 1:
         raise ValueError(
@@ -94,7 +94,7 @@ def same_shape(labels: TensorLike, logits: TensorLike) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- shortcuts
-def itself_if_dtype(x: EagerTensor, dtype: Any) -> EagerTensor | None:
+def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
     """`x`, if it has the dtype; UnimplementedError for a cast from or to strings."""
     wanted = dtypes.as_dtype(dtype)
     if x.dtype is wanted:
@@ -104,19 +104,19 @@ def itself_if_dtype(x: EagerTensor, dtype: Any) -> EagerTensor | None:
     return None
 
 
-def itself_if_real(x: EagerTensor) -> EagerTensor | None:
+def itself_if_real(x: Tensor) -> Tensor | None:
     """`x`, if it is real; TypeError if it has no numbers."""
     if not x.dtype.is_numeric:
         raise TypeError(f"input must be a numeric tensor, but got tensor with dtype {x.dtype}")
     return None if x.dtype.is_complex else x
 
 
-def zeros_if_real(x: EagerTensor) -> EagerTensor | None:
+def zeros_if_real(x: Tensor) -> Tensor | None:
     """Zeros, connected to nothing, if `x` is real."""
     return None if x.dtype.is_complex else call(ops.zeros_like, (x,))
 
 
-def angle_if_real(x: EagerTensor) -> EagerTensor | None:
+def angle_if_real(x: Tensor) -> Tensor | None:
     """0, or pi below zero, if `x` is real."""
     if x.dtype.is_complex:
         return None

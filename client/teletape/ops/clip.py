@@ -11,13 +11,13 @@ from typing import Any
 from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.op import CATALOGUE
 
 __all__ = ["clip_by_global_norm", "clip_by_norm"]
 
 
-def _op(name: str, *args: Any, **attrs: Any) -> EagerTensor:
+def _op(name: str, *args: Any, **attrs: Any) -> Tensor:
     return call(CATALOGUE[name], args, **attrs)
 
 
@@ -48,7 +48,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     return _like(t, _op("identity", scaled / _op("maximum", norm, clip_norm)))
 
 
-def global_norm(t_list: Any, name: str | None = None) -> EagerTensor:
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """The L2 norm of all tensors of a list together, without those that are None.
 
     Args:
@@ -65,7 +65,7 @@ def global_norm(t_list: Any, name: str | None = None) -> EagerTensor:
 
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Any], EagerTensor]:
+) -> tuple[list[Any], Tensor]:
     """The tensors of a list, scaled together so that their global norm is at most `clip_norm`.
 
     Args:
@@ -88,7 +88,7 @@ def clip_by_global_norm(
     return [_like(t, result) for t, result in zip(t_list, scaled, strict=True)], norm
 
 
-def _values(t_list: Any) -> list[EagerTensor | None]:
+def _values(t_list: Any) -> list[Tensor | None]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
     flat = [t.values if isinstance(t, IndexedSlices) else t for t in t_list]

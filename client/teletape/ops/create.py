@@ -12,7 +12,7 @@ from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
@@ -24,33 +24,33 @@ __all__ = ["linspace", "meshgrid", "one_hot", "ones", "ones_like", "range", "zer
 # By hand: strings are filled here, since no op takes them, and a fill with another dtype is another op.
 def zeros(
     shape: to.IntsInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None, layout: Any = None
-) -> EagerTensor:
+) -> Tensor:
     """A tensor of zeros."""
     return _full(shape, 0, dtype)
 
 
 def ones(
     shape: to.IntsInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None, layout: Any = None
-) -> EagerTensor:
+) -> Tensor:
     """A tensor of ones."""
     return _full(shape, 1, dtype)
 
 
 def zeros_like(
     input: to.TensorInput, dtype: to.DTypeInput | None = None, name: str | None = None, layout: Any = None
-) -> EagerTensor:
+) -> Tensor:
     """Zeros with the shape of `input`, and with its dtype unless another is given."""
     return _like("zeros_like", 0, input, dtype)
 
 
 def ones_like(
     input: to.TensorInput, dtype: to.DTypeInput | None = None, name: str | None = None, layout: Any = None
-) -> EagerTensor:
+) -> Tensor:
     """Ones with the shape of `input`, and with its dtype unless another is given."""
     return _like("ones_like", 1, input, dtype)
 
 
-def _full(shape: Any, number: int, dtype: Any) -> EagerTensor:
+def _full(shape: Any, number: int, dtype: Any) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     dims = to.lengths(shape, "Fill")
     if wanted is dtypes.string:
@@ -58,7 +58,7 @@ def _full(shape: Any, number: int, dtype: Any) -> EagerTensor:
     return call(ops.fill, (number,), shape=dims, dtype=wanted.np)
 
 
-def _like(op: str, number: int, input: Any, dtype: Any) -> EagerTensor:
+def _like(op: str, number: int, input: Any, dtype: Any) -> Tensor:
     tensor = convert_to_tensor(input)
     if dtype is None and tensor.dtype is not dtypes.string:
         return call(CATALOGUE[op], (tensor,))
@@ -72,7 +72,7 @@ def range(
     delta: to.NumberInput = 1,
     dtype: to.DTypeInput | None = None,
     name: str | None = "range",
-) -> EagerTensor:
+) -> Tensor:
     """start, start + delta, … below `limit`; `range(n)` counts from 0. By hand: computed here, from known numbers.
 
     Raises:
@@ -99,7 +99,7 @@ def range(
 
 def linspace(
     start: to.TensorInput, stop: to.TensorInput, num: to.IntInput, name: str | None = None, axis: to.IntInput = 0
-) -> EagerTensor:
+) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, both included, along a new axis; integers give float64.
 
     By hand: `stop` takes the dtype of `start`, and integers become float64 after that.
@@ -111,7 +111,7 @@ def linspace(
     return call(ops.linspace, (first, last), num=to.whole(num), axis=to.whole(axis))
 
 
-def meshgrid(*args: to.TensorInput, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
+def meshgrid(*args: to.TensorInput, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
     """The coordinates of the grid that vectors span, each with one axis per vector. By hand: two ops for each.
 
     Args:
@@ -145,7 +145,7 @@ def one_hot(
     axis: to.IntInput | None = None,
     dtype: to.DTypeInput | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """`on_value` where the position along the new axis is the index, `off_value` elsewhere, also for indices outside.
 
     By hand: the dtypes of `on_value` and `off_value` decide the result's.

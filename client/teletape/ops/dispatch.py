@@ -15,7 +15,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike, from_host
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.namespace import ops
@@ -26,7 +26,7 @@ from teletape_engine.spec import DIFFERENTIABLE, INTEGER
 _NUMBERS: Final = (float, int)
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> EagerTensor:
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor with the values of `value`, a copy.
 
     Args:
@@ -61,7 +61,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return from_host(array)
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> EagerTensor:
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
     """A tensor of `value`; tensors stay, variables are read, lists that hold tensors are stacked.
 
     Args:
@@ -98,7 +98,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     return constant(value, wanted)
 
 
-def as_tensor(value: Any) -> EagerTensor:
+def as_tensor(value: Any) -> Tensor:
     """A tensor, variable or IndexedSlices as a tensor; a variable's reading is a value of its own."""
     if isinstance(value, EagerTensor):
         return value
@@ -117,7 +117,7 @@ def holds_tensors(value: Any) -> bool:
     return any(isinstance(one, TensorLike) or (isinstance(one, list | tuple) and holds_tensors(one)) for one in value)
 
 
-def _stacked(value: Sequence[Any], dtype: DType | None) -> EagerTensor:
+def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
     leaf = dtype or _first_dtype(value)
     rows = [convert_to_tensor(one, None if isinstance(one, TensorLike) else leaf) for one in value]
     return call(ops.stack, rows, axis=0)
@@ -133,7 +133,7 @@ def _first_dtype(value: Any) -> DType | None:
     return None
 
 
-def call(op: Op, args: Sequence[Any], **attrs: Any) -> EagerTensor:
+def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
     """Runs `op` on tensors, variables, numbers, arrays and lists; the others take the dtype of the first tensor.
 
     Raises:
@@ -168,7 +168,7 @@ def _line(frame: FrameType) -> Where:
     return found
 
 
-def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> EagerTensor:
+def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
     """Runs `op`, and notes whether a Python number among the inputs is one that the program has read before."""
     owner = current()
     recorder = owner.recorder()

@@ -10,7 +10,7 @@ import numpy as np
 from teletape.ops import arguments as to
 from teletape.ops.derived.shape import reshape, squeeze, transpose
 from teletape.ops.dispatch import call, convert_to_tensor
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import UnimplementedError
@@ -19,7 +19,7 @@ __all__ = ["norm", "slogdet", "tensordot"]
 
 
 # --------------------------------------------------------------------------------------------------------- tensordot
-def tensordot(a: to.TensorInput, b: to.TensorInput, axes: Any, name: str | None = None) -> EagerTensor:
+def tensordot(a: to.TensorInput, b: to.TensorInput, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products over axes of both; the result has the other axes, those of `a` first.
 
     By hand: the axes decide how both are arranged as matrices.
@@ -65,7 +65,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     return over_a, over_b
 
 
-def _as_matrix(tensor: Any, over: list[int], *, last: bool) -> tuple[EagerTensor, list[int]]:
+def _as_matrix(tensor: Any, over: list[int], *, last: bool) -> tuple[Tensor, list[int]]:
     """The tensor as a matrix with the axes in `over` as its columns or its rows; and the lengths of the other axes."""
     shape = tensor.shape.as_list()
     for axis in over:
@@ -84,8 +84,8 @@ def _as_matrix(tensor: Any, over: list[int], *, last: bool) -> tuple[EagerTensor
 class LogMatrixDeterminant(NamedTuple):
     """The result of slogdet: the determinants are sign * exp(log_abs_determinant)."""
 
-    sign: EagerTensor
-    log_abs_determinant: EagerTensor
+    sign: Tensor
+    log_abs_determinant: Tensor
 
 
 def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDeterminant:
@@ -103,7 +103,7 @@ _MATRIX_NORMS = ["euclidean", "fro", 1, 2, np.inf]
 
 def norm(
     tensor: to.TensorInput, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The norm of vectors, of matrices (two axes), or of all elements together. The gradient at 0 is NaN.
 
     By hand: `ord` and `axis` decide which ops are called.
@@ -136,7 +136,7 @@ def norm(
     return result if keepdims else squeeze(result, axis)
 
 
-def _norm(x: EagerTensor, ord: Any, axis: Any, of_matrices: bool) -> EagerTensor:
+def _norm(x: Tensor, ord: Any, axis: Any, of_matrices: bool) -> Tensor:
     if ord in ("euclidean", "fro", 2):
         squares = x * (call(ops.conj, (x,)) if x.dtype.is_complex else x)
         return call(ops.sqrt, (_reduced("reduce_sum", squares, axis),))
@@ -149,5 +149,5 @@ def _norm(x: EagerTensor, ord: Any, axis: Any, of_matrices: bool) -> EagerTensor
     return call(ops.pow, (_reduced("reduce_sum", call(ops.pow, (size, ord)), axis), 1.0 / ord))
 
 
-def _reduced(name: str, x: EagerTensor, axis: Any) -> EagerTensor:
+def _reduced(name: str, x: Tensor, axis: Any) -> Tensor:
     return call(CATALOGUE[name], (x,), axis=axis, keepdims=True)

@@ -10,7 +10,7 @@ from teletape.ops.derived.shape import squeeze
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.random import uniform
 from teletape.tensors import dtypes
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 __all__ = ["batch_normalization", "dropout", "moments"]
@@ -18,7 +18,7 @@ __all__ = ["batch_normalization", "dropout", "moments"]
 
 def moments(
     x: to.TensorInput, axes: to.IntsInput, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[EagerTensor, EagerTensor]:
+) -> tuple[Tensor, Tensor]:
     """Mean and variance over `axes`; `shift` has no effect. 16-bit floats are computed in float32.
 
     By hand: an op has one result.
@@ -42,7 +42,7 @@ def batch_normalization(
     scale: to.TensorInput | None,
     variance_epsilon: Any,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; None for no scale or no offset.
 
     By hand: two inputs may be absent, and it takes several ops.
@@ -53,13 +53,13 @@ def batch_normalization(
     if scale is not None:
         factor = factor * scale
     shift: Any = -average * factor if offset is None else offset - average * factor
-    result: EagerTensor = tensor * cast(factor, tensor.dtype) + cast(shift, tensor.dtype)
+    result: Tensor = tensor * cast(factor, tensor.dtype) + cast(shift, tensor.dtype)
     return result
 
 
 def dropout(
     x: to.TensorInput, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Replaces elements by zero with probability `rate`, and scales the others by 1 / (1 - rate).
 
     By hand: it draws random numbers, and takes several ops.

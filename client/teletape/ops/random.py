@@ -11,7 +11,7 @@ from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
@@ -84,7 +84,7 @@ def normal(
     dtype: to.DTypeInput = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Normally distributed numbers."""
     return _scaled("random_normal", shape, mean, stddev, dtype, seed)
 
@@ -96,12 +96,12 @@ def truncated_normal(
     dtype: to.DTypeInput = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Normally distributed numbers, none further than two standard deviations from the mean."""
     return _scaled("truncated_normal", shape, mean, stddev, dtype, seed)
 
 
-def _scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> EagerTensor:
+def _scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
     dims, (key, counter) = _dims(shape), next_draw(seed)
@@ -121,7 +121,7 @@ def uniform(
     dtype: to.DTypeInput = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Numbers evenly distributed in [minval, maxval); integers need `maxval`."""
     wanted = dtypes.as_dtype(dtype)
     if maxval is None:
@@ -136,5 +136,5 @@ def uniform(
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
     low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)
-    scaled: EagerTensor = drawn * (high - low) + low
+    scaled: Tensor = drawn * (high - low) + low
     return scaled

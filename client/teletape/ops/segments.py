@@ -11,7 +11,7 @@ import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
@@ -19,7 +19,7 @@ from teletape_engine.errors import InvalidArgumentError
 __all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum"]
 
 
-def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> EagerTensor:
+def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
     """The sums of the rows of `data` that share an id.
 
     Args:
@@ -36,22 +36,22 @@ def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | N
     return _segments("unsorted_segment_sum", data, segment_ids)
 
 
-def segment_mean(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> EagerTensor:
+def segment_mean(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
     """The means of the rows that share an id; arguments and errors as segment_sum."""
     return _segments("unsorted_segment_mean", data, segment_ids)
 
 
-def segment_max(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> EagerTensor:
+def segment_max(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
     """The largest elements of the rows that share an id; equal ones share the gradient. Arguments as segment_sum."""
     return _segments("unsorted_segment_max", data, segment_ids)
 
 
-def segment_min(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> EagerTensor:
+def segment_min(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
     """The smallest elements of the rows that share an id; equal ones share the gradient. Arguments as segment_sum."""
     return _segments("unsorted_segment_min", data, segment_ids)
 
 
-def _segments(op: str, data: Any, segment_ids: Any) -> EagerTensor:
+def _segments(op: str, data: Any, segment_ids: Any) -> Tensor:
     rows, labels = convert_to_tensor(data), convert_to_tensor(segment_ids)
     if rows.ndim == 0:
         raise InvalidArgumentError("input must be at least rank 1")

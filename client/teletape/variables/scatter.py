@@ -6,7 +6,7 @@ from typing import Any
 
 from teletape.ops import dispatch
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
 
@@ -92,11 +92,11 @@ class ScatterMethods(TensorLike):
         """Takes the maximum with `updates` at `indices`; see `scatter_nd_add`."""
         return self._scattered("scatter_nd_max", indices, updates)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> EagerTensor:
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `tf.gather` of the variable."""
         return dispatch.call(ops.gather, (self, dispatch.convert_to_tensor(indices)))
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> EagerTensor:
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements or rows at `indices` [..., depth], as `tf.gather_nd` of the variable."""
         return dispatch.call(ops.gather_nd, (self, dispatch.convert_to_tensor(indices)))
 

@@ -13,7 +13,7 @@ from teletape.sessions.current import current
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexing import index_spec
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.variables import name_scope
 from teletape.variables.scatter import ScatterMethods
@@ -160,7 +160,7 @@ class Variable(ScatterMethods):
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
 
-    def read_value(self) -> EagerTensor:
+    def read_value(self) -> Tensor:
         """The value now, as a tensor; a tape that is recording watches the variable."""
         return dispatch.as_tensor(self)
 
@@ -238,9 +238,9 @@ class Variable(ScatterMethods):
         current().assign(self.recorded, value, mode, at)
         return self._same(_UnreadVariable)
 
-    def __getitem__(self, key: Any) -> EagerTensor:
+    def __getitem__(self, key: Any) -> Tensor:
         if isinstance(key, TensorLike | np.ndarray) and dispatch.convert_to_tensor(key).dtype.is_bool:
-            return super().__getitem__(key)  # type: ignore[no-any-return]  # a tensor
+            return super().__getitem__(key)
         index = index_spec(key)
         read = dispatch.call(ops.strided_slice, (self,), index=index)
         return _Sliced(read, self, index)
@@ -295,7 +295,7 @@ class _Sliced(EagerTensor):
 
     __slots__ = ("_index", "_variable")
 
-    def __init__(self, read: EagerTensor, variable: Variable, index: tuple[Any, ...]) -> None:
+    def __init__(self, read: Tensor, variable: Variable, index: tuple[Any, ...]) -> None:
         self.recorded, self.session = read.recorded, read.session
         self._variable, self._index = variable, index
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
 _RELU = ops.relu
@@ -25,33 +25,33 @@ _BIAS_ADD = ops.bias_add
 _L2_LOSS = ops.l2_loss
 
 
-def relu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+def relu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
     return call(_RELU, (features,))
 
 
-def relu6(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+def relu6(features: to.TensorInput, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     return call(_RELU6, (features,))
 
 
-def leaky_relu(features: to.TensorInput, alpha: float | TensorLike = 0.2, name: str | None = None) -> EagerTensor:
+def leaky_relu(features: to.TensorInput, alpha: float | TensorLike = 0.2, name: str | None = None) -> Tensor:
     """x above zero, alpha·x elsewhere, elementwise. The gradient at 0 is alpha."""
     features = to.float_tensor(features)
     return call(_LEAKY_RELU, (features,), alpha=to.real_number(alpha))
 
 
-def elu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+def elu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
     return call(_ELU, (features,))
 
 
-def selu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+def selu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
     return call(_SELU, (features,))
 
 
-def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> EagerTensor:
+def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> Tensor:
     """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
     attrs: dict[str, Any] = {}
     if approximate is not False:
@@ -59,12 +59,12 @@ def gelu(features: to.TensorInput, approximate: bool = False, name: str | None =
     return call(_GELU, (features,), **attrs)
 
 
-def silu(features: to.TensorInput, name: str | None = None) -> EagerTensor:
+def silu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """x·sigmoid(x), elementwise."""
     return call(_SILU, (features,))
 
 
-def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> EagerTensor:
+def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> Tensor:
     """eˣ / Σ eˣ along `axis`, without overflow."""
     logits = to.tensor(logits)
     attrs: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str |
     return call(_SOFTMAX, (logits,), **attrs)
 
 
-def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> EagerTensor:
+def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> Tensor:
     """x - log Σ eˣ along `axis`, without overflow."""
     logits = to.tensor(logits)
     attrs: dict[str, Any] = {}
@@ -82,11 +82,11 @@ def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: s
     return call(_LOG_SOFTMAX, (logits,), **attrs)
 
 
-def bias_add(value: to.TensorInput, bias: to.TensorInput, name: str | None = None) -> EagerTensor:
+def bias_add(value: to.TensorInput, bias: to.TensorInput, name: str | None = None) -> Tensor:
     """value [..., c] + bias [c]."""
     return call(_BIAS_ADD, (value, bias))
 
 
-def l2_loss(t: to.TensorInput, name: str | None = None) -> EagerTensor:
+def l2_loss(t: to.TensorInput, name: str | None = None) -> Tensor:
     """Σ x² / 2, a scalar."""
     return call(_L2_LOSS, (t,))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _ADD = ops.add
@@ -29,22 +29,22 @@ _CLIP_BY_VALUE = ops.clip_by_value
 _SATURATE_CAST = ops.saturate_cast
 
 
-def add(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def add(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a + b, elementwise."""
     return call(_ADD, (x, y))
 
 
-def subtract(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def subtract(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a - b, elementwise."""
     return call(_SUB, (x, y))
 
 
-def multiply(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def multiply(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a * b, elementwise."""
     return call(_MUL, (x, y))
 
 
-def truediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def truediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
     x = to.value(x)
     y = to.hinted(y, x)
@@ -52,7 +52,7 @@ def truediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Ea
     return call(_DIV, (x, y))
 
 
-def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
     x = to.like(x, y)
     y = to.hinted(y, x)
@@ -60,7 +60,7 @@ def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Eag
     return call(_DIV, (x, y))
 
 
-def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The largest whole number not above a / b, elementwise; the gradient is None.
 
     Raises:
@@ -69,7 +69,7 @@ def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> E
     return call(_FLOORDIV, (x, y))
 
 
-def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The remainder of a // b, with the sign of b, elementwise.
 
     Raises:
@@ -78,7 +78,7 @@ def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> E
     return call(_FLOORMOD, (x, y))
 
 
-def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a ** b, elementwise. At a = 0 with b = 0 the gradient is nan in a and 0 in b, as in TensorFlow.
 
     Raises:
@@ -87,27 +87,27 @@ def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerT
     return call(_POW, (x, y))
 
 
-def maximum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def maximum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
     return call(_MAXIMUM, (x, y))
 
 
-def minimum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def minimum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
     return call(_MINIMUM, (x, y))
 
 
-def squared_difference(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def squared_difference(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """(a - b)², elementwise."""
     return call(_SQUARED_DIFFERENCE, (x, y))
 
 
-def atan2(y: to.TensorInput, x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def atan2(y: to.TensorInput, x: to.TensorInput, name: str | None = None) -> Tensor:
     """The angle of the point (x=b, y=a) in (-π, π], elementwise, in radians."""
     return call(_ATAN2, (y, x))
 
 
-def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> EagerTensor:
+def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> Tensor:
     """The sum of arrays of one shape and dtype."""
     inputs = to.tensors(inputs)
     return call(_ADD_N, inputs)
@@ -115,12 +115,12 @@ def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> EagerTen
 
 def clip_by_value(
     t: to.TensorInput, clip_value_min: to.TensorInput, clip_value_max: to.TensorInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
     return call(_CLIP_BY_VALUE, (t, clip_value_min, clip_value_max))
 
 
-def saturate_cast(value: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> EagerTensor:
+def saturate_cast(value: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Tensor:
     """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
     value = to.tensor(value)
     result = checks.itself_if_dtype(value, dtype)

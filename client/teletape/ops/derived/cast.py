@@ -10,7 +10,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _CAST = ops.cast
@@ -19,7 +19,7 @@ _STOP_GRADIENT = ops.stop_gradient
 _NO_GRADIENT = ops.no_gradient
 
 
-def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> EagerTensor:
+def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Tensor:
     """x as another dtype.
 
     To integers: toward zero; to bool: whether it is not 0; complex to real: the real part. The gradient passes between
@@ -32,18 +32,18 @@ def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Ea
     return call(_CAST, (x,), dtype=to.dtype(dtype))
 
 
-def ensure_shape(x: to.TensorInput, shape: Any, name: str | None = None) -> EagerTensor:
+def ensure_shape(x: to.TensorInput, shape: Any, name: str | None = None) -> Tensor:
     """`x`, if its shape is compatible with `shape`, which may hold None for any length."""
     x = to.tensor(x)
     checks.compatible_shape(x, shape)
     return call(_IDENTITY, (x,))
 
 
-def stop_gradient(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def stop_gradient(input: to.TensorInput, name: str | None = None) -> Tensor:
     """x itself, as a constant: no gradient passes through it."""
     return call(_STOP_GRADIENT, (input,))
 
 
-def no_gradient(input: to.TensorInput, T: Any = None, name: str | None = None) -> EagerTensor:
+def no_gradient(input: to.TensorInput, T: Any = None, name: str | None = None) -> Tensor:
     """x itself, declared non-differentiable: the gradient through it is None."""
     return call(_NO_GRADIENT, (input,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _REAL = ops.real
@@ -20,7 +20,7 @@ _SIGN = ops.sign
 _ANGLE = ops.angle
 
 
-def real(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def real(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The real part of a complex array, as its real dtype."""
     input = to.tensor(input)
     result = checks.itself_if_real(input)
@@ -29,7 +29,7 @@ def real(input: to.TensorInput, name: str | None = None) -> EagerTensor:
     return call(_REAL, (input,))
 
 
-def imag(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def imag(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The imaginary part of a complex array, as its real dtype."""
     input = to.tensor(input)
     result = checks.zeros_if_real(input)
@@ -38,7 +38,7 @@ def imag(input: to.TensorInput, name: str | None = None) -> EagerTensor:
     return call(_IMAG, (input,))
 
 
-def conj(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def conj(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The complex conjugate, elementwise."""
     x = to.tensor(x)
     result = checks.itself_if_real(x)
@@ -47,7 +47,7 @@ def conj(x: to.TensorInput, name: str | None = None) -> EagerTensor:
     return call(_CONJ, (x,))
 
 
-def complex(real: to.TensorInput, imag: to.TensorInput, name: str | None = None) -> EagerTensor:
+def complex(real: to.TensorInput, imag: to.TensorInput, name: str | None = None) -> Tensor:
     """a + ib from two real arrays (float32 or float64), elementwise; shapes broadcast."""
     real = to.value(real)
     imag = to.value(imag)
@@ -55,12 +55,12 @@ def complex(real: to.TensorInput, imag: to.TensorInput, name: str | None = None)
     return call(_COMPLEX, (real, imag))
 
 
-def abs(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def abs(x: to.TensorInput, name: str | None = None) -> Tensor:
     """|x|, elementwise; of a complex array as its real dtype. The gradient at 0 is 0."""
     return call(_ABS, (x,))
 
 
-def sign(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def sign(x: to.TensorInput, name: str | None = None) -> Tensor:
     """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
 
     The gradient of a real x is zero, not None. In TensorFlow that of a complex x is zero too, unlike the
@@ -69,7 +69,7 @@ def sign(x: to.TensorInput, name: str | None = None) -> EagerTensor:
     return call(_SIGN, (x,))
 
 
-def angle(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def angle(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""
     input = to.tensor(input)
     result = checks.angle_if_real(input)

@@ -10,7 +10,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _MATVEC = ops.matvec
@@ -28,7 +28,7 @@ def matvec(
     a_is_sparse: Any = False,
     b_is_sparse: Any = False,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The products of matrices [..., n, k] and vectors [..., k]: [..., n]; leading axes broadcast.
 
     `transpose_a` swaps the last two axes of `a` first; `adjoint_a` conjugates it too.
@@ -43,19 +43,19 @@ def matvec(
     return call(_MATVEC, (a, b), **attrs)
 
 
-def trace(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def trace(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of matrices [..., n, m]."""
     x = to.tensor(x)
     return call(_TRACE, (x,))
 
 
-def logdet(matrix: to.TensorInput, name: str | None = None) -> EagerTensor:
+def logdet(matrix: to.TensorInput, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of Hermitian, positive definite matrices [..., n, n]; NaN of others."""
     matrix = to.tensor(matrix)
     return call(_LOGDET, (matrix,))
 
 
-def matrix_transpose(a: to.TensorInput, name: str | None = "matrix_transpose", conjugate: bool = False) -> EagerTensor:
+def matrix_transpose(a: to.TensorInput, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The last two axes swapped, and the elements conjugated if `conjugate`."""
     a = to.tensor(a)
     checks.matrices(a)
@@ -65,7 +65,7 @@ def matrix_transpose(a: to.TensorInput, name: str | None = "matrix_transpose", c
     return call(_MATRIX_TRANSPOSE, (a,), **attrs)
 
 
-def adjoint(matrix: to.TensorInput, name: str | None = None) -> EagerTensor:
+def adjoint(matrix: to.TensorInput, name: str | None = None) -> Tensor:
     """The last two axes swapped, and the elements conjugated."""
     matrix = to.tensor(matrix)
     checks.matrices(matrix)

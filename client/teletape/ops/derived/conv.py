@@ -9,7 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _CONV2D = ops.conv2d
@@ -24,7 +24,7 @@ def conv2d(
     data_format: str = "NHWC",
     dilations: to.IntsInput | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Slides filters f over images: y[i, j, o] = Σ x[i·stride + k·dilation, j·stride + l·dilation, c] · f[k, l, c, o].
 
     x: [..., height, width, channels]; filters: [height, width, channels / groups, out]; the result: [..., rows,
@@ -46,7 +46,7 @@ def conv2d_transpose(
     data_format: str = "NHWC",
     dilations: to.IntsInput | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
     to.channels_last(data_format)
     attrs: dict[str, Any] = {

@@ -10,14 +10,14 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _FILL = ops.fill
 _EYE = ops.eye
 
 
-def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None) -> EagerTensor:
+def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None) -> Tensor:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
     value = to.scalar(value)
     return call(_FILL, (value,), shape=to.lengths(dims, "Fill"))
@@ -29,7 +29,7 @@ def eye(
     batch_shape: to.IntsInput | None = None,
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
     attrs: dict[str, Any] = {"num_rows": to.whole(num_rows), "dtype": to.dtype(dtype)}
     if num_columns is not None:

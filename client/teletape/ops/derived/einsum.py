@@ -10,13 +10,13 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _EINSUM = ops.einsum
 
 
-def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> EagerTensor:
+def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> Tensor:
     """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.
 
     Labels are letters; "..." means any leading axes, which broadcast. Several inputs are multiplied from left to right.

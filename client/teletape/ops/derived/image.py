@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _ADJUST_CONTRAST = ops.adjust_contrast
 
 
-def adjust_contrast(images: to.TensorInput, contrast_factor: to.TensorInput, name: str | None = None) -> EagerTensor:
+def adjust_contrast(images: to.TensorInput, contrast_factor: to.TensorInput, name: str | None = None) -> Tensor:
     """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.
 
     TensorFlow registers no gradient for it: asking for one is a LookupError.

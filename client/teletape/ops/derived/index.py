@@ -10,7 +10,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _GATHER = ops.gather
@@ -24,7 +24,7 @@ def gather(
     axis: to.IntInput | None = None,
     batch_dims: to.IntInput = 0,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
 
     The first `batch_dims` axes of both are the same. With axis 0 the gradient of params is sparse, as in TensorFlow.
@@ -41,7 +41,7 @@ def embedding_lookup(
     ids: to.TensorInput,
     max_norm: Any = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Rows of `params` at `ids`. The gradient of a variable is IndexedSlices."""
     to.not_offered(max_norm, "embedding_lookup", "max_norm")
     params = to.shards(params)
@@ -56,7 +56,7 @@ def unsorted_segment_sum(
     axis: to.IntInput = 0,
     batch_dims: to.IntInput = 0,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """Sums the entries of `data` that share an id: the transpose of gather, and what makes a sparse gradient dense.
 
     data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _EQUAL = ops.equal
@@ -28,88 +28,88 @@ _ISINF = ops.isinf
 _ISFINITE = ops.isfinite
 
 
-def equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a == b, elementwise, as bool; nan equals nothing."""
     return call(_EQUAL, (x, y))
 
 
-def not_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def not_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a != b, elementwise, as bool."""
     return call(_NOT_EQUAL, (x, y))
 
 
-def logical_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = "LogicalXor") -> EagerTensor:
+def logical_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = "LogicalXor") -> Tensor:
     """True where exactly one of two bool tensors is. A value that is no bool is a TypeError, a tensor a ValueError."""
     x = to.bool_tensor(x)
     y = to.bool_tensor(y)
     return call(_NOT_EQUAL, (x, y))
 
 
-def less(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def less(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a < b, elementwise, as bool."""
     return call(_LESS, (x, y))
 
 
-def less_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def less_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a <= b, elementwise, as bool."""
     return call(_LESS_EQUAL, (x, y))
 
 
-def greater(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def greater(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a > b, elementwise, as bool."""
     return call(_GREATER, (x, y))
 
 
-def greater_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def greater_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a >= b, elementwise, as bool."""
     return call(_GREATER_EQUAL, (x, y))
 
 
-def logical_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def logical_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether both are true, elementwise."""
     return call(_LOGICAL_AND, (x, y))
 
 
-def logical_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def logical_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether one or both are true, elementwise."""
     return call(_LOGICAL_OR, (x, y))
 
 
-def logical_not(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def logical_not(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The opposite truth value, elementwise."""
     return call(_LOGICAL_NOT, (x,))
 
 
-def bitwise_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def bitwise_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The bits set in both, elementwise, of integers."""
     return call(_BITWISE_AND, (x, y))
 
 
-def bitwise_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def bitwise_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The bits set in one or both, elementwise, of integers."""
     return call(_BITWISE_OR, (x, y))
 
 
-def bitwise_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> EagerTensor:
+def bitwise_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The bits set in one but not both, elementwise, of integers."""
     return call(_BITWISE_XOR, (x, y))
 
 
-def invert(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def invert(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Every bit flipped, elementwise, of integers."""
     return call(_INVERT, (x,))
 
 
-def is_nan(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def is_nan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is not a number, elementwise, as bool."""
     return call(_ISNAN, (x,))
 
 
-def is_inf(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def is_inf(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is inf or -inf, elementwise, as bool."""
     return call(_ISINF, (x,))
 
 
-def is_finite(x: to.TensorInput, name: str | None = None) -> EagerTensor:
+def is_finite(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is neither nan nor infinite, elementwise, as bool."""
     return call(_ISFINITE, (x,))

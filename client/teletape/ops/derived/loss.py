@@ -8,7 +8,7 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _SOFTMAX_CROSS_ENTROPY = ops.softmax_cross_entropy
@@ -18,7 +18,7 @@ _SIGMOID_CROSS_ENTROPY = ops.sigmoid_cross_entropy
 
 def softmax_cross_entropy_with_logits(
     labels: to.TensorInput, logits: to.TensorInput, axis: to.IntInput = -1, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
 
     The gradient of the logits is softmax(logits) - labels, as in TensorFlow: exact for labels that sum to 1.
@@ -30,7 +30,7 @@ def softmax_cross_entropy_with_logits(
 
 def sparse_softmax_cross_entropy_with_logits(
     labels: to.TensorInput, logits: to.TensorInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """-log softmax(logits)[label] over the last axis; labels: integers [...], logits: [..., classes].
 
     Raises:
@@ -44,7 +44,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
 def sigmoid_cross_entropy_with_logits(
     labels: to.TensorInput | None = None, logits: to.TensorInput | None = None, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """-labels·log σ(logits) - (1 - labels)·log(1 - σ(logits)), elementwise, without overflow. One shape for both."""
     logits = to.tensor(logits)
     labels = to.like(labels, logits)

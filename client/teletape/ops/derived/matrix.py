@@ -9,7 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _DIAG_PART = ops.diag_part
@@ -27,7 +27,7 @@ def diag_part(
     k: to.IntsInput = 0,
     padding_value: Any = 0,
     align: Any = "RIGHT_LEFT",
-) -> EagerTensor:
+) -> Tensor:
     """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
     input = to.tensor(input)
     return call(_DIAG_PART, (input,), k=to.diagonal(k))
@@ -41,7 +41,7 @@ def diag(
     num_cols: to.IntInput = -1,
     padding_value: to.NumberInput = 0,
     align: Any = "RIGHT_LEFT",
-) -> EagerTensor:
+) -> Tensor:
     """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: the fewest."""
     diagonal = to.tensor(diagonal)
     return call(
@@ -60,19 +60,17 @@ def set_diag(
     name: str | None = "set_diag",
     k: to.IntsInput = 0,
     align: Any = "RIGHT_LEFT",
-) -> EagerTensor:
+) -> Tensor:
     """x with `diagonal` [..., n] in place of its k-th diagonal."""
     return call(_SET_DIAG, (input, diagonal), k=to.diagonal(k))
 
 
-def band_part(
-    x: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None
-) -> EagerTensor:
+def band_part(x: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None) -> Tensor:
     """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
     return call(_BAND_PART, (x,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
 
 
-def cholesky(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def cholesky(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
 
     Only the lower triangle of x is read; the gradient is Hermitian.
@@ -82,7 +80,7 @@ def cholesky(input: to.TensorInput, name: str | None = None) -> EagerTensor:
 
 def triangular_solve(
     matrix: to.TensorInput, rhs: to.TensorInput, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; only one triangle of the matrix is read.
 
     matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
@@ -95,6 +93,6 @@ def triangular_solve(
     return call(_TRIANGULAR_SOLVE, (matrix, rhs), **attrs)
 
 
-def cholesky_solve(chol: to.TensorInput, rhs: to.TensorInput, name: str | None = None) -> EagerTensor:
+def cholesky_solve(chol: to.TensorInput, rhs: to.TensorInput, name: str | None = None) -> Tensor:
     """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""
     return call(_CHOLESKY_SOLVE, (chol, rhs))

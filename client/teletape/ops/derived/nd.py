@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _GATHER_ND = ops.gather_nd
@@ -17,7 +17,7 @@ _TENSOR_SCATTER_ND_ADD = ops.tensor_scatter_nd_add
 _TENSOR_SCATTER_ND_SUB = ops.tensor_scatter_nd_sub
 
 
-def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None = None) -> EagerTensor:
+def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None = None) -> Tensor:
     """The entries of params at `indices` [..., depth] along its first axes: [*indices[:-1], *params[depth:]].
 
     With indices [n, 1] the gradient of params is sparse, as in TensorFlow.
@@ -30,7 +30,7 @@ def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None 
 
 def scatter_nd(
     indices: to.TensorInput, updates: to.TensorInput, shape: to.IntsInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
     Raises:
@@ -41,20 +41,20 @@ def scatter_nd(
 
 def tensor_scatter_nd_update(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
     return call(_TENSOR_SCATTER_ND_UPDATE, (tensor, indices, updates))
 
 
 def tensor_scatter_nd_add(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
     return call(_TENSOR_SCATTER_ND_ADD, (tensor, indices, updates))
 
 
 def tensor_scatter_nd_sub(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
     return call(_TENSOR_SCATTER_ND_SUB, (tensor, indices, updates))

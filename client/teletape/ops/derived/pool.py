@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _MAX_POOL = ops.max_pool
@@ -21,7 +21,7 @@ def max_pool2d(
     padding: to.PaddingInput,
     data_format: str = "NHWC",
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border has no effect.
 
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
@@ -45,7 +45,7 @@ def max_pool(
     padding: to.PaddingInput,
     data_format: str | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border has no effect.
 
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
@@ -69,7 +69,7 @@ def avg_pool2d(
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
     to.channels_last(data_format)
     input = to.tensor(input)
@@ -89,7 +89,7 @@ def avg_pool(
     padding: str,
     data_format: str | None = None,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
     to.channels_last(data_format)
     input = to.tensor(input)

@@ -9,7 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _MATMUL = ops.matmul
@@ -28,7 +28,7 @@ def matmul(
     grad_a: Any = False,
     grad_b: Any = False,
     name: str | None = None,
-) -> EagerTensor:
+) -> Tensor:
     """The matrix product over the last two axes: [..., m, k] and [..., k, n] give [..., m, n]; leading axes broadcast.
 
     `transpose_*` swaps the last two axes of an input first; `adjoint_*` conjugates it too. Both need two axes or more.

@@ -10,7 +10,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _REDUCE_SUM = ops.reduce_sum
@@ -32,7 +32,7 @@ _CUMPROD = ops.cumprod
 
 def reduce_sum(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The sum over `axis` (an integer, several, or null for all); integers wrap around. Of nothing: 0."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -44,7 +44,7 @@ def reduce_sum(
 
 def reduce_mean(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -56,7 +56,7 @@ def reduce_mean(
 
 def reduce_max(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -68,7 +68,7 @@ def reduce_max(
 
 def reduce_min(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -80,7 +80,7 @@ def reduce_min(
 
 def reduce_prod(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order. Of nothing: 1."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -92,7 +92,7 @@ def reduce_prod(
 
 def reduce_any(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Whether any is true over `axis`. Of nothing: false."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -104,7 +104,7 @@ def reduce_any(
 
 def reduce_all(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Whether all are true over `axis`. Of nothing: true."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -116,7 +116,7 @@ def reduce_all(
 
 def reduce_logsumexp(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -128,7 +128,7 @@ def reduce_logsumexp(
 
 def reduce_euclidean_norm(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -140,7 +140,7 @@ def reduce_euclidean_norm(
 
 def reduce_variance(
     x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The mean squared distance from the mean over `axis` (divided by n)."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -152,7 +152,7 @@ def reduce_variance(
 
 def reduce_std(
     x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -164,21 +164,21 @@ def reduce_std(
 
 def argmax(
     input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The index of the largest along `axis`, the first of equals; nan is ignored."""
     return call(_ARGMAX, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
 
 
 def argmin(
     input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The index of the smallest along `axis`, the first of equals; nan is ignored."""
     return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
 
 
 def cumsum(
     x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
     attrs: dict[str, Any] = {"axis": to.whole(axis)}
     if exclusive is not False:
@@ -190,7 +190,7 @@ def cumsum(
 
 def cumprod(
     x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
 
     The gradient of an element that is 0 is 0, as in TensorFlow.

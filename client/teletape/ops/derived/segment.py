@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _UNSORTED_SEGMENT_MAX = ops.unsorted_segment_max
@@ -18,7 +18,7 @@ _UNSORTED_SEGMENT_SQRT_N = ops.unsorted_segment_sqrt_n
 
 def unsorted_segment_max(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The largest of the entries that share an id; the dtype's lowest number for an id without entries.
 
     data: [*segment_ids.shape, *rest]; the result: [num_segments, *rest]. A negative id is left out. Equal entries share
@@ -32,7 +32,7 @@ def unsorted_segment_max(
 
 def unsorted_segment_min(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The smallest of the entries that share an id; the dtype's highest number for an id without entries.
 
     Otherwise as unsorted_segment_max.
@@ -45,13 +45,13 @@ def unsorted_segment_min(
 
 def unsorted_segment_mean(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The mean of the entries that share an id; 0 for an id without entries."""
     return call(_UNSORTED_SEGMENT_MEAN, (data, segment_ids), num_segments=to.whole(num_segments))
 
 
 def unsorted_segment_sqrt_n(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
     return call(_UNSORTED_SEGMENT_SQRT_N, (data, segment_ids), num_segments=to.whole(num_segments))

@@ -9,7 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _RESHAPE = ops.reshape
@@ -20,17 +20,17 @@ _BROADCAST_TO = ops.broadcast_to
 _TILE = ops.tile
 
 
-def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> EagerTensor:
+def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> Tensor:
     """The same elements in row-major order in another shape; one length may be -1: it is computed."""
     return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
 
 
-def expand_dims(input: to.TensorInput, axis: to.IntsInput, name: str | None = None) -> EagerTensor:
+def expand_dims(input: to.TensorInput, axis: to.IntsInput, name: str | None = None) -> Tensor:
     """x with a new axis of length 1 at `axis` of the result."""
     return call(_EXPAND_DIMS, (input,), axis=to.one_int(axis, "axis", "ExpandDims"))
 
 
-def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str | None = None) -> EagerTensor:
+def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str | None = None) -> Tensor:
     """x without the named axes, which must have length 1; without all such axes if none is named."""
     attrs: dict[str, Any] = {}
     if axis is not None:
@@ -40,7 +40,7 @@ def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str |
 
 def transpose(
     a: to.TensorInput, perm: to.IntsInput | None = None, conjugate: bool = False, name: str | None = None
-) -> EagerTensor:
+) -> Tensor:
     """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
     attrs: dict[str, Any] = {}
     if perm is not None:
@@ -49,11 +49,11 @@ def transpose(
     return to.conjugate(result) if conjugate else result
 
 
-def broadcast_to(input: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> EagerTensor:
+def broadcast_to(input: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> Tensor:
     """x repeated along new leading axes and along its axes of length 1."""
     return call(_BROADCAST_TO, (input,), shape=to.lengths(shape, "BroadcastTo"))
 
 
-def tile(input: to.TensorInput, multiples: to.IntsInput, name: str | None = None) -> EagerTensor:
+def tile(input: to.TensorInput, multiples: to.IntsInput, name: str | None = None) -> Tensor:
     """x repeated `multiples[i]` times along axis i."""
     return call(_TILE, (input,), multiples=to.ints(multiples, "multiples"))

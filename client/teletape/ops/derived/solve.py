@@ -9,7 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
-from teletape.tensors.tensor import EagerTensor
+from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _INV = ops.inv
@@ -17,7 +17,7 @@ _SOLVE = ops.solve
 _DET = ops.det
 
 
-def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -> EagerTensor:
+def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of matrices, or of their adjoints.
 
     Raises:
@@ -29,7 +29,7 @@ def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -
     return call(_INV, (input,), **attrs)
 
 
-def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, name: str | None = None) -> EagerTensor:
+def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; matrix [..., n, n], rhs [..., n, k].
 
     Raises:
@@ -41,6 +41,6 @@ def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, na
     return call(_SOLVE, (matrix, rhs), **attrs)
 
 
-def det(input: to.TensorInput, name: str | None = None) -> EagerTensor:
+def det(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
     return call(_DET, (input,))
