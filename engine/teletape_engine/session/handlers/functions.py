@@ -7,10 +7,6 @@ from typing import Any
 from teletape_engine import commands
 from teletape_engine.commands.results import Facts, Specs
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.programs import (
-    control_flow,  # noqa: F401  # its flows register themselves
-    custom_call,  # noqa: F401  # likewise
-)
 from teletape_engine.programs.program import FLOWS, Program
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.handlers.registry import handles

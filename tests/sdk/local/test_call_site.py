@@ -29,7 +29,7 @@ def test_inside_a_layer_the_line_is_that_of_the_call():
         y, line = layer(x), here()
     explanation = tape.explain(y, layer.trainable_variables[0])
     assert {step.where for step in explanation.path} == {
-        f"tests/sdk/local/test_places.py:{line}, in test_inside_a_layer_the_line_is_that_of_the_call"
+        f"tests/sdk/local/test_call_site.py:{line}, in test_inside_a_layer_the_line_is_that_of_the_call"
     }
 
 
@@ -42,7 +42,7 @@ def test_of_an_expression_of_several_lines_the_ops_own():
             + 1.0
         )  # fmt: skip
     explanation = tape.explain(y, x)
-    assert explanation.where.startswith(f"tests/sdk/local/test_places.py:{first}, ")
+    assert explanation.where.startswith(f"tests/sdk/local/test_call_site.py:{first}, ")
 
 
 def test_a_lambda_and_a_comprehension():
@@ -50,7 +50,7 @@ def test_a_lambda_and_a_comprehension():
     with tf.GradientTape() as tape:
         f, line = (lambda v: tf.floor(v)), here()
         y = [f(item) for item in [x, x]]
-    assert tape.explain(y[1], x).where == f"tests/sdk/local/test_places.py:{line}, in <lambda>"
+    assert tape.explain(y[1], x).where == f"tests/sdk/local/test_call_site.py:{line}, in <lambda>"
 
 
 def test_other_places(tmp_path):

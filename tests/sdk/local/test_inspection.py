@@ -39,7 +39,7 @@ def test_a_tape_is_drawn_with_its_variables_lines_and_bytes(connected):
     ]
     assert graph.json["bytes"] == 412
     wheres = [node["where"] for node in graph.json["nodes"][2:]]
-    assert all(where is not None and "test_picture.py" in where and where.endswith("in net") for where in wheres)
+    assert all(where is not None and "test_inspection.py" in where and where.endswith("in net") for where in wheres)
     assert repr(graph) == "<TapeGraph: 5 ops, 412 bytes kept>"
     texts = [item.text for item in xml.fromstring(graph.svg.encode()).iter("{http://www.w3.org/2000/svg}text")]
     assert "weights:0" in texts

@@ -1,0 +1,96 @@
+"""Arguments of questions to tapes: what is a target or source, how many rows go at once, and TensorFlow's errors."""
+
+from typing import Any
+
+import pytest
+
+import teletape as tf
+from teletape.derivatives.arguments import Vectorization, as_source, as_target, operands_like, wants_zeros
+from teletape.sessions.current import use
+from teletape.sessions.local import LocalSession
+
+
+@pytest.fixture(autouse=True)
+def session() -> Any:
+    yield use(LocalSession())
+    use(LocalSession())
+
+
+def test_slices_are_differentiated_through_their_values() -> None:
+    values = tf.constant([[1.0]])
+    slices = tf.IndexedSlices(values, tf.constant([0]))
+    assert as_target(slices) is values
+    assert as_source(slices) is slices
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "Cannot convert the argument `type_value`: None"),
+        ("float32", "Cannot convert the argument `type_value`: 'float32'"),
+        (2.0, "a source must be a Tensor, a Variable or IndexedSlices, found 2.0 of type float"),
+    ],
+)
+def test_what_is_no_tensor_is_refused(value: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        as_source(value)
+
+
+@pytest.mark.parametrize(
+    ("unconnected", "zeros"), [("none", False), ("zero", True), (tf.UnconnectedGradients.ZERO, True)]
+)
+def test_unconnected_gradients_by_name_or_value(unconnected: Any, zeros: bool) -> None:
+    assert wants_zeros(unconnected) is zeros
+
+
+def chunk(arguments: dict[str, Any], *, persistent: bool = True) -> Any:
+    defaults: dict[str, Any] = {
+        "method": "jacobian",
+        "unconnected_gradients": "none",
+        "parallel_iterations": None,
+        "experimental_use_pfor": True,
+        "max_bytes": None,
+    }
+    return Vectorization(**defaults | arguments).fields(4, persistent=persistent)["chunk_size"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "persistent", "error", "text"),
+    [
+        ({"parallel_iterations": 1}, True, ValueError, "while vectorizing the jacobian computation"),
+        ({"parallel_iterations": 0}, True, ValueError, "while vectorizing the jacobian computation"),
+        ({"unconnected_gradients": "x"}, True, ValueError, "while vectorizing the jacobian computation"),
+        ({"parallel_iterations": 2}, False, ValueError, "while vectorizing the jacobian computation"),
+        ({"parallel_iterations": 2, "method": "batch_jacobian"}, False, RuntimeError, "with parallel_iterations"),
+        ({"experimental_use_pfor": False}, False, RuntimeError, "persistent=True to compute the jacobian"),
+        ({"experimental_use_pfor": False, "parallel_iterations": 0}, True, TypeError, "positive integer"),
+    ],
+)
+def test_a_vectorization_that_cannot_be(
+    arguments: dict[str, Any], persistent: bool, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        chunk(arguments, persistent=persistent)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, None),
+        ({"parallel_iterations": 3}, 3),
+        ({"parallel_iterations": 9}, None),
+        ({"experimental_use_pfor": False}, 1),
+        ({"experimental_use_pfor": False, "parallel_iterations": 4}, 4),
+    ],
+)
+def test_rows_at_once(arguments: dict[str, Any], expected: int | None) -> None:
+    assert chunk(arguments) == expected
+
+
+def test_a_list_of_numbers_is_one_operand_for_one_target() -> None:
+    target = tf.constant([1.0, 2.0])
+    [operand] = operands_like([3, 4], [target], target, "vectors")
+    assert operand.spec.shape == (2,)
+    assert operand.spec.dtype == "float32"
+    with pytest.raises(ValueError, match="vectors: found 2, and 1 are needed"):
+        operands_like([3.0, 4.0], [target], [target], "vectors")
