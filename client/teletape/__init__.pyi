@@ -84,6 +84,7 @@ from teletape.ops.derived.complex import complex as complex
 from teletape.ops.derived.complex import sign as sign
 from teletape.ops.derived.create import eye as eye
 from teletape.ops.derived.create import fill as fill
+from teletape.ops.derived.cumulative import cumsum as cumsum
 from teletape.ops.derived.einsum import einsum as einsum
 from teletape.ops.derived.index import gather as gather
 from teletape.ops.derived.logic import equal as equal
@@ -119,7 +120,6 @@ from teletape.ops.derived.nd import tensor_scatter_nd_update as tensor_scatter_n
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.reduce import argmax as argmax
 from teletape.ops.derived.reduce import argmin as argmin
-from teletape.ops.derived.reduce import cumsum as cumsum
 from teletape.ops.derived.reduce import reduce_all as reduce_all
 from teletape.ops.derived.reduce import reduce_any as reduce_any
 from teletape.ops.derived.reduce import reduce_logsumexp as reduce_logsumexp

@@ -22,6 +22,8 @@ from teletape.ops.derived.complex import conj as conj
 from teletape.ops.derived.complex import imag as imag
 from teletape.ops.derived.complex import real as real
 from teletape.ops.derived.complex import sign as sign
+from teletape.ops.derived.cumulative import cumprod as cumprod
+from teletape.ops.derived.cumulative import cumsum as cumsum
 from teletape.ops.derived.index import unsorted_segment_sum as unsorted_segment_sum
 from teletape.ops.derived.logic import equal as equal
 from teletape.ops.derived.logic import greater as greater
@@ -63,8 +65,6 @@ from teletape.ops.derived.math import tan as tan
 from teletape.ops.derived.math import tanh as tanh
 from teletape.ops.derived.reduce import argmax as argmax
 from teletape.ops.derived.reduce import argmin as argmin
-from teletape.ops.derived.reduce import cumprod as cumprod
-from teletape.ops.derived.reduce import cumsum as cumsum
 from teletape.ops.derived.reduce import reduce_all as reduce_all
 from teletape.ops.derived.reduce import reduce_any as reduce_any
 from teletape.ops.derived.reduce import reduce_euclidean_norm as reduce_euclidean_norm

@@ -28,7 +28,6 @@ LONG = {
     "client/teletape/functions/tracing_session.py",
     "client/teletape/sessions/remote.py",
     "engine/teletape_engine/checking/laws.py",
-    "engine/teletape_engine/ops/reduce.py",
     "engine/teletape_engine/programs/program.py",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.ops import assertions, image, random, reduce, segment
+from teletape_engine.ops import assertions, cumulative, image, random, reduce, segment
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
 from teletape_engine.ops.linalg import composites, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, conv, loss, pool
@@ -34,6 +34,7 @@ FAMILIES = (
     pool,
     random,
     reduce,
+    cumulative,
     segment,
     shape,
     solve,

@@ -26,8 +26,6 @@ _REDUCE_VARIANCE = ops.reduce_variance
 _REDUCE_STD = ops.reduce_std
 _ARGMAX = ops.argmax
 _ARGMIN = ops.argmin
-_CUMSUM = ops.cumsum
-_CUMPROD = ops.cumprod
 
 
 def reduce_sum(
@@ -174,30 +172,3 @@ def argmin(
 ) -> Tensor:
     """The index of the smallest along `axis`, the first of equals; nan is ignored."""
     return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
-
-
-def cumsum(
-    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
-    """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
-    attrs: dict[str, Any] = {"axis": to.whole(axis)}
-    if exclusive is not False:
-        attrs["exclusive"] = to.flag(exclusive)
-    if reverse is not False:
-        attrs["reverse"] = to.flag(reverse)
-    return call(_CUMSUM, (x,), **attrs)
-
-
-def cumprod(
-    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
-    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
-
-    The gradient of an element that is 0 is 0, as in TensorFlow.
-    """
-    attrs: dict[str, Any] = {"axis": to.whole(axis)}
-    if exclusive is not False:
-        attrs["exclusive"] = to.flag(exclusive)
-    if reverse is not False:
-        attrs["reverse"] = to.flag(reverse)
-    return call(_CUMPROD, (x,), **attrs)

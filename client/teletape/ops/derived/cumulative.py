@@ -1,0 +1,43 @@
+"""TensorFlow's functions of teletape_engine.ops.cumulative.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_CUMSUM = ops.cumsum
+_CUMPROD = ops.cumprod
+
+
+def cumsum(
+    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
+    attrs: dict[str, Any] = {"axis": to.whole(axis)}
+    if exclusive is not False:
+        attrs["exclusive"] = to.flag(exclusive)
+    if reverse is not False:
+        attrs["reverse"] = to.flag(reverse)
+    return call(_CUMSUM, (x,), **attrs)
+
+
+def cumprod(
+    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
+
+    The gradient of an element that is 0 is 0, as in TensorFlow.
+    """
+    attrs: dict[str, Any] = {"axis": to.whole(axis)}
+    if exclusive is not False:
+        attrs["exclusive"] = to.flag(exclusive)
+    if reverse is not False:
+        attrs["reverse"] = to.flag(reverse)
+    return call(_CUMPROD, (x,), **attrs)
