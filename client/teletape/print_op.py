@@ -60,7 +60,7 @@ def tf_print(*inputs: Any, **kwargs: Any) -> None:
     if isinstance(owner, TracingSession):
         read = dispatch.as_tensor
         given = nest.map_structure(lambda leaf: read(leaf) if isinstance(leaf, TensorLike) else leaf, inputs)
-        owner.later(lambda found: tf_print(*found, **options), list(given))
+        owner.defer(lambda found: tf_print(*found, **options), list(given))
         return
     write(_text(inputs, sep, 3 if summarize is None else summarize) + (os.linesep if end is None else end))
 

@@ -25,7 +25,6 @@ SMALL = {
 }
 #: Files of more than 400 lines whose docstring does not say why: none may join them.
 LONG = {
-    "client/teletape/functions/tracing_session.py",
     "client/teletape/sessions/remote.py",
     "engine/teletape_engine/checking/laws.py",
     "engine/teletape_engine/programs/program.py",

@@ -21,7 +21,7 @@ from teletape.derivatives.arguments import (
 )
 from teletape.derivatives.inspection import TapeInspection
 from teletape.derivatives.jacobians import Jacobians
-from teletape.functions.tracing_session import NotTraceable
+from teletape.functions.not_traceable import NotTraceable
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import nest

@@ -82,6 +82,7 @@ class TracedGradients:
             traced, has_gradient = gradient_program(stop.residuals[0].array, bound.outputs, bound.specs)
             check_vectorizes(traced.program)
         except NotTraceable as stopped:
+            stopped.withdraw()
             raise NotBatchable(
                 f"the gradient function of {name} {stopped.why} ({stopped.where}), which one row at a time has and all "
                 f"together have not; use {stopped.advice}"

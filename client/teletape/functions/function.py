@@ -1,6 +1,6 @@
-"""`tf.function`: a Python function that is traced once a signature into a program; a call of it is one command.
+"""`tf.function`: traces a Python function once for each signature; a call of it is then one command.
 
-What cannot be traced runs as it is, op by op, and says so once.
+A function that cannot be traced runs op by op, with one warning.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from teletape.functions.signature import (
     specs_of,
 )
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
+from teletape.functions.tracing_session import TracingSession
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
@@ -60,23 +61,23 @@ _SINGLETON: Final = (
     "created once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables "
     "for more information."
 )
-_eagerly = False
+_run_eagerly = False
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether every `tf.function` runs as the Python function that it was made of."""
-    global _eagerly
-    _eagerly = bool(run_eagerly)
+    """Sets whether every `tf.function` runs as the Python function that it was made from."""
+    global _run_eagerly
+    _run_eagerly = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    """What `run_functions_eagerly` was last told."""
-    return _eagerly
+    """Whether functions run eagerly, as the last `run_functions_eagerly` has set it."""
+    return _run_eagerly
 
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A block that runs at once, also where a function is being traced."""
+    """Runs a block at once, even while a function is traced."""
     with inside(None):
         yield
 
@@ -88,15 +89,15 @@ def function(
     func: None = None, input_signature: Any = ..., **options: Any
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(func: Callable[..., Any] | None = None, input_signature: Any = None, **options: Any) -> Any:
-    """A decorator, with or without arguments: calls become one command each, whatever the function does.
+    """Decorates a function, with or without arguments: each call becomes one command, whatever the function does.
 
     Args:
         func: The function. It may use tapes, assign to variables, and call other such functions.
-        input_signature: TensorSpecs of its arguments: others are refused, and Python values become tensors.
-        **options: TensorFlow's others (autograph, jit_compile, reduce_retracing, …): accepted, without effect.
+        input_signature: TensorSpecs of its arguments: other arguments are refused, and Python values become tensors.
+        **options: TensorFlow's other options (autograph, jit_compile, reduce_retracing, …): accepted, without effect.
 
     Raises:
-        TypeError: Another option, or a signature that is no sequence.
+        TypeError: An unknown option, or a signature that is no sequence.
     """
     unknown = options.keys() - _OPTIONS
     if unknown:
@@ -109,11 +110,11 @@ def function(func: Callable[..., Any] | None = None, input_signature: Any = None
 
 
 class Function(Generic[P, R]):
-    """What `tf.function` makes of a Python function.
+    """A Python function that is traced at its first call with each signature.
 
     Attributes:
-        python_function: The function that it was made of.
-        input_signature: As given.
+        python_function: The Python function.
+        input_signature: TensorSpecs of its arguments, or None.
     """
 
     def __init__(self, python_function: Callable[P, R], input_signature: Any = None) -> None:
@@ -122,51 +123,52 @@ class Function(Generic[P, R]):
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = inspect.signature(python_function)
         self._names = tuple(self._signature.parameters)
-        self._traced: dict[Any, Traced | None] = {}  # None: it runs eagerly
+        self._traced: dict[Any, Traced | None] = {}  # None: it runs op by op
         self._quick: dict[Any, Traced] = {}
         self._home: Session | None = None
         self._count = 0
-        self._told = False
+        self._warned = False
         self._made_variables = False
         self._lock = threading.RLock()
         self._retracing = Retracing.of(python_function)
         self._instances: dict[int, tuple[Any, Function[..., Any]]] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if _eagerly:
+        if _run_eagerly:
             return self.python_function(*args, **kwargs)
         owner = current()
         if not kwargs and self._home is owner and self.input_signature is None:
             inputs = []
-            for one in args:
-                if one.__class__ is not EagerTensor or one.session is not owner:
+            for tensor in args:
+                if tensor.__class__ is not EagerTensor or tensor.session is not owner:
                     break
-                inputs.append(one.recorded)
+                inputs.append(tensor.recorded)
             else:
-                quick = self._quick.get(tuple([one.spec for one in inputs]))
+                quick = self._quick.get(tuple([value.spec for value in inputs]))
                 if quick is not None:
                     self._retracing.reused()
                     return quick.call(inputs)  # type: ignore[no-any-return]  # what the function returns
-        given = self._bind(args, kwargs)
-        known, leaves = self._found(given, owner)
-        if known is None:
+        arguments = self._bind(args, kwargs)
+        traced, leaves = self._traced_for(arguments, owner)
+        if traced is None:
             with running_through():
-                result = self.python_function(*given[0], **given[1])
+                result = self.python_function(*arguments[0], **arguments[1])
                 return nest.map_structure(as_result, result)  # type: ignore[no-any-return]
-        arguments = values_of(leaves)
-        plain = not kwargs and not owner.tracing and len(leaves) == len(args) == len(given[0])
-        if plain and all(one.__class__ is EagerTensor for one in args):
-            self._quick[tuple([one.spec for one in arguments])] = known
-        return known.call(arguments)  # type: ignore[no-any-return]
+        values = values_of(leaves)
+        only_tensors = not kwargs and not owner.tracing and len(leaves) == len(args) == len(arguments[0])
+        if only_tensors and all(arg.__class__ is EagerTensor for arg in args):
+            self._quick[tuple([value.spec for value in values])] = traced
+        return traced.call(values)  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------------------------------------------------ arguments
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns all arguments, with defaults, as positional and keyword ones; arrays become tensors."""
         try:
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
             if self.input_signature is None:
-                given = bound.args, bound.kwargs
-                return nest.map_structure(array_as_tensor, given)  # type: ignore[no-any-return]  # the same structure
+                arguments = bound.args, bound.kwargs
+                return nest.map_structure(array_as_tensor, arguments)  # type: ignore[no-any-return]  # same structure
             return self._as_signed(bound), bound.kwargs
         except TypeError as error:
             raise TypeError(
@@ -175,108 +177,116 @@ class Function(Generic[P, R]):
             ) from None
 
     def _signature_text(self) -> str:
-        shown = []
-        for i, one in enumerate(self._signature.parameters.values()):
+        texts = []
+        empty = inspect.Parameter.empty
+        for i, parameter in enumerate(self._signature.parameters.values()):
             if self.input_signature is not None and i < len(self.input_signature):
-                shown.append(f"{one.name}: {self.input_signature[i]!r}")
+                texts.append(f"{parameter.name}: {self.input_signature[i]!r}")
             else:
-                default = "" if one.default is inspect.Parameter.empty else "=<captured_default_value>"
-                shown.append(
-                    str(one.replace(default=inspect.Parameter.empty, annotation=inspect.Parameter.empty)) + default
-                )
-        return f"({', '.join(shown)})"
+                default = "" if parameter.default is empty else "=<captured_default_value>"
+                texts.append(str(parameter.replace(default=empty, annotation=empty)) + default)
+        return f"({', '.join(texts)})"
 
     def _as_signed(self, bound: inspect.BoundArguments) -> tuple[Any, ...]:
-        """The positional arguments, those in the signature as tensors of its specs."""
+        """Returns the positional arguments; those in the input signature become tensors of its specs."""
         signature = self.input_signature
         assert signature is not None
         args = list(bound.args)
         if len(args) < len(signature):
             raise TypeError(f"input_signature has {len(signature)} specs, the function takes {len(args)} arguments")
-        for i, wanted in enumerate(signature):
-            flat = nest.flatten(wanted)
-            given = nest.flatten(args[i]) if nest.is_nested(wanted) else [args[i]]
-            if len(flat) != len(given):
-                raise TypeError(f"Can not cast {args[i]!r} to {wanted!r}")
-            args[i] = nest.pack_sequence_as(wanted, [cast_to(one, spec) for one, spec in zip(given, flat, strict=True)])
+        for i, spec in enumerate(signature):
+            specs = nest.flatten(spec)
+            values = nest.flatten(args[i]) if nest.is_nested(spec) else [args[i]]
+            if len(specs) != len(values):
+                raise TypeError(f"Can not cast {args[i]!r} to {spec!r}")
+            args[i] = nest.pack_sequence_as(spec, list(map(cast_to, values, specs)))
         return tuple(args)
 
     # -------------------------------------------------------------------------------------------------------- tracing
-    def _found(self, given: Any, owner: Session) -> tuple[Traced | None, list[Any]]:
-        """The program for these arguments, traced if they are new, and the tensors and variables among them."""
+    def _traced_for(self, arguments: Any, owner: Session) -> tuple[Traced | None, list[Any]]:
+        """Returns the traced function for these arguments, and the tensors and variables among them.
+
+        A new signature is traced. None: the function runs op by op.
+        """
         if self._home is not owner.home:
             self._traced, self._quick, self._home = {}, {}, owner.home
         leaves: list[Any] = []
-        key = key_of(given, leaves, {})
-        inner = owner.kept if owner.tracing else {}  # type: ignore[attr-defined]  # a TracingSession
-        known = self._traced.get(key, _NOTHING)
-        if known is _NOTHING:
-            known = inner.get((self, key), _NOTHING)
-        if known is not _NOTHING:
+        key = key_of(arguments, leaves, {})
+        inner = owner.inner if isinstance(owner, TracingSession) else {}
+        traced = self._traced.get(key, _NEW)
+        if traced is _NEW:
+            traced = inner.get((self, key), _NEW)
+        if traced is not _NEW:
             self._retracing.reused()
-            return known, leaves  # type: ignore[return-value]  # narrowed
+            return traced, leaves  # type: ignore[return-value]  # narrowed
         with self._lock:
-            made = self._trace(given, owner)
+            traced = self._trace(arguments, owner)
         self._count += 1
         self._retracing.traced(self.python_function)
-        if made is not None and any(one.kind == "tensor" and one.thing.session.tracing for one in made.captures):
-            inner[self, key] = made  # it holds tensors of the trace around it
-        elif made is not None or self._told:
-            self._traced[key] = made
-        return made, leaves
+        if traced is not None and any(
+            capture.kind == "tensor" and capture.value.session.tracing for capture in traced.captures
+        ):
+            inner[self, key] = traced  # it holds tensors of the trace around it
+        elif traced is not None or self._warned:
+            self._traced[key] = traced
+        return traced, leaves
 
-    def _trace(self, given: Any, owner: Session) -> Traced | None:
-        args, kwargs = nest.map_structure(spec_of_leaf, given)
+    def _trace(self, arguments: Any, owner: Session) -> Traced | None:
+        """Traces the function; None, after one warning: it cannot be traced."""
+        args, kwargs = nest.map_structure(spec_of_leaf, arguments)
         try:
-            made = trace(self.python_function, args, kwargs, self._names, defers=True)
-            if made.variables_made:
+            traced = trace(self.python_function, args, kwargs, self._names, defers=True)
+            if traced.variables_made:
                 if self._made_variables or self._traced:
                     raise ValueError(_SINGLETON)
                 self._made_variables = True
-                made = trace(self.python_function, args, kwargs, self._names, defers=True)
-                if made.variables_made:
+                traced = trace(self.python_function, args, kwargs, self._names, defers=True)
+                if traced.variables_made:
                     raise ValueError(_SINGLETON)
-        except NotTraceable as stop:
+        except NotTraceable as error:
             if owner.tracing:
                 raise
-            if stop.once and not self._traced:
-                return None
-            if not self._told:
-                self._told = True
-                logs.get_logger().warning(
-                    "%s runs op by op, as if it were no tf.function: it %s at %s, and while it is traced no values "
-                    "are known. Use %s.",
-                    getattr(self.python_function, "__qualname__", self.python_function),
-                    stop.why,
-                    stop.where,
-                    stop.advice,
-                )
+            if not (error.once and not self._traced):
+                self._warn(error)
             return None
-        return made
+        return traced
+
+    def _warn(self, error: NotTraceable) -> None:
+        """Says once why the function runs op by op."""
+        if not self._warned:
+            self._warned = True
+            logs.get_logger().warning(
+                "%s runs op by op, as if it were no tf.function: it %s at %s, and while it is traced no values are "
+                "known. Use %s.",
+                getattr(self.python_function, "__qualname__", self.python_function),
+                error.why,
+                error.where,
+                error.advice,
+            )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function traced for arguments like these; TensorSpecs stand for tensors.
+        """Returns the function traced for such arguments; a TensorSpec stands for a tensor.
 
         Raises:
-            TypeError: It needs values while it is traced, so that there is no program.
-            ValueError: A spec whose shape is not known.
+            TypeError: It needs values while it is traced.
+            ValueError: A spec whose shape is not fully known.
         """
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
         signature, self.input_signature = self.input_signature, None
         try:
-            given = self._bind(args, kwargs)
+            arguments = self._bind(args, kwargs)
         finally:
             self.input_signature = signature
-        known, _ = self._found(given, current())
-        if known is None:
+        traced, _ = self._traced_for(arguments, current())
+        if traced is None:
             raise TypeError(
                 f"{self.python_function} needs values while it is traced, so that it has no concrete function: call it"
             )
-        return ConcreteFunction(self, known, given)
+        return ConcreteFunction(self, traced, arguments)
 
     def experimental_get_tracing_count(self) -> int:
-        """How many times the function was traced."""
+        """Returns the number of times the function was traced."""
         return self._count
 
     # -------------------------------------------------------------------------------------------------------- methods
@@ -287,34 +297,35 @@ class Function(Generic[P, R]):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        known = self._instances.get(id(instance))
-        if known is None:
-            place = id(instance)
+        entry = self._instances.get(id(instance))
+        if entry is None:
+            key = id(instance)
             instances = self._instances
             try:
-                weak: Any = weakref.ref(instance, lambda _: instances.pop(place, None))
+                reference: Any = weakref.ref(instance, lambda _: instances.pop(key, None))
             except TypeError:
-                weak = functools.partial(_itself, instance)  # an object that nothing refers to weakly
-            known = self._instances[place] = (weak, Function(_method(self.python_function, weak), self.input_signature))
-        return _Bound(known[1], instance)
+                reference = functools.partial(_identity, instance)  # a type without weak references
+            method = _method(self.python_function, reference)
+            entry = self._instances[key] = (reference, Function(method, self.input_signature))
+        return _Bound(entry[1], instance)
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__qualname__} object at {id(self):#x}>"
 
 
-_NOTHING: Final = object()
+_NEW: Final = object()
 
 
-def _itself(thing: Any) -> Any:
-    return thing
+def _identity(value: Any) -> Any:
+    return value
 
 
-def _method(python_function: Callable[..., Any], weak: Callable[[], Any]) -> Callable[..., Any]:
-    """The function with its first argument given, without keeping that alive."""
+def _method(python_function: Callable[..., Any], reference: Callable[[], Any]) -> Callable[..., Any]:
+    """Returns the function with the referenced object as its first argument, without keeping the object alive."""
 
     @functools.wraps(python_function)
     def method(*args: Any, **kwargs: Any) -> Any:
-        return python_function(weak(), *args, **kwargs)
+        return python_function(reference(), *args, **kwargs)
 
     parameters = list(inspect.signature(python_function).parameters.values())[1:]
     method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by inspect
@@ -322,7 +333,7 @@ def _method(python_function: Callable[..., Any], weak: Callable[[], Any]) -> Cal
 
 
 class _Bound:
-    """A Function on one object: it keeps the object alive, which the traces must not."""
+    """A Function bound to an object, which it keeps alive; traces must not."""
 
     def __init__(self, function: Function[..., Any], instance: Any) -> None:
         self._function, self.__self__ = function, instance
@@ -339,55 +350,58 @@ class ConcreteFunction:
     """A function traced for one signature.
 
     Attributes:
-        structured_input_signature: (args, kwargs) with TensorSpecs in the places of tensors.
-        structured_outputs: The result's structure with TensorSpecs.
+        structured_input_signature: (args, kwargs) with a TensorSpec in the place of each tensor.
+        structured_outputs: The result with a TensorSpec in the place of each tensor.
     """
 
-    def __init__(self, polymorphic: Function[..., Any], traced: Traced, given: Any) -> None:
-        self._function, self._traced = polymorphic, traced
-        names = iter(polymorphic._names)
-        args = tuple([nest.map_structure(functools.partial(as_spec, name=next(names, None)), one) for one in given[0]])
-        self.structured_input_signature = (args, nest.map_structure(as_spec, dict(given[1])))
+    def __init__(self, function: Function[..., Any], traced: Traced, arguments: Any) -> None:
+        self._function, self._traced = function, traced
+        names = iter(function._names)
+        args = tuple(
+            [nest.map_structure(functools.partial(as_spec, name=next(names, None)), arg) for arg in arguments[0]]
+        )
+        self.structured_input_signature = (args, nest.map_structure(as_spec, dict(arguments[1])))
         self.structured_outputs = traced.packed_specs()
-        self.name = f"__inference_{getattr(polymorphic.python_function, '__name__', 'function')}"
+        self.name = f"__inference_{getattr(function.python_function, '__name__', 'function')}"
         leaves: list[Any] = []
-        key_of(given, leaves, {})
-        self._wanted = [one for leaf in leaves for one in specs_of(leaf)]
+        key_of(arguments, leaves, {})
+        self._input_specs = [spec for leaf in leaves for spec in specs_of(leaf)]
 
     @property
     def captured_inputs(self) -> list[Any]:
-        """The tensors and variables that it takes from outside."""
-        found = self._traced.captures
+        """The tensors and variables that the function takes from outside."""
         return [
-            Variable.of(one.thing) if one.kind == "variable" else one.thing for one in found if one.kind != "number"
+            Variable.of(capture.value) if capture.kind == "variable" else capture.value
+            for capture in self._traced.captures
+            if capture.kind != "number"
         ]
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The variables among them."""
-        return tuple(Variable.of(one.thing) for one in self._traced.captures if one.kind == "variable")
+        """The variables among the captured inputs."""
+        captures = self._traced.captures
+        return tuple(Variable.of(capture.value) for capture in captures if capture.kind == "variable")
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable ones."""
-        return tuple(one for one in self.variables if one.trainable)
+        """The trainable variables among the captured inputs."""
+        return tuple(variable for variable in self.variables if variable.trainable)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for tensors alone, in order, or for all arguments of the Python function."""
-        if kwargs or len(args) != len(self._wanted):
-            given = self._function._bind(args, kwargs)
+        """Runs the function on tensors alone, in order, or on all arguments of the Python function."""
+        if kwargs or len(args) != len(self._input_specs):
             leaves: list[Any] = []
-            key_of(given, leaves, {})
+            key_of(self._function._bind(args, kwargs), leaves, {})
         else:
-            leaves = [one if isinstance(one, TensorLike | IndexedSlices) else convert_to_tensor(one) for one in args]
-        arguments = values_of(leaves)
-        if len(arguments) != len(self._wanted):
-            raise TypeError(f"{self.name} takes {len(self._wanted)} tensors, found {len(arguments)}")
-        for i, (one, wanted) in enumerate(zip(arguments, self._wanted, strict=True)):
-            if one.spec.dtype is not wanted.dtype:
+            leaves = [arg if isinstance(arg, TensorLike | IndexedSlices) else convert_to_tensor(arg) for arg in args]
+        values = values_of(leaves)
+        if len(values) != len(self._input_specs):
+            raise TypeError(f"{self.name} takes {len(self._input_specs)} tensors, found {len(values)}")
+        for i, (value, spec) in enumerate(zip(values, self._input_specs, strict=True)):
+            if value.spec.dtype is not spec.dtype:
                 raise InvalidArgumentError(
                     f"cannot compute {self.name} as input #{i}(zero-based) was expected to be a "
-                    f"{KERNEL_NAMES[wanted.dtype]} tensor but is a {KERNEL_NAMES[one.spec.dtype]} tensor "
+                    f"{KERNEL_NAMES[spec.dtype]} tensor but is a {KERNEL_NAMES[value.spec.dtype]} tensor "
                     f"[Op:{self.name}]"
                 )
-        return self._traced.call(arguments)
+        return self._traced.call(values)

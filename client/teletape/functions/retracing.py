@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 from teletape import logs
 
-_HISTORY = 10  # calls that are looked back
+_HISTORY = 10  # the latest calls that count
 _MANY = 5  # tracings among them
 _WARNINGS = 2
 _FUNCTIONS = 1024
 
 
 class Retracing:
-    """The latest calls of one piece of code, as counts of calls from one tracing to the next."""
+    """Counts the latest calls of one piece of code, from one tracing to the next."""
 
     _known: ClassVar[dict[Any, Retracing]] = {}
 
@@ -24,27 +24,27 @@ class Retracing:
 
     @classmethod
     def of(cls, function: Any) -> Retracing:
-        """That of the function's code: functions made in a loop share it."""
+        """Returns the counts of the function's code: functions made in a loop share them."""
         code = getattr(function, "__code__", function)
         try:
-            found = cls._known.get(code)
+            counts = cls._known.get(code)
         except TypeError:
             return cls()
-        if found is None:
+        if counts is None:
             if len(cls._known) >= _FUNCTIONS:
                 cls._known.clear()
-            found = cls._known[code] = cls()
-        return found
+            counts = cls._known[code] = cls()
+        return counts
 
     def reused(self) -> None:
-        """A call that needed no tracing."""
+        """Counts a call that needed no tracing."""
         if not self._calls:
             self._calls = [0]
         self._calls[-1] += 1
         self._total += 1
 
     def traced(self, function: Any) -> None:
-        """A call that was traced; too many of those give TensorFlow's warning, twice at most."""
+        """Counts a call that was traced; too many log TensorFlow's warning, twice at most."""
         self._total += 1
         self._calls.append(1)
         while self._total - self._calls[0] > _HISTORY:

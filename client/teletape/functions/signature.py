@@ -1,4 +1,4 @@
-"""What tells one call of a `tf.function` from another: specs of tensors and variables, Python values, structure."""
+"""The signature of a call of a `tf.function`: specs of tensors and variables, Python values, structure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from teletape_engine.spec import Spec
 
 
 def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
-    """What tells one signature from another, as something hashable; tensors and variables are gathered in `leaves`."""
+    """Returns a hashable key of the arguments' signature, and appends their tensors and variables to `leaves`."""
     if isinstance(value, EagerTensor):
         if value.recorded.spec.dtype == object:
             return ("text", value.recorded.spec.shape, tuple(np.asarray(value.numpy()).reshape(-1).tolist()))
@@ -38,7 +38,7 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
         children = value.items() if isinstance(value, Mapping) else enumerate(value)
         ordered = sorted(children) if isinstance(value, dict) and len(value) > 1 else list(children)
         names = tuple([name for name, _ in ordered]) if isinstance(value, Mapping) else ()
-        return (type(value), names, tuple([key_of(one, leaves, variables) for _, one in ordered]))
+        return (type(value), names, tuple([key_of(child, leaves, variables) for _, child in ordered]))
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return ("value", value)
     try:
@@ -48,7 +48,7 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
 
 
 def specs_of(leaf: Any) -> list[Spec]:
-    """The specs of a tensor, a variable or slices."""
+    """Returns the specs of a tensor, a variable or slices."""
     if isinstance(leaf, IndexedSlices):
         return [leaf.values.recorded.spec, leaf.indices.recorded.spec]
     if isinstance(leaf, TensorSpec):
@@ -57,7 +57,7 @@ def specs_of(leaf: Any) -> list[Spec]:
 
 
 def spec_of_leaf(leaf: Any) -> Any:
-    """What `trace` takes for a leaf: the spec of a tensor; everything else as it is."""
+    """Returns what `trace` takes for a leaf: the spec of a tensor; other leaves as they are."""
     if isinstance(leaf, EagerTensor):
         return leaf if leaf.recorded.spec.dtype == object else leaf.recorded.spec
     if isinstance(leaf, IndexedSlices):
@@ -66,38 +66,41 @@ def spec_of_leaf(leaf: Any) -> Any:
     if isinstance(leaf, TensorSpec):
         if not leaf.shape.is_fully_defined():
             raise ValueError(
-                f"{leaf!r}: every size of a shape must be known here, since programs are traced for one shape"
+                f"{leaf!r}: every size of a shape must be known here, since functions are traced for one shape"
             )
         return Spec.of(tuple(leaf.shape.as_list()), leaf.dtype.np)
     return leaf
 
 
 def as_spec(leaf: Any, name: str | None = None) -> Any:
-    """A tensor as its TensorSpec; everything else as it is."""
+    """Returns a tensor's TensorSpec; other leaves as they are."""
     if isinstance(leaf, TensorLike):
         return TensorSpec(leaf.shape, leaf.dtype, name)
     return TensorSpec.from_spec(leaf, name) if isinstance(leaf, TensorSpec) else leaf
 
 
 def array_as_tensor(leaf: Any) -> Any:
-    """Arrays and NumPy scalars as tensors; everything else as it is."""
+    """Returns an array or NumPy scalar as a tensor; other leaves as they are."""
     return constant(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
 
-def cast_to(given: Any, wanted: Any) -> Any:
-    """An argument as a tensor of a signature's spec; TypeError where it does not fit."""
-    if not isinstance(wanted, TensorSpec):
-        return given
-    tensor = as_tensor(given) if isinstance(given, TensorLike) else convert_to_tensor(given, dtype_hint=wanted.dtype)
-    found = TensorSpec(tensor.shape, tensor.dtype)
-    if tensor.dtype is not wanted.dtype or not wanted.shape.is_compatible_with(tensor.shape):
-        raise TypeError(f"Can not cast {found!r} to {wanted!r}")
+def cast_to(value: Any, spec: Any) -> Any:
+    """Returns an argument as a tensor of a signature's spec.
+
+    Raises:
+        TypeError: It does not fit.
+    """
+    if not isinstance(spec, TensorSpec):
+        return value
+    tensor = as_tensor(value) if isinstance(value, TensorLike) else convert_to_tensor(value, dtype_hint=spec.dtype)
+    if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
+        raise TypeError(f"Can not cast {TensorSpec(tensor.shape, tensor.dtype)!r} to {spec!r}")
     return tensor
 
 
 def as_result(leaf: Any) -> Any:
-    """What a function run op by op gives, as TensorFlow's functions give it: tensors."""
+    """Returns a result of a function that ran op by op as a tensor, as TensorFlow's functions do."""
     if isinstance(leaf, Variable):
         return as_tensor(leaf)
-    known = isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic)
-    return constant(leaf) if known else leaf
+    convertible = isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic)
+    return constant(leaf) if convertible else leaf

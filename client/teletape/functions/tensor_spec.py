@@ -1,4 +1,4 @@
-"""`tf.TensorSpec`: what is said of a tensor before there is one."""
+"""`tf.TensorSpec`: the shape and dtype of a tensor that does not exist yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TensorSpec:
     """Shape and dtype of a tensor; sizes of the shape may be unknown.
 
     Args:
-        shape: Anything that TensorShape takes; None where the rank is unknown.
+        shape: Anything that TensorShape takes; None if the rank is unknown.
         dtype: The element type.
         name: A label.
 
@@ -34,7 +34,7 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec of a tensor or variable.
+        """Returns the spec of a tensor or variable.
 
         Raises:
             ValueError: Something else.
@@ -45,7 +45,7 @@ class TensorSpec:
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
-        """The same shape and dtype under a name, the spec's own where none is given."""
+        """Returns the same shape and dtype with a name; None: the spec's own."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @property
@@ -64,13 +64,13 @@ class TensorSpec:
         return self._name
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a spec, or a value that becomes a tensor, could be one of these."""
+        """Whether a spec, or a value that becomes a tensor, fits this spec."""
         if not isinstance(spec_or_value, TensorSpec | TensorLike):
             spec_or_value = spec_of(spec_or_value)
         return self._dtype is spec_or_value.dtype and self._shape.is_compatible_with(spec_or_value.shape)
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every tensor that this allows is one that `other` allows."""
+        """Whether every tensor that fits this spec also fits `other`."""
         return (
             isinstance(other, TensorSpec)
             and self._dtype is other._dtype
@@ -96,10 +96,10 @@ class TensorSpec:
 
 
 def spec_of(value: Any) -> Any:
-    """What stands for a value in the outline of a structure: a TensorSpec for whatever becomes a tensor.
+    """Returns the TensorSpec of a value that becomes a tensor; None, specs and IndexedSlices stay.
 
     Raises:
-        TypeError: Nothing can stand for it.
+        TypeError: The value cannot become a tensor.
     """
     if value is None or isinstance(value, TensorSpec | IndexedSlices):
         return value

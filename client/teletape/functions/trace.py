@@ -1,6 +1,6 @@
-"""From a Python function and the specs of its arguments to a program, and from the program's results to the function's.
+"""Traces a Python function into an engine function, and turns that function's results into the Python function's.
 
-What the function takes from outside (tensors, variables, random numbers) is bound anew at each call.
+What the function takes from outside (tensors, variables, random numbers) is bound again at each call.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from teletape.functions.not_traceable import NotTraceable
+from teletape.functions.step_log import Capture, Symbol, bind_captures
 from teletape.functions.tensor_spec import TensorSpec
-from teletape.functions.tracing_session import Capture, NotTraceable, Symbol, TracingSession, bound
+from teletape.functions.tracing_session import TracingSession
 from teletape.ops.dispatch import as_tensor, call, constant
 from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
@@ -38,71 +40,84 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A function as a program.
+    """A traced function.
 
     Attributes:
-        program: Its inputs are the arguments that are tensors or variables, and behind them the captures.
+        program: Its inputs are the tensors and variables among the arguments, and then the captures.
         captures: What it takes from outside.
-        results: The function's result with a `_Leaf` in the place of each tensor.
+        structure: The Python function's result with a `_Leaf` in the place of each tensor.
         specs: Of the program's results.
-        variables_made: How many variables the function made.
-        deferred: What is done with values after each call, and which: what the function prints.
+        variables_made: The number of variables that the function made.
+        deferred: What is done with values after each call, and with which: what the function prints.
     """
 
     program: Program
     captures: tuple[Capture, ...]
-    results: Any
+    structure: Any
     specs: tuple[Spec, ...]
     variables_made: int
     deferred: tuple[tuple[Callable[[Any], None], Any], ...] = ()
 
     def bound(self) -> list[Any]:
-        """The captures as the current session's values: the program's last inputs."""
-        return bound(self.captures)
+        """Returns the captures as the current session's values: the program's last inputs."""
+        return bind_captures(self.captures)
 
     def call(self, arguments: Sequence[Any]) -> Any:
-        """The function's result for these arguments (recorded values and graph variables), as one command."""
+        """Runs the function as one command.
+
+        Args:
+            arguments: Recorded values and variables.
+
+        Returns:
+            The Python function's result.
+        """
         owner = current()
-        made = owner.flow(commands.CallFunction, [self.program], [*arguments, *self.bound()])
+        results = owner.flow(commands.CallFunction, [self.program], [*arguments, *self.bound()])
         for action, structure in self.deferred:
-            action(
-                nest.map_structure(lambda leaf: leaf.of(made, owner) if isinstance(leaf, _Leaf) else leaf, structure)
-            )
-        return self.packed(made, owner)
+            action(_filled(structure, results, owner))
+        return _filled(self.structure, results, owner)
 
     def packed_specs(self) -> Any:
-        """The function's result with a TensorSpec in the place of each tensor."""
-
-        def spec(leaf: _Leaf) -> Any:
-            if leaf.at:
-                found = leaf.dense or self.specs[leaf.at[0]]
-                return TensorSpec(found.shape, found.dtype)
-            return None if leaf.host is None else TensorSpec(leaf.host.shape, dtypes.string)
-
-        return spec(self.results) if self.results.__class__ is _Leaf else nest.map_structure(spec, self.results)
-
-    def packed(self, made: Sequence[Any], owner: Session) -> Any:
-        """The function's result from the program's."""
-        if self.results.__class__ is _Leaf:
-            return self.results.of(made, owner)
-        return nest.map_structure(lambda leaf: leaf.of(made, owner), self.results)
+        """Returns the Python function's result with a TensorSpec in the place of each tensor."""
+        return nest.map_structure(lambda leaf: leaf.tensor_spec(self.specs), self.structure)
 
 
 @dataclass(frozen=True)
 class _Leaf:
-    """What stands in one place of a function's result: results of the program, or what no program holds."""
+    """One leaf of a function's result.
 
-    at: tuple[int, ...] = ()
+    Attributes:
+        indices: Positions of its values among the program's results: one for a tensor, two for slices.
+        dense: The spec of the array that slices stand for.
+        host: The elements of strings, which no program holds. Without any of the three: None.
+    """
+
+    indices: tuple[int, ...] = ()
     dense: Spec | None = None
     host: Any = None
 
-    def of(self, made: Sequence[Any], owner: Session) -> Any:
+    def filled(self, results: Sequence[Any], owner: Session) -> Any:
+        """Returns the leaf for the results of one call."""
         if self.dense is not None:
-            values, indices = (EagerTensor(made[i], owner) for i in self.at)
+            values, indices = (EagerTensor(results[i], owner) for i in self.indices)
             return IndexedSlices(values, indices, constant(np.array(self.dense.shape, np.int32)))
-        if self.at:
-            return EagerTensor(made[self.at[0]], owner)
+        if self.indices:
+            return EagerTensor(results[self.indices[0]], owner)
         return None if self.host is None else constant(self.host)
+
+    def tensor_spec(self, specs: Sequence[Spec]) -> TensorSpec | None:
+        """Returns the leaf's spec; of slices that of the array that they stand for."""
+        if self.indices:
+            spec = self.dense or specs[self.indices[0]]
+            return TensorSpec(spec.shape, spec.dtype)
+        return None if self.host is None else TensorSpec(self.host.shape, dtypes.string)
+
+
+def _filled(structure: Any, results: Sequence[Any], owner: Session) -> Any:
+    """Returns a structure with the values of one call in the places of its leaves."""
+    if structure.__class__ is _Leaf:
+        return structure.filled(results, owner)
+    return nest.map_structure(lambda leaf: leaf.filled(results, owner) if isinstance(leaf, _Leaf) else leaf, structure)
 
 
 def trace(
@@ -113,64 +128,107 @@ def trace(
     *,
     defers: bool = False,
 ) -> Traced:
-    """`function` as a program.
+    """Calls a Python function once with symbolic tensors, and returns its ops as an engine function.
 
     Args:
-        function: Called once, with symbolic tensors in the places of specs.
+        function: The Python function.
         specs: Its arguments: (nested structures of) engine Specs, which become symbolic tensors, slices of Specs, and
-            variables, which it may assign to; everything else is handed to it as it is.
-        keywords: The same by name.
-        names: What the arguments are called.
-        defers: Whether it may print: the program then has results behind the function's, which `Traced.call` prints.
+            variables, which it may assign to; everything else is passed as it is.
+        keywords: Its keyword arguments.
+        names: The names of its arguments.
+        defers: Whether it may print: the engine function then has further results, which `Traced.call` prints.
 
     Returns:
-        The program, whose inputs are the specs and variables from left to right, then the captures.
+        The function, whose inputs are the specs and variables from left to right, then the captures.
 
     Raises:
-        NotTraceable: It needs a value to go on. It is no Exception.
-        TypeError: It gives what is no tensor.
+        NotTraceable: It needs a value, also if it has caught this exception itself.
+        TypeError: It returns what is no tensor.
     """
     tracing = TracingSession(current(), gradient_program)
     tracing.deferred = [] if defers else None
     arguments: list[Symbol] = []
-
-    def stand_in(leaf: Any, name: str) -> Any:
-        if isinstance(leaf, Spec):
-            arguments.append(tracing.recorder().symbol(leaf, f"{name}:0"))
-            return EagerTensor(arguments[-1], tracing)
-        if isinstance(leaf, Variable):
-            slot, symbol = tracing.recorder().stand_in(leaf.recorded)
-            arguments.append(symbol)
-            return leaf.standing_for(slot)
-        if isinstance(leaf, IndexedSlices) and isinstance(leaf.values, Spec):
-            values, indices = (stand_in(one, name) for one in (leaf.values, leaf.indices))
-            return IndexedSlices(values, indices, leaf.dense_shape)
-        return leaf
-
-    with inside(tracing):
-        args = [
-            nest.map_structure(partial(stand_in, name=name), one)
-            for one, name in itertools.zip_longest(specs, names[: len(specs)], fillvalue="args")
-        ]
-        named = {name: nest.map_structure(partial(stand_in, name=name), keywords[name]) for name in sorted(keywords)}
-        found = function(*args, **named)
-        results: list[Symbol] = []
-        structure = nest.map_structure(lambda leaf: _leaf(leaf, tracing, results, function), found)
-        specs_found = tuple([one.spec for one in results])
-        deferred = tuple(
-            [
-                (action, nest.map_structure(lambda leaf: _needed(leaf, tracing, results, function), given))
-                for action, given in tracing.deferred or ()
+    try:
+        with inside(tracing):
+            symbolic = partial(_symbolic, tracing, arguments)
+            args = [
+                nest.map_structure(partial(symbolic, name=name), spec)
+                for spec, name in itertools.zip_longest(specs, names[: len(specs)], fillvalue="args")
             ]
+            kwargs = {
+                name: nest.map_structure(partial(symbolic, name=name), keywords[name]) for name in sorted(keywords)
+            }
+            result = function(*args, **kwargs)
+            if tracing.not_traceable is not None:
+                raise tracing.not_traceable
+            return _traced(function, result, tracing, arguments)
+    except NotTraceable as error:
+        error.note()  # on the trace around this one: its body must not swallow the exception either
+        raise
+
+
+def _symbolic(tracing: TracingSession, arguments: list[Symbol], leaf: Any, name: str) -> Any:
+    """Returns the symbolic tensor, variable or slices for a leaf of the arguments; other leaves stay as they are."""
+    if isinstance(leaf, Spec):
+        arguments.append(tracing.log.new_symbol(leaf, f"{name}:0"))
+        return EagerTensor(arguments[-1], tracing)
+    if isinstance(leaf, Variable):
+        local, symbol = tracing.recorder().argument_variable(leaf.recorded)
+        arguments.append(symbol)
+        return leaf.standing_for(local)
+    if isinstance(leaf, IndexedSlices) and isinstance(leaf.values, Spec):
+        values, indices = (_symbolic(tracing, arguments, part, name) for part in (leaf.values, leaf.indices))
+        return IndexedSlices(values, indices, leaf.dense_shape)
+    return leaf
+
+
+def _traced(function: Any, result: Any, tracing: TracingSession, arguments: list[Symbol]) -> Traced:
+    """Returns the traced function from its result."""
+    symbols: list[Symbol] = []
+    structure = nest.map_structure(lambda leaf: _leaf(leaf, symbols, function), result)
+    specs = tuple([symbol.spec for symbol in symbols])
+    deferred = tuple(
+        [
+            (action, nest.map_structure(lambda leaf: _deferred_leaf(leaf, symbols, function), values))
+            for action, values in tracing.deferred or ()
+        ]
+    )
+    program = tracing.program(arguments, symbols)
+    return Traced(program, tuple(tracing.log.captures), structure, specs, tracing.variables_made, deferred)
+
+
+def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
+    """Returns a leaf of the result, and appends its values to the program's results."""
+    if leaf is None:
+        return _Leaf()
+    if isinstance(leaf, IndexedSlices):
+        symbols += [leaf.values.operand(), leaf.indices.operand()]
+        shape = tuple(leaf.shape.as_list())
+        return _Leaf((len(symbols) - 2, len(symbols) - 1), symbols[-2].spec.with_shape(shape))
+    if isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic):
+        leaf = constant(leaf)
+    if not isinstance(leaf, TensorLike):
+        raise TypeError(
+            "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or "
+            f"None values; in compilation of {function}, found return value of type {type(leaf).__name__}, which is "
+            "not a Tensor or ExtensionType."
         )
-        program = tracing.program(arguments, results)
-    return Traced(program, tuple(tracing.captures), structure, specs_found, tracing.variables_made, deferred)
+    symbol = as_tensor(leaf).operand()
+    if symbol.spec.dtype == object:
+        return _Leaf(host=symbol.host)
+    symbols.append(symbol)
+    return _Leaf((len(symbols) - 1,))
+
+
+def _deferred_leaf(leaf: Any, symbols: list[Symbol], function: Any) -> Any:
+    """Returns a leaf of what is printed: a result of the program if it is a tensor, else the leaf itself."""
+    return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | IndexedSlices) else leaf
 
 
 def gradient_program(
     function: Callable[[Sequence[Any]], Sequence[Any]], results: Sequence[Spec], inputs: Sequence[Spec]
 ) -> tuple[Traced, list[bool]]:
-    """The gradient function of a custom gradient as a program.
+    """Traces the gradient function of a custom gradient.
 
     Args:
         function: From recorded cotangents to a recorded cotangent, or None, for each input.
@@ -178,10 +236,10 @@ def gradient_program(
         inputs: Specs of the inputs.
 
     Returns:
-        The program, whose results are dense and of their inputs' shapes, and for each input whether there is one.
+        The function, whose results are dense and have their inputs' shapes, and for each input whether there is one.
 
     Raises:
-        NotTraceable: It needs a value to go on.
+        NotTraceable: It needs a value.
     """
     has_gradient: list[bool] = []
 
@@ -202,74 +260,47 @@ def _dense(gradient: Any, spec: Spec) -> Tensor:
     return call(ops.broadcast_to, (tensor,), shape=spec.shape)
 
 
-_through = threading.local()
+_run_through = threading.local()
 
 
 @contextmanager
 def running_through() -> Iterator[None]:
-    """A block that is the body of a `tf.function` which cannot be traced."""
-    before = getattr(_through, "running", False)
-    _through.running = True
+    """Marks a block as the body of a `tf.function` that cannot be traced and runs op by op."""
+    before = getattr(_run_through, "active", False)
+    _run_through.active = True
     try:
         yield
     finally:
-        _through.running = before
+        _run_through.active = before
 
 
 def control(function: F) -> F:
-    """Makes a function of control flow a program of its own where a `tf.function` is run through.
+    """Makes a function of control flow trace itself inside a `tf.function` that runs op by op.
 
-    What is connected to what is then as in TensorFlow's functions: zeros from a branch that was not taken.
+    The gradients are then as in TensorFlow's functions: zeros from a branch that was not taken.
     """
 
     @functools.wraps(function)
     def controlled(*args: Any, **kwargs: Any) -> Any:
-        if getattr(_through, "running", False) and not current().tracing:
+        if getattr(_run_through, "active", False) and not current().tracing:
             try:
                 return trace(lambda: function(*args, **kwargs), (), defers=True).call([])
             except (NotTraceable, TypeError, ValueError):
-                pass  # it runs as it is, and raises what is to be raised
+                pass  # it runs op by op, and raises its own errors
         return function(*args, **kwargs)
 
     return controlled  # type: ignore[return-value]  # the same signature
 
 
-def _leaf(leaf: Any, tracing: TracingSession, results: list[Symbol], function: Any) -> _Leaf:
-    if leaf is None:
-        return _Leaf()
-    if isinstance(leaf, IndexedSlices):
-        results += [leaf.values.operand(), leaf.indices.operand()]
-        shape = tuple(leaf.shape.as_list())
-        return _Leaf((len(results) - 2, len(results) - 1), results[-2].spec.with_shape(shape))
-    if isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic):
-        leaf = constant(leaf)
-    if not isinstance(leaf, TensorLike):
-        raise TypeError(
-            "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or "
-            f"None values; in compilation of {function}, found return value of type {type(leaf).__name__}, which is "
-            "not a Tensor or ExtensionType."
-        )
-    symbol = as_tensor(leaf).operand()
-    if symbol.spec.dtype == object:
-        return _Leaf(host=symbol.host)
-    results.append(symbol)
-    return _Leaf((len(results) - 1,))
-
-
-def _needed(leaf: Any, tracing: TracingSession, results: list[Symbol], function: Any) -> Any:
-    """A leaf of what is printed: a result of the program where it is a tensor."""
-    return _leaf(leaf, tracing, results, function) if isinstance(leaf, TensorLike | IndexedSlices) else leaf
-
-
 def values_of(leaves: Sequence[Any]) -> list[Any]:
-    """Tensors, variables and slices among `leaves` as a program's arguments."""
-    found: list[Any] = []
+    """Returns tensors, variables and slices among `leaves` as recorded values: a function's arguments."""
+    values: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, Variable):
             leaf.check_session()
-            found.append(leaf.recorded)
+            values.append(leaf.recorded)
         elif isinstance(leaf, IndexedSlices):
-            found += [leaf.values.operand(), leaf.indices.operand()]
+            values += [leaf.values.operand(), leaf.indices.operand()]
         elif isinstance(leaf, TensorLike):
-            found.append(leaf.operand())
-    return found
+            values.append(leaf.operand())
+    return values

@@ -69,6 +69,7 @@ class Session(ABC):
     Attributes:
         local: Whether it computes in this process, each op at once.
         tracing: Whether ops only become steps of a function.
+        not_traceable: In a trace: why the function cannot be traced, or None.
         declarations: What the user has declared about op types that have no gradient of their own.
         departures: Reads of values, for explanations.
         trails: The provenance logs of the latest threads.
@@ -76,6 +77,7 @@ class Session(ABC):
 
     local: bool
     tracing: bool = False
+    not_traceable: Exception | None = None
 
     def __init__(self) -> None:
         self.declarations = Declarations()

@@ -1,0 +1,38 @@
+"""The exception of a function that cannot be traced, raised where its body needs what a trace does not have."""
+
+from __future__ import annotations
+
+from teletape import call_site, environment
+from teletape.sessions.current import current
+
+
+class NotTraceable(Exception):
+    """A function's body needs a value, or does what cannot be a step of a function.
+
+    Like TensorFlow's OperatorNotAllowedInGraphError it goes through the user's `except` and `finally` clauses. A trace
+    notes the exception too: if the body swallows it, `trace` raises it after the body.
+
+    Attributes:
+        why: What the function does, as "reads the value of a tensor".
+        advice: What to use instead.
+        where: The program's line that does it.
+        once: Whether only the first call does so.
+    """
+
+    def __init__(self, why: str, advice: str, *, once: bool = False) -> None:
+        super().__init__(f"a function that is traced {why}; use {advice}")
+        self.why, self.advice, self.once = why, advice, once
+        self.where = call_site.call_site_text(call_site.caller() if environment.call_sites() else None)
+        self.note()
+
+    def note(self) -> None:
+        """Notes the exception on this thread's trace, if there is one."""
+        session = current()
+        if session.tracing:
+            session.not_traceable = self
+
+    def withdraw(self) -> None:
+        """Removes the note: the SDK itself has handled the exception, and the trace goes on."""
+        session = current()
+        if session.not_traceable is self:
+            session.not_traceable = None

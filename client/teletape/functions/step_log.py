@@ -1,0 +1,129 @@
+"""What a trace has recorded: its values, its steps, and what the function takes from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from teletape.functions.function_builder import TracedStep
+from teletape.functions.not_traceable import NotTraceable
+from teletape.sessions.current import current
+from teletape_engine.arrays import HostArray
+from teletape_engine.commands import Command
+from teletape_engine.recording.values import Literal, SpecValue, Variable
+from teletape_engine.spec import Spec
+
+MOST_STEPS: Final = 16_384  #: A list in a frame has at most this many members.
+
+
+class Symbol(SpecValue):
+    """A value of a trace.
+
+    Attributes:
+        spec: Its shape and dtype.
+        uid: Identifies the value to tapes.
+        number: Its number among the trace's values; None for a constant.
+        name: Its name when it is printed.
+        host: A constant's elements.
+    """
+
+    __slots__ = ("host", "name", "number")
+
+    def __init__(self, spec: Spec, number: int | None, name: str, host: HostArray | None = None) -> None:
+        super().__init__(spec)
+        self.number, self.name, self.host = number, name, host
+
+    def copy(self) -> Symbol:
+        """Returns the same value under a new uid."""
+        return Symbol(self.spec, self.number, self.name, self.host)
+
+
+class Capture(NamedTuple):
+    """What a function takes in addition to its arguments, bound again at each call.
+
+    Attributes:
+        kind: tensor, variable, or number (a random op's key or counter).
+        value: An EagerTensor, a recorded variable, or (a function that draws, which of its two numbers).
+        symbol: Its symbol in the trace.
+    """
+
+    kind: str
+    value: Any
+    symbol: Symbol
+
+
+def bind_captures(captures: Sequence[Capture]) -> list[Any]:
+    """Returns the captures as the current session's values, with a new draw for each random op."""
+    draws: dict[int, Any] = {}
+    values: list[Any] = []
+    for kind, value, _ in captures:
+        if kind == "tensor":
+            values.append(value.operand())
+        elif kind == "variable":
+            values.append(value)
+        else:
+            draw, which = value
+            number = (draws.get(id(draw)) or draws.setdefault(id(draw), current().draw(draw)))[which]
+            values.append(Literal(number) if isinstance(number, int) else number.operand())
+    return values
+
+
+class StepLog:
+    """The values, steps and captures of one trace.
+
+    Attributes:
+        steps: The steps, in order.
+        captures: What was taken from outside, in order.
+        variables: What replaces each variable in the trace, by uid.
+        stale: Uids of variables that must be read again before they are used.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[TracedStep] = []
+        self.captures: list[Capture] = []
+        self.variables: dict[int, Variable] = {}
+        self.stale: set[int] = set()
+        self._count = 0
+        self._symbols: dict[int, Symbol] = {}
+
+    def new_symbol(self, spec: Spec, name: str) -> Symbol:
+        """Returns a new value of the trace."""
+        self._count += 1
+        return Symbol(spec, self._count - 1, name)
+
+    def add(self, command: Command | None, inputs: Sequence[Any], outputs: Sequence[Symbol], writes: Any = ()) -> None:
+        """Appends a step; see `TracedStep`.
+
+        Raises:
+            NotTraceable: There are too many.
+        """
+        if len(self.steps) >= MOST_STEPS:
+            raise NotTraceable(
+                f"has more than {MOST_STEPS:,} steps", "a loop of Teletape's (tf.while_loop, tf.scan, tf.map_fn)"
+            )
+        step_inputs = tuple([_step_input(value) for value in inputs])
+        numbers = tuple([output.number for output in outputs])
+        self.steps.append(TracedStep(command, step_inputs, numbers, tuple(writes)))  # type: ignore[arg-type]
+
+    def capture(self, kind: str, value: Any, spec: Spec, name: str, uid: int | None = None) -> Symbol:
+        """Returns the symbol of something that each call binds again; `uid` identifies a tensor or variable."""
+        symbol = self.new_symbol(spec, name)
+        if uid is not None:
+            self._symbols[uid] = symbol
+        self.captures.append(Capture(kind, value, symbol))
+        return symbol
+
+    def note(self, uid: int, symbol: Symbol) -> None:
+        """Makes `symbol` stand for the value or variable with that uid."""
+        self._symbols[uid] = symbol
+
+    def symbol_of(self, uid: int) -> Symbol | None:
+        """Returns the symbol of a captured tensor or variable, or None."""
+        return self._symbols.get(uid)
+
+
+def _step_input(value: Any) -> Any:
+    """Returns an input as a step keeps it: a value's number, a Literal, or a constant's elements."""
+    if isinstance(value, Symbol):
+        return value.host if value.number is None else value.number
+    return value

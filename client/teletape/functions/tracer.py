@@ -1,0 +1,196 @@
+"""The recorder of a trace: it infers specs, computes constants, and records each op as a step."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from teletape import call_site, environment
+from teletape.functions.not_traceable import NotTraceable
+from teletape.functions.step_log import StepLog, Symbol
+from teletape_engine import commands
+from teletape_engine.arrays import HostArray
+from teletape_engine.catalogue.attributes import Attrs
+from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.recording.cotangents import Algebra, Operands
+from teletape_engine.recording.executor import evaluate
+from teletape_engine.recording.recorder import Mode, Share
+from teletape_engine.recording.spec_recorder import SpecRecorder
+from teletape_engine.recording.values import Literal, Variable, new_uid
+from teletape_engine.spec import DType, Spec, weak_dtype
+
+_FOLDED: Final = 1 << 16  #: An op on constants is computed at once if it takes at most this many bytes.
+_FULL: Final = 1 << 10  #: Zeros and ones of at most this many elements are constants.
+
+#: A call site as text, computed once: the body of an unrolled loop records the same ones again and again.
+_call_site_text: Final = functools.lru_cache(4096)(call_site.shown_call_site)
+
+
+class Tracer(SpecRecorder):
+    """Records each op as a step of the function.
+
+    Args:
+        log: Where the steps go.
+    """
+
+    mode = Mode.WRITES
+
+    def __init__(self, log: StepLog) -> None:
+        super().__init__()
+        self.log = log
+        self.locate = call_site.caller if environment.call_sites() else None
+
+    @property
+    def bare(self) -> Algebra:  # type: ignore[override]  # every op is a step, whether a tape records it or not
+        return Operands(self)
+
+    @property
+    def recorded(self) -> bool:
+        """True: what a question to a tape computes also becomes steps."""
+        return True
+
+    def _bind(self, op: Op, inputs: Sequence[Any], attrs: Attrs) -> tuple[Sequence[Any], Bound]:
+        """Binds an op; inputs that do not fit raise the errors of TensorFlow's graph building.
+
+        Raises:
+            TypeError: Dtypes that do not fit.
+            ValueError: Shapes that do not fit.
+        """
+        try:
+            return super()._bind(op, inputs, attrs)
+        except InvalidArgumentError as error:
+            dtypes = {value.spec.dtype for value in inputs if isinstance(value, Symbol)}
+            raise (TypeError if len(dtypes) > 1 and "cannot compute" in error.message else ValueError)(
+                f"{error.message} (op {op.name!r}, while a function is traced)"
+            ) from None
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Symbol:
+        op = bound.op
+        arrays = [value.array if isinstance(value, Literal) else value.host for value in inputs]
+        if bound.price <= _FOLDED and all(array is not None for array in arrays):
+            return self.constant(evaluate(bound, arrays), op.name)
+        if op.dynamic:
+            raise NotTraceable(
+                f"uses {op.name!r}, whose result's shape depends on values",
+                "tf.where with three arguments, or a mask that multiplies",
+            )
+        result = self.log.new_symbol(bound.spec, f"{op.name}:0")
+        self.log.add(commands.Call(op.name, (), (), bound.attrs, _call_site_text(self.here())), inputs, (result,))
+        return result
+
+    def constant(self, array: HostArray, name: str = "Const") -> Symbol:
+        """Returns a constant of the function."""
+        return Symbol(Spec.of(array.shape, array.dtype), None, f"{name}:0", array)
+
+    def number(self, number: Literal, dtype: DType) -> Symbol:
+        return self.constant(np.asarray(number.array, dtype))
+
+    def full(self, spec: Spec, number: int) -> Symbol:
+        if spec.size <= _FULL:
+            return self.constant(np.full(spec.shape, number, spec.dtype))
+        op, scalar = ops.fill, self.constant(np.asarray(number, spec.dtype))
+        attrs = op.attrs({"shape": spec.shape})
+        return self.run(bind(op, (scalar.spec,), attrs), (scalar,))
+
+    def ct(self, value: Any) -> Any:
+        if isinstance(value, SlicesValue):
+            return SparseGradient(Operand(self, value.values), Operand(self, value.indices), value.dense)
+        return Operand(self, value)
+
+    def answer(self, ct: Any, spec: Spec) -> Any:
+        if isinstance(ct, SparseGradient):
+            return SlicesValue(ct.values.value, ct.indices.value, ct.dense)
+        return ct.value.alias(new_uid())
+
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
+        active = self.tapes, self.accumulators
+        self.tapes, self.accumulators = [], []  # nothing records the tangent, but its ops are steps all the same
+        try:
+            residuals = [v.array if isinstance(v, Literal) else Operand(self, v) for v in (*inputs, result)]
+            total: Any = None
+            for rule, tangent in shares:
+                share = rule(Operand(self, tangent), residuals)
+                total = share if total is None else total + share
+            return total.value
+        finally:
+            self.tapes, self.accumulators = active
+
+    def decide(self, value: Any) -> int:
+        """Raises: no value is known in a trace.
+
+        Raises:
+            NotTraceable: Always.
+        """
+        raise NotTraceable("differentiates a loop or a condition inside the function", "the tape outside the function")
+
+    def note_identity(self, before: Any, after: Any) -> None:
+        """Records on active tapes and accumulators that `after` is `before`: an identity that is no step."""
+        plan = bind(ops.identity, (before.spec,)).plan(1)
+        for tape in self.tapes:
+            if before.uid in tape.tracked:
+                tape.nodes.append((plan, (before.uid,), after.uid, (), self.here()))
+                tape.tracked[after.uid] = None
+        for accumulator in self.accumulators:
+            if (tangent := accumulator.tangent(before)) is not None:
+                accumulator.follow(after, tangent)
+
+    # ----------------------------------------------------------------------------------------------------- variables
+    def local_variable(self, variable: Variable) -> Variable:
+        """Returns what replaces a variable in the trace: tapes see the same variable, and it holds a symbol."""
+        log = self.log
+        local = log.variables.get(variable.uid)
+        if local is None:
+            name = variable.name or "Variable:0"
+            symbol = log.capture("variable", variable, variable.spec, name, variable.uid)
+            local = Variable(symbol, trainable=variable.trainable, name=variable.name, uid=variable.uid)
+            local.owner = variable.owner
+            log.variables[variable.uid] = local
+            log.stale.add(variable.uid)
+        return local
+
+    def argument_variable(self, variable: Variable) -> tuple[Variable, Symbol]:
+        """Returns a new variable of the trace for a variable among the arguments, and the argument's symbol."""
+        log = self.log
+        symbol = log.new_symbol(variable.spec, variable.name or "Variable:0")
+        local = Variable(symbol, trainable=variable.trainable, name=variable.name)
+        log.variables[local.uid] = local
+        log.stale.add(local.uid)
+        log.note(local.uid, symbol)
+        return local, symbol
+
+    def number_of(self, variable: Variable) -> int:
+        """Returns the number of the function's input that stands for a variable."""
+        self.local_variable(variable)
+        symbol = self.log.symbol_of(variable.uid)
+        assert symbol is not None
+        assert symbol.number is not None
+        return symbol.number
+
+    def read(self, variable: Variable) -> Any:
+        local = self.local_variable(variable)
+        if variable.uid in self.log.stale:
+            self.log.stale.discard(variable.uid)
+            local.value = self.log.new_symbol(local.spec, local.value.name)
+            self.log.add(None, (self.number_of(variable),), (local.value,))
+        return super().read(local)
+
+    def assign(self, variable: Variable, value: Any, mode: str = "set", *indices: Any) -> None:
+        if isinstance(value, Literal):
+            value = self.number(value, weak_dtype(value.spec, variable.spec.dtype))
+        local, number = self.local_variable(variable), self.number_of(variable)
+        command = commands.Assign("", value, mode, *[None] * len(indices))
+        self.log.add(command, (number, value, *indices), (), (number,))
+        self.changed_variable(local)
+
+    def changed_variable(self, local: Variable) -> None:
+        """Notes that a step has assigned to a variable: it must be read before its next use."""
+        local.version += 1
+        self.log.stale.add(local.uid)

@@ -1,0 +1,98 @@
+"""Functions that cannot be traced: they run op by op, whatever their `except` clauses catch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import teletape as tf
+from teletape.functions.trace import NotTraceable, trace
+from teletape.sessions.current import current
+from teletape_engine.spec import Spec
+
+
+def test_an_except_clause_of_the_program_cannot_hide_that_a_value_was_read() -> None:
+    reached: list[str] = []
+
+    @tf.function
+    def careful(x: Any) -> Any:
+        try:
+            number = float(x)
+        except Exception:
+            reached.append("except")
+            return x * 0.0
+        finally:
+            reached.append("finally")
+        return x * number
+
+    assert careful(tf.constant(3.0)).numpy() == 9.0
+    assert reached == ["except", "finally", "finally"]  # the trace, and then the run op by op
+    assert careful(tf.constant(4.0)).numpy() == 16.0
+
+
+def test_an_except_clause_around_a_loop_cannot_hide_it_either() -> None:
+    @tf.function
+    def careful(x: Any) -> Any:
+        try:
+            return tf.while_loop(lambda y: float(y) < 10.0, lambda y: (y * 2.0,), [x])[0]
+        except Exception:
+            return x * 0.0
+
+    assert careful(tf.constant(3.0)).numpy() == 12.0
+
+
+def test_a_value_that_is_read_in_vain_stops_an_inner_function_too() -> None:
+    @tf.function
+    def inner(x: Any) -> Any:
+        try:
+            return x * float(x)
+        except Exception:
+            return x
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        return inner(x) + 1.0
+
+    assert outer(tf.constant(3.0)).numpy() == 10.0
+
+
+def test_what_is_not_traceable_is_an_exception_and_says_why() -> None:
+    with pytest.raises(NotTraceable, match=r"reads a value; use tf\.cond") as caught:
+        trace(lambda x: float(x), [Spec.of((), np.dtype(np.float32))])
+    assert isinstance(caught.value, Exception)
+    assert current().not_traceable is None
+
+
+def test_a_jacobian_row_by_row_inside_a_function_is_no_failure_of_the_function() -> None:
+    """The SDK itself handles that a gradient function reads values: the trace around it goes on or falls back."""
+
+    @tf.custom_gradient
+    def cube(x: Any) -> Any:
+        def grad(upstream: Any) -> Any:
+            return upstream * 3.0 * x.numpy() ** 2
+
+        return x**3, grad
+
+    @tf.function
+    def jacobian(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = cube(x)
+        return tape.jacobian(y, x)
+
+    assert np.allclose(jacobian(tf.constant([1.0, 2.0])), np.diag([3.0, 12.0]))
+
+
+def test_a_not_implemented_error_of_numpy_stays_one() -> None:
+    def unheard_of(x: Any) -> Any:
+        raise NotImplementedError("of a library")
+
+    @tf.function
+    def body(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda y: y < 1.0, lambda y: (unheard_of(y),), [x])[0]
+        return tape.gradient(y, x)
+
+    with pytest.raises(NotImplementedError, match="of a library"):
+        body(tf.constant(0.5))
