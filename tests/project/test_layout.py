@@ -21,7 +21,6 @@ FAMILIES = {"ops", "routes"}
 #: Folders with fewer than four modules, each with the reason.
 SMALL = {
     "engine/teletape_engine/checking": "a package's laws and its two gradient checks",
-    "engine/teletape_engine/session": "the session and its state; what commands do lies in handlers/",
 }
 #: Files of more than 400 lines whose docstring does not say why: none may join them.
 LONG = {

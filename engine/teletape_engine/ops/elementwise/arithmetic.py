@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
@@ -18,7 +17,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import log
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, DType, Spec, shape_text
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, DType, Spec, finfo, shape_text
 
 REAL = FLOATING | INTEGER
 QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER}
@@ -247,7 +246,7 @@ def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
 def _bounds(dtype: DType) -> tuple[float, float]:
     if dtype in INTEGER:
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # NumPy's does not know bfloat16
+    limits = finfo(dtype)
     return float(limits.min), float(limits.max)
 
 
