@@ -107,7 +107,6 @@ failures = st.builds(
     st.none() | words,
     st.none() | words,
     details,
-    st.dictionaries(ids, st.integers(0, 9)),
 )
 answers = st.builds(
     Answer,

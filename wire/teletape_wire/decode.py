@@ -287,10 +287,7 @@ def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
     results = tuple([_result(*reader.next()) for _ in range(reader.count())])
     failed, bytes_in_use, expires_at, queue_seconds, compute_seconds = reader.next()
     reader.done()
-    failure = None
-    if failed is not None:
-        index, code, message, op, where, details, versions = failed
-        failure = Failure(index, code, message, op, where, details, dict(versions))
+    failure = None if failed is None else Failure(*failed)
     return Answer(results, failure, bytes_in_use), Served(expires_at, queue_seconds, compute_seconds)
 
 

@@ -157,11 +157,7 @@ def encode_answer(
 ) -> Frame:
     """Encodes an answer as a frame; client, seq and nonce are those of the batch."""
     writer = _Writer()
-    failure = answer.failure and tuple(
-        list(value.items()) if field.name == "versions" else value
-        for field in dataclasses.fields(answer.failure)
-        for value in (getattr(answer.failure, field.name),)
-    )
+    failure = answer.failure and [getattr(answer.failure, field.name) for field in dataclasses.fields(answer.failure)]
     body = [
         writer.pack([_result_row(result) for result in answer.results]),
         writer.pack((failure, answer.bytes_in_use, *served)),

@@ -307,8 +307,7 @@ def answer_to_json(
     }
     if failure is not None:
         facts = {field.name: getattr(failure, field.name) for field in dataclasses.fields(failure)}
-        versions = [{"id": name, "version": version} for name, version in failure.versions.items()]
-        out["failure"] = {"command": facts.pop("index")} | facts | {"versions": versions}
+        out["failure"] = {"command": facts.pop("index")} | facts
     if served is None:
         return out
     ends = None if served.expires_at is None else timestamp(served.expires_at)

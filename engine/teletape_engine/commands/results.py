@@ -74,7 +74,6 @@ class Failure:
         op: The op that failed, if there is one.
         where: Its call site, if the caller sent it.
         details: Further facts about the error.
-        versions: The version of every variable, so that the caller knows which assignments happened.
     """
 
     index: int
@@ -83,7 +82,6 @@ class Failure:
     op: str | None
     where: str | None
     details: dict[str, Any]
-    versions: dict[Id, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,8 +144,7 @@ def _failure(state: State, index: int, command: Command, error: Exception) -> Fa
     op = command.op if isinstance(command, commands.Call) else error.details.get("op")
     where = command.where if isinstance(command, commands.Call) else error.details.get("where")
     details = {name: value for name, value in error.details.items() if name not in ("op", "where")}
-    versions = {name: entry.version for name, entry in state.entries.items() if isinstance(entry, Variable)}
-    return Failure(index, error.code, error.message, op, where, details, versions)
+    return Failure(index, error.code, error.message, op, where, details)
 
 
 def _poison(state: State, command: Command, failure: Failure) -> None:

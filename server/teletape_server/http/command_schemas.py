@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from teletape_engine.commands import COMMANDS, Command, FieldKind
 from teletape_engine.commands.fields import Field
+from teletape_engine.commands.meanings import meaning
 from teletape_engine.commands.schema import FIELDS
 from teletape_server.worker.models.base import component
 
@@ -58,7 +59,10 @@ def _command(verb: str, cls: type[Command]) -> dict[str, Any]:
         "description": inspect.getdoc(cls),
         "additionalProperties": False,
         "required": ["do", *[field.name for field in fields if field.required]],
-        "properties": {"do": {"type": "string", "const": verb}} | {field.name: _field(field) for field in fields},
+        "properties": {
+            "do": {"type": "string", "const": verb},
+            **{field.name: _field(field) | {"description": meaning(verb, field.name)} for field in fields},
+        },
     }
 
 

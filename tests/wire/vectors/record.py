@@ -206,7 +206,7 @@ ANSWERS = {
         "A batch that stopped at its third command.",
         Answer(
             (),
-            Failure(2, "unknown_op", "unknown op 'mull'", "mull", "train.py:7", {"near": ["mul"]}, {"w": 2, CLIENT: 1}),
+            Failure(2, "unknown_op", "unknown op 'mull'", "mull", "train.py:7", {"near": ["mul"]}),
             0,
         ),
     ),
