@@ -12,7 +12,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.rule import NOT_REGISTERED
-from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, drawn
+from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, random_like
 from teletape_engine.commands import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -51,7 +51,7 @@ def cases(op, dtype="float64"):
             bound = case.bound()
         except InvalidArgumentError:
             continue
-        if case.free() and bound.spec.differentiable:
+        if case.differentiable() and bound.spec.differentiable:
             yield case
 
 
@@ -65,10 +65,10 @@ def started(case, recorder, tapes=()):
     results = [as_operand(recorder, operand) for operand in case.inputs]
     for tape in tapes:
         recorder.open(tape)
-        recorder.watch(tape, [results[i] for i in case.free()])
+        recorder.watch(tape, [results[i] for i in case.differentiable()])
     accumulator = Accumulator()
-    tangents = [drawn(case.inputs[i], seed=i) for i in case.free()]
-    for i, t in zip(case.free(), tangents, strict=True):
+    tangents = [random_like(case.inputs[i], seed=i) for i in case.differentiable()]
+    for i, t in zip(case.differentiable(), tangents, strict=True):
         accumulator.watch(results[i], as_operand(recorder, np.asarray(t)))
     recorder.accumulate(accumulator)
     return results, accumulator, tangents
@@ -82,11 +82,13 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
         with case.cpu.quiet():
             inputs, accumulator, tangents = started(case, recorder)
             result = recorder.apply(case.op, inputs, case.attrs)
-            ct = drawn(result.array, seed=9)
+            ct = random_like(result.array, seed=9)
             back = case.vjp(ct)
         tangent = accumulator.tangent(result)
         forward = 0.0 if tangent is None else inner(ct, tangent.array)
-        shares = [inner(back[i], t) for i, t in zip(case.free(), tangents, strict=True) if back[i] is not None]
+        shares = [
+            inner(back[i], t) for i, t in zip(case.differentiable(), tangents, strict=True) if back[i] is not None
+        ]
         assert tangent is None or tangent.spec is result.spec
         loose = 1e-9 if result.spec.dtype.itemsize >= 8 else {4: 1e-6, 2: 1e-2}[result.spec.dtype.itemsize]
         np.testing.assert_allclose(forward, sum(shares), rtol=loose, atol=loose)
@@ -96,7 +98,7 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
 @pytest.mark.parametrize("name", [item for item in DIFFERENTIABLE if item != "softmax_cross_entropy"])
 def test_hessian_vector_products_agree_in_all_three_orders(name):
     for case in list(cases(CATALOGUE[name]))[:2]:
-        ct = drawn(case.run(), seed=9)
+        ct = random_like(case.run(), seed=9)
         with case.cpu.quiet():
             reverse = outer_tape(case, ct)
             over_reverse = accumulated_gradient(case, ct)
@@ -112,7 +114,7 @@ def outer_tape(case, ct):
     inputs, accumulator, tangents = started(case, recorder, (outer, tape))
     recorder.leave(accumulator)
     result = recorder.apply(case.op, inputs, case.attrs)
-    sources = [inputs[i] for i in case.free()]
+    sources = [inputs[i] for i in case.differentiable()]
     gradients = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, ct)]))
     results = [(item, t) for item, t in zip(gradients, tangents, strict=True) if item is not None]
     targets = [getattr(item, "values", item) for item, _ in results]
@@ -130,11 +132,13 @@ def accumulated_gradient(case, ct):
     recorder, tape = CpuExecutor(), Tape()
     inputs, accumulator, _ = started(case, recorder)
     recorder.open(tape)
-    recorder.watch(tape, [inputs[i] for i in case.free()])
+    recorder.watch(tape, [inputs[i] for i in case.differentiable()])
     result = recorder.apply(case.op, inputs, case.attrs)
     gradients = gradient(
         recorder,
-        GradientQuery(tape, [result], [inputs[i] for i in case.free()], output_gradients=[as_operand(recorder, ct)]),
+        GradientQuery(
+            tape, [result], [inputs[i] for i in case.differentiable()], output_gradients=[as_operand(recorder, ct)]
+        ),
     )
     return filled(case, [None if item is None else tangent_of(accumulator, item) for item in gradients])
 
@@ -151,7 +155,7 @@ def taped_tangent(case, ct):
     recorder, tape = CpuExecutor(), Tape()
     inputs, accumulator, _ = started(case, recorder, (tape,))
     result = recorder.apply(case.op, inputs, case.attrs)
-    sources = [inputs[i] for i in case.free()]
+    sources = [inputs[i] for i in case.differentiable()]
     tangent = accumulator.tangent(result)
     if tangent is None:
         return filled(case, [None] * len(sources))
@@ -163,7 +167,7 @@ def taped_tangent(case, ct):
 def filled(case, result):
     return [
         np.zeros_like(case.inputs[i]) if item is None else np.asarray(dense(item))
-        for i, item in zip(case.free(), result, strict=True)
+        for i, item in zip(case.differentiable(), result, strict=True)
     ]
 
 

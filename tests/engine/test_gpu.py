@@ -7,7 +7,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import Case, drawn, is_array
+from teletape_engine.checking.harness import Case, is_array, random_like
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.derivatives.query import GradientQuery
@@ -38,12 +38,12 @@ def answers(device, op, case):
         result = context.apply(op, results, case.attrs)
         outcome = [context.backend.get(result.array)]
         if result.spec.differentiable and op.registered:
-            ct = context.constant(drawn(outcome[0], seed=0))
+            ct = context.constant(random_like(outcome[0], seed=0))
             outcome += [
                 numbers(context, item)
                 for item in gradient(context, GradientQuery(tape, [result], arrays, output_gradients=[ct]))
             ]
-            cts = context.constant(np.stack([drawn(outcome[0], seed=k) for k in range(2)]))
+            cts = context.constant(np.stack([random_like(outcome[0], seed=k) for k in range(2)]))
             outcome += [
                 numbers(context, derivative)
                 for derivative in vjps(context, GradientQuery(tape, [result], arrays, output_gradients=[cts]))

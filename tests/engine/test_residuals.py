@@ -47,11 +47,11 @@ def test_a_tape_keeps_what_the_rules_ask_for_and_makes_no_copy_of_it(op):
         except InvalidArgumentError:
             continue
         if not tape.nodes:
-            assert not result.spec.differentiable or op.op_type == "StopGradient" or not case.free()
+            assert not result.spec.differentiable or op.op_type == "StopGradient" or not case.differentiable()
             continue
         (node,) = tape.nodes
         plan, retained = node[0], node[3]
-        free = case.free()
+        free = case.differentiable()
         if not op.registered:  # a gradient that the caller registers may ask for anything
             places = set(range(len(inputs) + 1))
         elif op.variadic:
@@ -190,7 +190,7 @@ def test_names_that_go_along_with_a_tape_do_not_count_as_others():
     assert frees() == (24_000, 0)
     assert frees(client, client + 2, client + 2, 5) == (24_000, 16_000)
     answer = session.execute(Batch((TapeDescribe("t", np.ones((1, 1))),)))
-    assert answer.failure.message == "along: a list of integer ids, found float64[1, 1]"
+    assert answer.failure.message == "also_released: a list of integer ids, found float64[1, 1]"
 
 
 def test_an_id_that_no_command_mentions_makes_room_for_them():

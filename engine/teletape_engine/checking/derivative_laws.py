@@ -1,0 +1,205 @@
+"""The laws about derivatives: vjp, jvp, transpose, second_order and rows. `laws` says what each of them demands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.rule import NoGradient
+from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, random_like, with_input
+from teletape_engine.derivatives.finite_differences import slope
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
+from teletape_engine.recording.spec_recorder import SpecRecorder
+from teletape_engine.recording.tape import Tape
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Spec
+
+_STEP: Final = 1e-5  # of central differences: truncation and rounding errors are about 1e-10 each
+_CLOSE: Final = {"rtol": 1e-6, "atol": 1e-7}
+
+
+# ---------------------------------------------------------------------------------------------------------------- laws
+def vjp(op: Op, sample: Sample) -> None:
+    """Gradients are equal to central differences, and exist exactly for the inputs that the rules name."""
+    for case in _smooth_cases(op, sample):
+        ct = random_like(case.run(), seed=1)
+        gradients = case.vjp(ct)
+        for index in case.differentiable():
+            name, result = op.input_name(index), gradients[index]
+            rule = op.rule(op.vjp, index) if op.expand is None else None
+            if isinstance(rule, NoGradient):
+                if result is not None:
+                    case.fail("vjp", f"input {name} is declared {rule.value} and has a gradient")
+                continue
+            difference = slope(_product_with(ct, case.run, case.inputs, index), case.inputs[index], step=_STEP)
+            if result is None:
+                case.fail("vjp", f"input {name} has no gradient")
+            if result.dtype != case.inputs[index].dtype:
+                case.fail("vjp", f"the gradient of {name} is {result.dtype}")
+            expected = _symmetrized(case, index, difference)
+            case.check_close("vjp", f"the gradient of {name}", result, expected, **_CLOSE)
+
+
+def jvp(op: Op, sample: Sample) -> None:
+    """Tangents are equal to central differences."""
+    for case in _smooth_cases(op, sample):
+        for index, t, tangent in _tangents(case):
+            up = case.run(with_input(case.inputs, index, case.inputs[index] + _STEP * t))
+            down = case.run(with_input(case.inputs, index, case.inputs[index] - _STEP * t))
+            expected = (up - down) / (2 * _STEP)
+            case.check_close("jvp", f"the tangent from {op.input_name(index)}", tangent, expected, **_CLOSE)
+
+
+def transpose(op: Op, sample: Sample) -> None:
+    """The vjp is the transpose of the jvp."""
+    for case in _smooth_cases(op, sample):
+        ct = random_like(case.run(), seed=3)
+        gradients = case.vjp(ct)
+        for index, t, tangent in _tangents(case):
+            forward, backward = _inner_product(ct, tangent), _inner_product(gradients[index], t)
+            if forward != 0 or backward != 0:
+                case.check_close("transpose", f"⟨Jᵀ ct, t⟩ of {op.input_name(index)}", backward, forward, **_CLOSE)
+
+
+def second_order(op: Op, sample: Sample) -> None:
+    """Gradients of gradients are equal to central differences of gradients."""
+    for case in _smooth_cases(op, sample):
+        ct = random_like(case.run(), seed=4)
+        values = [*case.inputs, ct]
+        for first in case.differentiable():
+            if _gradient_of_input(case, first, values) is None:
+                continue
+            weights = random_like(case.inputs[first], seed=5)
+            gradients = _gradient_of_gradient(case, values, first, weights)
+            for second in (*case.differentiable(), len(case.inputs)):
+                function = _product_with(weights, partial(_gradient_of_input, case, first), values, second)
+                expected = _symmetrized(case, second, slope(function, values[second], step=_STEP))
+                name = "ct" if second == len(case.inputs) else op.input_name(second)
+                actual = gradients[second]
+                actual = np.zeros_like(expected) if actual is None else actual  # None: nothing depends on it
+                what = f"d(gradient of {op.input_name(first)})/d({name})"
+                case.check_close("second_order", what, actual, expected, **_CLOSE)
+
+
+def rows(op: Op, sample: Sample) -> None:
+    """The gradients for a stack of cotangents are those for each cotangent, also recorded and by specs alone."""
+    for dtype in DIFFERENTIABLE:
+        case = Case(op, sample, dtype)
+        try:
+            result = case.bound().spec
+        except InvalidArgumentError:
+            continue
+        if not case.differentiable() or not op.registered or op.dynamic or not result.differentiable:
+            continue
+        cts = [random_like(case.run(), seed=7 + row) for row in range(3)]
+        singly = [case.vjp(ct) for ct in cts]
+        computed = case.vjps(np.stack(cts))
+        tolerance = _CLOSE if dtype.itemsize >= 8 and dtype.kind == "f" else {"rtol": 3e-2, "atol": 3e-2}
+        ways = {
+            "at once": computed,
+            "recorded": case.vjps(np.stack(cts), recorded=True),
+            "by specs": case.vjps(np.stack(cts), recorded=True, context=SpecRecorder()),
+        }
+        for way, stacks in ways.items():
+            for index in case.differentiable():
+                what, stack = f"the gradients of {op.input_name(index)} {way}", stacks[index]
+                if (stack is None) != (singly[0][index] is None):
+                    case.fail("rows", f"{what} are {'' if stack is None else 'not '}None, unlike a single one")
+                if stack is None:
+                    continue
+                if stack.spec is not computed[index].spec or stack.spec.dtype is not case.inputs[index].dtype:
+                    case.fail("rows", f"{what} are {stack.spec!r}")
+                if way != "by specs":
+                    expected = np.stack([gradients[index] for gradients in singly])
+                    case.check_close("rows", what, stack.array, expected, **tolerance)
+
+
+# --------------------------------------------------------------------------------------------------------- mathematics
+def _smooth_cases(op: Op, sample: Sample) -> Iterator[Case]:
+    """The cases in which derivatives exist: float64, and complex128 if the op takes it."""
+    for dtype in (DTYPES["float64"], DTYPES["complex128"]):
+        case = Case(op, sample, dtype)
+        inputs = case.differentiable()
+        if not inputs or (dtype in COMPLEX and all(case.inputs[index].dtype is not dtype for index in inputs)):
+            continue
+        try:
+            result = case.bound().spec
+        except InvalidArgumentError:
+            continue
+        if not op.registered:
+            _check_unregistered(case, result)
+        elif result.dtype.itemsize >= 8 and result.differentiable and not op.dynamic:
+            yield case
+
+
+def _check_unregistered(case: Case, result: Spec) -> None:
+    if not result.differentiable:
+        return
+    try:
+        case.vjp(random_like(case.run(), seed=0))
+    except NoGradientRegisteredError:
+        return
+    case.fail("vjp", "no gradient is registered, and computing one raises nothing")
+
+
+def _product_with(
+    ct: Any, run: Callable[[Sequence[Any]], Any], inputs: Sequence[Any], index: int
+) -> Callable[[Any], float]:
+    """⟨ct, run(inputs)⟩ as a function of one input."""
+    return lambda x: _inner_product(ct, run(with_input(inputs, index, x)))
+
+
+def _gradient_of_input(case: Case, index: int, values: Sequence[Any]) -> Any:
+    """The gradient of an input, from (*inputs, ct)."""
+    return case.vjp(values[-1], values[:-1])[index]
+
+
+def _inner_product(a: Any, b: Any) -> float:
+    """The real inner product."""
+    return float(np.sum(np.conj(a) * b).real)
+
+
+def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
+    """(input, its tangent, the result's tangent by the jvp rule) for each input that has a jvp rule."""
+    if case.op.expand is not None:
+        return  # its parts have jvp rules
+    bound = case.bound()
+    with case.cpu.quiet():
+        values = [*case.inputs, np.asarray(case.run())]
+        everything = {position: position for position in range(len(values))}
+        for index in case.differentiable():
+            rule = case.op.rule(case.op.jvp, index)
+            if not isinstance(rule, NoGradient):
+                t = _symmetrized(case, index, random_like(case.inputs[index], seed=2))
+                yield index, t, rule.bind(bound, index, everything)(t, values)
+
+
+def _gradient_of_gradient(case: Case, values: Sequence[Any], index: int, weights: Any) -> list[Any]:
+    """The gradients of ⟨weights, gradient of an input⟩ by all of (*inputs, ct)."""
+    context, outer, inner = CpuExecutor(), Tape(), Tape()
+    with case.cpu.quiet():
+        operands = [as_operand(context, value) for value in values]
+        arrays = [operand for operand in operands if operand.uid is not None]
+        for tape in (outer, inner):
+            context.open(tape)
+            context.watch(tape, arrays)
+        result = context.apply(case.op, operands[:-1], case.attrs)
+        query = GradientQuery(inner, [result], [operands[index]], output_gradients=[operands[-1]])
+        (first,) = gradient(context, query)
+        output_gradient = as_operand(context, weights)
+        if isinstance(first, SlicesValue):  # ⟨weights, dense⟩ = ⟨weights at the indices, values⟩
+            first, output_gradient = first.values, as_operand(context, weights[first.indices.array])
+        query = GradientQuery(outer, [first], arrays, output_gradients=[output_gradient])
+        gradients = iter(gradient(context, query))
+    return [dense(next(gradients)) if operand.uid is not None else None for operand in operands]
+
+
+def _symmetrized(case: Case, index: int, x: Any) -> Any:
+    """A difference or tangent of an input; its Hermitian part if the op reads a Hermitian matrix."""
+    return (x + np.conj(np.swapaxes(x, -1, -2))) / 2 if index in case.op.symmetric else x
