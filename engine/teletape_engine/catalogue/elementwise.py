@@ -1,8 +1,7 @@
 """Elementwise ops: one formula for each input gives the vjp, the jvp, the batch rule and the spec.
 
-    @elementwise   from a forward function
-    unary          from the name of a NumPy function of one array: one line an op
-    @comparison    to bool, declared non-differentiable
+    @elementwise     from a forward function
+    unary, binary    from the name of a NumPy function of one or two arrays: one entry for each op
 
 Gradients follow TensorFlow's convention for complex numbers: the vjp multiplies by the conjugate of the derivative.
 """
@@ -27,9 +26,9 @@ from teletape_engine.catalogue.define import (
 )
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Sample, Trait
-from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, BoundRule, NoGradient, Rule, always
+from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule, always
 from teletape_engine.catalogue.signature import Functions
-from teletape_engine.spec import BOOL, COMPLEX, DIFFERENTIABLE, NUMERIC, DType, Shape, Spec, broadcast
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, NUMERIC, DType, Shape, Spec, broadcast
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -166,6 +165,7 @@ def elementwise(
     op_type: str = "",
     tf: Functions = "",
     dtypes: frozenset[DType] = NUMERIC,
+    result: DType | None = None,
     infer: Callable[..., Spec] | None = None,
     domain: tuple[float, float] = (-1.5, 1.5),
     samples: Samples | None = None,
@@ -184,7 +184,8 @@ def elementwise(
         op_type: TensorFlow's op type; by default the name in CamelCase.
         tf: TensorFlow's public names, separated by spaces.
         dtypes: What it takes.
-        infer: Spec rule, if it is not the default (one dtype in, the same out).
+        result: The dtype of the result, if it is not that of the inputs.
+        infer: Spec rule, if it is not the default: shapes broadcast, all inputs have one dtype.
         domain: Range of the random samples.
         samples: Instead of random ones.
         temporaries: Number of arrays of the result's size that the forward needs at its peak, the result not counted.
@@ -201,7 +202,8 @@ def elementwise(
         type_name = op_type or camel_case(name or forward.__name__.rstrip("_"))
 
         def default_infer(*specs: Spec, **_: Any) -> Spec:
-            return elementwise_spec(type_name, *specs, dtypes=dtypes)
+            spec = elementwise_spec(type_name, *specs, dtypes=dtypes)
+            return spec if result is None else spec.with_dtype(result)
 
         def workspace(*specs: Spec, **attrs: Any) -> int:
             return temporaries * (infer or default_infer)(*specs, **attrs).nbytes
@@ -264,18 +266,13 @@ def unary(
     return elementwise(formula, dtypes=dtypes, **options)(forward)
 
 
-def comparison(
-    *, op_type: str = "", tf: Functions = "", dtypes: frozenset[DType] = NUMERIC, samples: Samples | None = None
-) -> Callable[[Forward], Op]:
-    """Elementwise to bool; non-differentiable."""
+def binary(name: str, formulas: Sequence[Formula] | NoGradient, doc: str, *, numpy: str = "", **options: Any) -> Op:
+    """An elementwise op of two arrays that is a function of NumPy: as `unary`, with a formula for each input."""
+    function = numpy or name
 
-    def decorate(forward: Forward) -> Op:
-        type_name = op_type or camel_case(forward.__name__)
+    def forward(xp: Any, a: Any, b: Any) -> Any:
+        return getattr(xp, function)(a, b)
 
-        def infer(*specs: Spec) -> Spec:
-            return elementwise_spec(type_name, *specs, dtypes=dtypes).with_dtype(BOOL)
-
-        family = elementwise(NON_DIFFERENTIABLE, op_type=type_name, tf=tf, dtypes=dtypes, infer=infer, samples=samples)
-        return family(forward)
-
-    return decorate
+    forward.__name__, forward.__doc__ = name, doc
+    forward.__module__ = sys._getframe(1).f_globals["__name__"]
+    return elementwise(*((formulas,) if isinstance(formulas, NoGradient) else formulas), **options)(forward)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.define import check_dtype, check_dtypes, op, sample
-from teletape_engine.catalogue.elementwise import comparison, elementwise, linear_map
+from teletape_engine.catalogue.define import check_dtype, op, sample
+from teletape_engine.catalogue.elementwise import binary, elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
@@ -31,12 +32,7 @@ _ORDER = (
 )
 
 
-@comparison(tf="equal math.equal", dtypes=NUMERIC | _BOOL, samples=_ORDER)
-def equal(xp: Any, a: Any, b: Any) -> Any:
-    """a == b, elementwise, as bool; nan equals nothing."""
-    return xp.equal(a, b)
-
-
+_EXTREMES = (sample(np.array([1.0, np.inf, -np.inf, np.nan])), sample(()))
 _XOR = function(
     "math.logical_xor",
     Conversion.BOOL("x"),
@@ -46,120 +42,60 @@ _XOR = function(
     doc="True where exactly one of two bool tensors is. A value that is no bool is a TypeError, a tensor a ValueError.",
 )
 
+# ---------------------------------------------------------------------------------------- comparisons, truths and bits
+_compares = partial(binary, formulas=NON_DIFFERENTIABLE, result=BOOL, samples=_ORDER)
+_combines = partial(binary, formulas=NON_DIFFERENTIABLE, dtypes=_BOOL, samples=_PAIRS)
+_bitwise = partial(binary, formulas=NON_DIFFERENTIABLE, dtypes=INTEGER, samples=_BITS)
+_classifies = partial(unary, formula=NOT_REGISTERED, dtypes=FLOATING, result=BOOL, samples=_EXTREMES)
 
-@comparison(tf=("not_equal math.not_equal", _XOR), dtypes=NUMERIC | _BOOL, samples=_ORDER)
-def not_equal(xp: Any, a: Any, b: Any) -> Any:
-    """a != b, elementwise, as bool."""
-    return xp.not_equal(a, b)
-
-
-@comparison(tf="less math.less", dtypes=REAL, samples=_ORDER)
-def less(xp: Any, a: Any, b: Any) -> Any:
-    """a < b, elementwise, as bool."""
-    return xp.less(a, b)
-
-
-@comparison(tf="less_equal math.less_equal", dtypes=REAL, samples=_ORDER)
-def less_equal(xp: Any, a: Any, b: Any) -> Any:
-    """a <= b, elementwise, as bool."""
-    return xp.less_equal(a, b)
-
-
-@comparison(tf="greater math.greater", dtypes=REAL, samples=_ORDER)
-def greater(xp: Any, a: Any, b: Any) -> Any:
-    """a > b, elementwise, as bool."""
-    return xp.greater(a, b)
-
-
-@comparison(tf="greater_equal math.greater_equal", dtypes=REAL, samples=_ORDER)
-def greater_equal(xp: Any, a: Any, b: Any) -> Any:
-    """a >= b, elementwise, as bool."""
-    return xp.greater_equal(a, b)
-
-
-@comparison(tf="logical_and math.logical_and", dtypes=_BOOL, samples=_PAIRS)
-def logical_and(xp: Any, a: Any, b: Any) -> Any:
-    """Whether both are true, elementwise."""
-    return xp.logical_and(a, b)
-
-
-@comparison(tf="logical_or math.logical_or", dtypes=_BOOL, samples=_PAIRS)
-def logical_or(xp: Any, a: Any, b: Any) -> Any:
-    """Whether one or both are true, elementwise."""
-    return xp.logical_or(a, b)
-
-
-@comparison(
-    tf="logical_not math.logical_not",
+equal = _compares(
+    "equal", doc="a == b, elementwise, as bool; nan equals nothing.", dtypes=NUMERIC | _BOOL, tf="equal math.equal"
+)
+not_equal = _compares(
+    "not_equal",
+    doc="a != b, elementwise, as bool.",
+    dtypes=NUMERIC | _BOOL,
+    tf=("not_equal math.not_equal", _XOR),
+)
+less = _compares("less", doc="a < b, elementwise, as bool.", dtypes=REAL, tf="less math.less")
+less_equal = _compares("less_equal", doc="a <= b, elementwise, as bool.", dtypes=REAL, tf="less_equal math.less_equal")
+greater = _compares("greater", doc="a > b, elementwise, as bool.", dtypes=REAL, tf="greater math.greater")
+greater_equal = _compares(
+    "greater_equal", doc="a >= b, elementwise, as bool.", dtypes=REAL, tf="greater_equal math.greater_equal"
+)
+logical_and = _combines("logical_and", doc="Whether both are true, elementwise.", tf="logical_and math.logical_and")
+logical_or = _combines("logical_or", doc="Whether one or both are true, elementwise.", tf="logical_or math.logical_or")
+logical_not = unary(
+    "logical_not",
+    NON_DIFFERENTIABLE,
+    "The opposite truth value, elementwise.",
     dtypes=_BOOL,
     samples=[Sample((_T,), {}), Sample((_T[0, 0],), {})],
+    tf="logical_not math.logical_not",
 )
-def logical_not(xp: Any, x: Any) -> Any:
-    """The opposite truth value, elementwise."""
-    return xp.logical_not(x)
-
-
-@elementwise(
-    NON_DIFFERENTIABLE,
-    tf="bitwise.bitwise_and",
-    dtypes=INTEGER,
-    samples=_BITS,
+bitwise_and = _bitwise("bitwise_and", doc="The bits set in both, elementwise, of integers.", tf="bitwise.bitwise_and")
+bitwise_or = _bitwise(
+    "bitwise_or", doc="The bits set in one or both, elementwise, of integers.", tf="bitwise.bitwise_or"
 )
-def bitwise_and(xp: Any, a: Any, b: Any) -> Any:
-    """The bits set in both, elementwise, of integers."""
-    return xp.bitwise_and(a, b)
-
-
-@elementwise(NON_DIFFERENTIABLE, tf="bitwise.bitwise_or", dtypes=INTEGER, samples=_BITS)
-def bitwise_or(xp: Any, a: Any, b: Any) -> Any:
-    """The bits set in one or both, elementwise, of integers."""
-    return xp.bitwise_or(a, b)
-
-
-@elementwise(NON_DIFFERENTIABLE, tf="bitwise.bitwise_xor", dtypes=INTEGER, samples=_BITS)
-def bitwise_xor(xp: Any, a: Any, b: Any) -> Any:
-    """The bits set in one but not both, elementwise, of integers."""
-    return xp.bitwise_xor(a, b)
-
-
-@elementwise(
+bitwise_xor = _bitwise(
+    "bitwise_xor", doc="The bits set in one but not both, elementwise, of integers.", tf="bitwise.bitwise_xor"
+)
+invert = unary(
+    "invert",
     NON_DIFFERENTIABLE,
-    tf="bitwise.invert",
+    "Every bit flipped, elementwise, of integers.",
     dtypes=INTEGER,
     samples=[Sample((_BITS[0].inputs[0],), {})],
+    tf="bitwise.invert",
 )
-def invert(xp: Any, x: Any) -> Any:
-    """Every bit flipped, elementwise, of integers."""
-    return xp.invert(x)
-
-
-def _class_spec(op_type: str) -> Any:
-    def infer(x: Spec) -> Spec:
-        check_dtypes(op_type, (x,), FLOATING)
-        return x.with_dtype(BOOL)
-
-    return infer
-
-
-_EXTREMES = (sample(np.array([1.0, np.inf, -np.inf, np.nan])), sample(()))
-
-
-@elementwise(NOT_REGISTERED, op_type="IsNan", tf="math.is_nan", infer=_class_spec("IsNan"), samples=_EXTREMES)
-def isnan(xp: Any, x: Any) -> Any:
-    """Whether x is not a number, elementwise, as bool."""
-    return xp.isnan(x)
-
-
-@elementwise(NOT_REGISTERED, op_type="IsInf", tf="math.is_inf", infer=_class_spec("IsInf"), samples=_EXTREMES)
-def isinf(xp: Any, x: Any) -> Any:
-    """Whether x is inf or -inf, elementwise, as bool."""
-    return xp.isinf(x)
-
-
-@elementwise(NOT_REGISTERED, op_type="IsFinite", tf="math.is_finite", infer=_class_spec("IsFinite"), samples=_EXTREMES)
-def isfinite(xp: Any, x: Any) -> Any:
-    """Whether x is neither nan nor infinite, elementwise, as bool."""
-    return xp.isfinite(x)
+isnan = _classifies("isnan", doc="Whether x is not a number, elementwise, as bool.", op_type="IsNan", tf="math.is_nan")
+isinf = _classifies("isinf", doc="Whether x is inf or -inf, elementwise, as bool.", op_type="IsInf", tf="math.is_inf")
+isfinite = _classifies(
+    "isfinite",
+    doc="Whether x is neither nan nor infinite, elementwise, as bool.",
+    op_type="IsFinite",
+    tf="math.is_finite",
+)
 
 
 # ------------------------------------------------------------------------------------------------------------ choice
