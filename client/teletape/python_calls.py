@@ -27,7 +27,7 @@ from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.variables.variable import Variable
-from teletape_engine.recording.custom import Watcher
+from teletape_engine.recording.custom import VariableReadLog
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import Tape
 
@@ -213,7 +213,7 @@ def _unseen(owner: Session) -> Iterator[None]:
     opened = recorder.opened()
     tapes = [one for one in opened if isinstance(one, Tape)]
     for tape in tapes:
-        if isinstance(tape, Watcher):  # the session's own, which a server knows nothing of
+        if isinstance(tape, VariableReadLog):  # the session's own, which a server knows nothing of
             recorder.pause(tape)
         else:
             owner.pause_tape(tape)
@@ -221,7 +221,7 @@ def _unseen(owner: Session) -> Iterator[None]:
         yield
     finally:
         for one in opened if tapes else ():
-            if isinstance(one, Watcher):
+            if isinstance(one, VariableReadLog):
                 recorder.open(one)
             elif isinstance(one, Tape):
                 owner.resume_tape(one)

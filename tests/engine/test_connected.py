@@ -8,8 +8,8 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call, CallFunction
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
-from teletape_engine.programs.function_edges import connections
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.functions.edges import edges_of
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
@@ -18,15 +18,15 @@ F32 = np.dtype(np.float32)
 SCALAR = Spec.of((), F32)
 
 #: Two results, each of one argument; a sum; a product; a result that is cut off.
-TWO = Program(("a", "b"), (Call("mul", ("a", Literal(2.0)), ("x",)), Call("neg", ("b",), ("y",))), ("x", "y"))
-SUM = Program(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
-PRODUCT = Program(("a", "b"), (Call("mul", ("a", "b"), ("p",)),), ("p",))
-CUT = Program(("a", "b"), (Call("round", ("b",), ("r",)), Call("neg", ("a",), ("n",))), ("n", "r"))
-NESTED = Program(("a", "b"), (CallFunction(TWO, ("a", "b"), ("x", "y")), Call("neg", ("x",), ("z",))), ("z",))
+TWO = compile_function(("a", "b"), (Call("mul", ("a", Literal(2.0)), ("x",)), Call("neg", ("b",), ("y",))), ("x", "y"))
+SUM = compile_function(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
+PRODUCT = compile_function(("a", "b"), (Call("mul", ("a", "b"), ("p",)),), ("p",))
+CUT = compile_function(("a", "b"), (Call("round", ("b",), ("r",)), Call("neg", ("a",), ("n",))), ("n", "r"))
+NESTED = compile_function(("a", "b"), (CallFunction(TWO, ("a", "b"), ("x", "y")), Call("neg", ("x",), ("z",))), ("z",))
 
 
 def of(program, specs=(SCALAR, SCALAR)):
-    return connections(lambda recorder, inputs: program.run(recorder, inputs, tie=False), specs)
+    return edges_of(lambda recorder, inputs: program.run(recorder, inputs, tie=False), specs)
 
 
 def test_zeros_for_what_another_result_depends_on():
@@ -49,7 +49,7 @@ def test_integers_are_connected_to_nothing():
 
 def test_slices_stay_slices():
     table = Spec.of((4, 2), F32)
-    lookup = Program(
+    lookup = compile_function(
         ("table", "rows", "b"),
         (Call("gather", ("table", "rows"), ("g",), {"axis": 0}), Call("neg", ("b",), ("n",))),
         ("g", "n"),

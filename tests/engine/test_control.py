@@ -9,7 +9,7 @@ from teletape_engine import commands
 from teletape_engine.commands import Batch, Call, Command, Constant, Fetch, OnFailure
 from teletape_engine.commands.results import Facts, Fetched
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.compile import compile_function
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
@@ -286,7 +286,7 @@ def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
     ("command", "text"),
     [
         (commands.While("times", "times", ("x", Literal(2.0)), ("y",), 1), "must be a scalar bool or integer"),
-        (commands.While("sums", "times", ("x", Literal(2.0)), ("y",), 1), "is one result, its program gives 2"),
+        (commands.While("sums", "times", ("x", Literal(2.0)), ("y",), 1), "is one result, its function gives 2"),
         (commands.While("below", "sums", ("x", Literal(2.0)), ("y",), 1), "gives all its 1 values anew, found 2"),
         (commands.While("below", "times", ("x", numbers(1, 2)), ("y",), 1), "float32[2], loop value 0 is float32"),
         (commands.While("below", "times", ("x",), ("y",), 4), "4 inputs are captured, found 1"),
@@ -306,9 +306,9 @@ def test_loops_that_are_wrong(session: Session, command: Command, text: str) -> 
 
 
 def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
-    below, times = (Program(item.inputs, item.steps, item.outputs) for item in (BELOW, TIMES))
+    below, times = (compile_function(item.inputs, item.steps, item.outputs) for item in (BELOW, TIMES))
     loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
-    f = Program(("x", "w"), (loop,), ("y", "n"))
+    f = compile_function(("x", "w"), (loop,), ("y", "n"))
     assert f.infer((F32, F32)) == (F32, Spec.of((), DTYPES["int64"]))
     assert f.decides
     vector = Spec.of((2,), DTYPES["float32"])
@@ -317,8 +317,8 @@ def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
 
 
 def test_branches_of_different_shapes_are_refused_before_they_run() -> None:
-    program = Program(("x",), (call("neg", "x", to="y"),), ("y",))
-    two = Program(("x",), (call("stack", "x", "x", to="y"),), ("y",))
-    f = Program(("p", "x"), (commands.Cond((program, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
+    program = compile_function(("x",), (call("neg", "x", to="y"),), ("y",))
+    two = compile_function(("x",), (call("stack", "x", "x", to="y"),), ("y",))
+    f = compile_function(("p", "x"), (commands.Cond((program, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="branch 1 0 is float32"):
         f.infer((Spec.of((), DTYPES["bool"]), F32))

@@ -31,7 +31,7 @@ from teletape_engine.commands import (
 from teletape_engine.derivatives.backward import backward, backward_pass
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.custom import Watcher, record_custom
+from teletape_engine.recording.custom import CallerGradient, VariableReadLog, record_custom
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
@@ -343,7 +343,7 @@ def recorded(persistent=False):
     x = recorder.constant(X.copy())
     recorder.watch(tape, [x])
     y = recorder.apply(CATALOGUE["identity"], (recorder.apply(CATALOGUE["mul"], (x, x)),))
-    assert record_custom(recorder.tapes, [x], [y], tag=1, label="f", function=lambda cts: cts)
+    assert record_custom(recorder.tapes, [x], [y], tag=1, label="f", gradient=[CallerGradient(lambda cts: cts)])
     return recorder, tape, x, recorder.apply(CATALOGUE["mul"], (y, Literal(3.0)))
 
 
@@ -352,7 +352,7 @@ def test_presence_stops_where_arrays_do():
     seen = []
 
     def answer(stop):
-        seen.append((stop.bound.label, stop.cts, stop.inputs, [residual.array([5]) for residual in stop.residuals]))
+        seen.append((stop.bound.label, stop.cts, stop.inputs, [residual.function([5]) for residual in stop.residuals]))
         return [GradientKind.DENSE]
 
     assert backward(tape, [(z.uid, GradientKind.DENSE)], {x.uid}, Presence(), at_stop=answer) == {
@@ -386,7 +386,7 @@ def test_a_released_function_is_freed_with_its_node():
     y = recorder.apply(CATALOGUE["identity"], (x,))
     function = Function()
     reference = weakref.ref(function)
-    record_custom(recorder.tapes, [x], [y], tag=1, label="f", function=function)
+    record_custom(recorder.tapes, [x], [y], tag=1, label="f", gradient=[CallerGradient(function)])
     del function
     assert reference() is not None
     tape.consume()
@@ -395,7 +395,7 @@ def test_a_released_function_is_freed_with_its_node():
 
 
 def test_a_watcher_notes_trainable_variables_and_follows_nothing():
-    recorder, watcher = executor(), Watcher()
+    recorder, watcher = executor(), VariableReadLog()
     value = recorder.constant(X.copy())
     w, frozen = Variable(value, trainable=True), Variable(value, trainable=False)
     recorder.open(watcher)

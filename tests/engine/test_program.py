@@ -6,7 +6,7 @@ from driving import executor
 
 from teletape_engine.commands import Assign, Batch, Call, CallFunction, Constant, DefineFunction, Fetch, MakeVariable
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
-from teletape_engine.programs.program import MOST_DEPTH, Program
+from teletape_engine.functions.compile import MAX_DEPTH, compile_function
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec
@@ -21,7 +21,7 @@ def context():
 
 
 def test_steps_run_in_order_on_arguments_numbers_and_constants(context):
-    program = Program(
+    program = compile_function(
         ("a", "b"), (SQUARE, Call("add", ("s", Literal(1.0)), ("t",)), Call("sub", ("t", X), ("u",))), ("u", "b", "s")
     )
     a, b = context.constant(X), context.constant(X + 1)
@@ -32,7 +32,7 @@ def test_steps_run_in_order_on_arguments_numbers_and_constants(context):
 
 
 def test_attributes_are_those_of_the_op(context):
-    program = Program(("a",), (Call("reduce_sum", ("a",), ("s",), {"axis": 0}),), ("s",))
+    program = compile_function(("a",), (Call("reduce_sum", ("a",), ("s",), {"axis": 0}),), ("s",))
     (result,) = program.run(context, [context.constant(X)])
     assert result.array == 3.0
 
@@ -40,19 +40,19 @@ def test_attributes_are_those_of_the_op(context):
 @pytest.mark.parametrize(
     ("inputs", "calls", "results", "error", "words"),
     [
-        (("a", "a"), (), (), InvalidArgumentError, r"\['a', 'a'\] name one twice"),
-        (("a",), (Call("neg", ("b",), ("c",)),), (), InvalidArgumentError, r"call 0 \(neg\): input 'b' is neither"),
+        (("a", "a"), (), (), InvalidArgumentError, r"\['a', 'a'\] of the function: a name occurs twice"),
+        (("a",), (Call("neg", ("b",), ("c",)),), (), InvalidArgumentError, r"step 0 \(neg\): input 'b' is neither"),
         (
             ("a",),
             (Call("neg", ("s",), ("n",)), SQUARE),
             (),
             InvalidArgumentError,
-            "'s' is neither a program input nor made",
+            "'s' is neither an input of the function nor made",
         ),
-        (("a",), (SQUARE, SQUARE), (), InvalidArgumentError, r"call 1 \(mul\): the name 's' is taken"),
+        (("a",), (SQUARE, SQUARE), (), InvalidArgumentError, r"step 1 \(mul\): the name 's' is taken"),
         (("a", "s"), (SQUARE,), (), InvalidArgumentError, "the name 's' is taken"),
         (("a",), (Call("neg", ("a",), ("b", "c")),), (), InvalidArgumentError, "one output, found 2"),
-        (("a",), (SQUARE,), ("t",), InvalidArgumentError, "output 't' is never made"),
+        (("a",), (SQUARE,), ("t",), InvalidArgumentError, "output 't' of the function is never made"),
         (("a",), (Call("negg", ("a",), ("b",)),), (), UnknownOpError, "did you mean 'neg'"),
         (("a",), (Call("neg", ("a",), ("b",), {"axis": 1}),), (), BadAttributeError, "axis"),
         (("a",), (Call("mul", ("a",), ("b",)),), (), InvalidArgumentError, r"takes 2 inputs \(.*\), found 1"),
@@ -60,22 +60,22 @@ def test_attributes_are_those_of_the_op(context):
 )
 def test_what_cannot_be_a_program(inputs, calls, results, error, words):
     with pytest.raises(error, match=words):
-        Program(inputs, calls, results)
+        compile_function(inputs, calls, results)
 
 
 def test_a_wrong_count_of_arguments(context):
-    with pytest.raises(InvalidArgumentError, match=r"the program takes 2 inputs \(a, b\), found 1"):
-        Program(("a", "b"), (), ("a",)).run(context, [context.constant(X)])
+    with pytest.raises(InvalidArgumentError, match=r"the function takes 2 inputs \(a, b\), found 1"):
+        compile_function(("a", "b"), (), ("a",)).run(context, [context.constant(X)])
 
 
 def test_shapes_are_known_only_when_it_is_called(context):
-    program = Program(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
+    program = compile_function(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
     with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[2\] vs. \[3\]"):
         program.run(context, [context.constant(X), context.constant(np.ones(3, np.float32))])
 
 
 # ------------------------------------------------------------------------------------------------ variables, programs
-BUMP = Program(("v", "by"), (Call("mul", ("v", "v"), ("before",)), Assign("v", "by", "add")), ("before", "v"))
+BUMP = compile_function(("v", "by"), (Call("mul", ("v", "v"), ("before",)), Assign("v", "by", "add")), ("before", "v"))
 F32 = Spec.of((2,), X.dtype)
 
 
@@ -99,7 +99,7 @@ def test_a_program_that_assigns_needs_a_variable(context):
 
 
 def test_programs_within_programs(context):
-    twice = Program(
+    twice = compile_function(
         ("v", "by"),
         (CallFunction(BUMP, ("v", "by"), ("a", "b")), CallFunction(BUMP, ("v", Literal(1.0)), ("c", "d"))),
         ("b", "c"),
@@ -111,43 +111,45 @@ def test_programs_within_programs(context):
 
 
 def test_what_no_program_may_do():
-    with pytest.raises(InvalidArgumentError, match=r"call 0 \(assign\): input 'x' is neither a program input"):
-        Program(("a",), (Assign("x", "a"),), ("a",))
-    with pytest.raises(InvalidArgumentError, match=r"call 1 \(assign\): assigns to 's', which is no input"):
-        Program(("a",), (SQUARE, Assign("s", "a")), ("a",))
-    with pytest.raises(InvalidArgumentError, match=r"call 0 \(constant\): cannot stand in a program"):
-        Program(("a",), (Constant("x", X),), ("a",))
-    with pytest.raises(InvalidArgumentError, match="names inside a program are strings, found 7"):
-        Program(("a",), (Call("neg", ("a",), (7,)),), ("a",))
+    with pytest.raises(InvalidArgumentError, match=r"step 0 \(assign\): input 'x' is neither an input of the function"):
+        compile_function(("a",), (Assign("x", "a"),), ("a",))
+    with pytest.raises(InvalidArgumentError, match=r"step 1 \(assign\): assigns to 's', which is no input"):
+        compile_function(("a",), (SQUARE, Assign("s", "a")), ("a",))
+    with pytest.raises(InvalidArgumentError, match=r"step 0 \(constant\): cannot be a step of a function"):
+        compile_function(("a",), (Constant("x", X),), ("a",))
+    with pytest.raises(InvalidArgumentError, match="names inside a function are strings, found 7"):
+        compile_function(("a",), (Call("neg", ("a",), (7,)),), ("a",))
     with pytest.raises(InvalidArgumentError, match="assigns to its input number 0: that must be an input of this"):
-        Program(("a",), (SQUARE, CallFunction(BUMP, ("s", "a"), ("x", "y"))), ("x",))
+        compile_function(("a",), (SQUARE, CallFunction(BUMP, ("s", "a"), ("x", "y"))), ("x",))
 
 
 def test_programs_do_not_grow_without_end():
-    program = Program(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+    program = compile_function(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
 
     def four_times(program):
-        return Program(("a",), tuple(CallFunction(program, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
+        return compile_function(("a",), tuple(CallFunction(program, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
 
     for _ in range(9):
         program = four_times(program)
     with pytest.raises(InvalidArgumentError, match="more than 1,000,000 steps"):
         four_times(program)
-    deep = Program(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
-    for _ in range(MOST_DEPTH):
-        deep = Program(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
-    with pytest.raises(InvalidArgumentError, match=f"calls more than {MOST_DEPTH} deep"):
-        Program(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
+    deep = compile_function(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+    for _ in range(MAX_DEPTH):
+        deep = compile_function(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
+    with pytest.raises(InvalidArgumentError, match=f"calls more than {MAX_DEPTH} deep"):
+        compile_function(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
 
 
 def test_specs_and_price_are_known_before_it_runs():
-    program = Program(("a", "b"), (Call("matmul", ("a", "b"), ("c",)), Call("neg", ("c",), ("d",))), ("d", "a"))
+    program = compile_function(
+        ("a", "b"), (Call("matmul", ("a", "b"), ("c",)), Call("neg", ("c",), ("d",))), ("d", "a")
+    )
     a, b = Spec.of((3, 4), X.dtype), Spec.of((4, 5), X.dtype)
     assert program.infer([a, b]) == (Spec.of((3, 5), X.dtype), a)
     assert program.price([a, b]) >= 2 * 3 * 5 * 4
     with pytest.raises(InvalidArgumentError, match="Matrix size-incompatible"):
         program.infer([a, a])
-    dynamic = Program(("a",), (Call("nonzero", ("a",), ("n",)),), ("n",))
+    dynamic = compile_function(("a",), (Call("nonzero", ("a",), ("n",)),), ("n",))
     with pytest.raises(InvalidArgumentError, match="depend on values: run it"):
         dynamic.infer([a])
 

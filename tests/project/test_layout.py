@@ -26,7 +26,6 @@ SMALL = {
 LONG = {
     "client/teletape/sessions/remote.py",
     "engine/teletape_engine/checking/laws.py",
-    "engine/teletape_engine/programs/program.py",
 }
 
 

@@ -141,7 +141,7 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
         },
         404,
         "unknown_id",
-        "program call 0 (call): unknown id 'endless'",
+        "step 0 (call): unknown id 'endless'",
     ),
     (
         "functions",
@@ -309,7 +309,7 @@ def test_a_function_tells_its_steps_as_they_were_given(rest: Rest) -> None:
         {"op": "mul", "inputs": ["s", "inf"], "attrs": {}, "output": "m"},
         {"op": "add", "inputs": ["m", {"dtype": "float32", "shape": [2]}], "attrs": {}, "output": "a"},
         {"do": "assign", "variable": "c", "value": "a", "mode": "add"},
-        {"do": "call", "programs": ["square"], "inputs": ["a"], "outputs": ["y"]},
+        {"do": "call", "functions": ["square"], "inputs": ["a"], "outputs": ["y"]},
     ]
 
 

@@ -13,7 +13,8 @@ from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine import commands
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
 
 Leaves: TypeAlias = Sequence[Tensor]
@@ -115,7 +116,7 @@ def scanned(
 TELLING: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 
 
-def joined(traces: Sequence[Traced]) -> tuple[list[Program], list[Any]]:
+def joined(traces: Sequence[Traced]) -> tuple[list[Function], list[Any]]:
     """Programs that all take the same inputs behind their arguments: what any of them takes from outside.
 
     Raises:
@@ -136,7 +137,7 @@ def joined(traces: Sequence[Traced]) -> tuple[list[Program], list[Any]]:
             for (kind, thing, _), name in zip(one.captures, program.inputs[arguments:], strict=True)
         }
         names = [own.get(key, f"unused{i}") for i, key in enumerate(found)]
-        programs.append(Program([*program.inputs[:arguments], *names], program.calls, program.outputs))
+        programs.append(compile_function([*program.inputs[:arguments], *names], program.commands, program.outputs))
     return programs, list(found.values())
 
 
@@ -152,6 +153,6 @@ def _operands(values: Leaves) -> list[Any]:
     return [one.operand() for one in values]
 
 
-def _run(command: type[commands.Command], programs: list[Program], inputs: list[Any], **fields: Any) -> list[Tensor]:
+def _run(command: type[commands.Command], programs: list[Function], inputs: list[Any], **fields: Any) -> list[Tensor]:
     owner = current()
     return [EagerTensor(one, owner) for one in owner.flow(command, programs, inputs, **fields)]

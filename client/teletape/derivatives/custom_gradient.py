@@ -21,7 +21,7 @@ from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.recording.custom import Watcher
+from teletape_engine.recording.custom import VariableReadLog
 from teletape_engine.spec import Spec
 
 P = ParamSpec("P")
@@ -74,7 +74,7 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     owner = current()
     if owner.tracing:  # TensorFlow's graph mode hands the function the variables' values
         args = nest.map_structure(lambda leaf: leaf.read_value() if isinstance(leaf, Variable) else leaf, list(args))
-    recorder, reads = owner.recorder(), Watcher()
+    recorder, reads = owner.recorder(), VariableReadLog()
     recorder.open(reads)
     try:
         result, grad_fn = f(*args, **kwargs)

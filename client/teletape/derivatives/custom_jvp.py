@@ -13,7 +13,7 @@ from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import Watcher
+from teletape_engine.recording.custom import VariableReadLog
 from teletape_engine.recording.tape import Tape
 
 
@@ -79,7 +79,7 @@ def _outside(owner: Session, accumulator: Accumulator) -> Iterator[list[tuple[An
     opened = recorder.opened()
     inner = opened[opened.index(accumulator) :]
     for context in inner:
-        if isinstance(context, Watcher):  # the session's own: no command pauses it on a server
+        if isinstance(context, VariableReadLog):  # the session's own: no command pauses it on a server
             recorder.pause(context)
         elif isinstance(context, Tape):
             owner.pause_tape(context)
@@ -92,7 +92,7 @@ def _outside(owner: Session, accumulator: Accumulator) -> Iterator[list[tuple[An
         for value, tangent in pairs:
             accumulator.watch(value, tangent)
         for context in inner:
-            if isinstance(context, Watcher):
+            if isinstance(context, VariableReadLog):
                 recorder.open(context)
             elif isinstance(context, Tape):
                 owner.resume_tape(context)

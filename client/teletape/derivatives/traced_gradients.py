@@ -16,9 +16,9 @@ from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
 from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import UnimplementedError
-from teletape_engine.programs.batched import check_vectorizes, over_rows, over_values
+from teletape_engine.functions.batched import check_vectorizes, over_rows, over_values
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.custom import Custom, ProgramGradient
+from teletape_engine.recording.custom import CustomCall, FunctionGradient
 from teletape_engine.recording.values import Literal
 
 
@@ -38,7 +38,7 @@ class TracedGradients:
 
     def __init__(self, owner: Session, query: GradientQuery) -> None:
         self._owner = owner
-        self._traced: dict[int, tuple[ProgramGradient, list[Any]]] = {}
+        self._traced: dict[int, tuple[FunctionGradient, list[Any]]] = {}
         self._names: list[Any] = []
         self.any = has_stops(query.tape, owner.declarations)
         if not self.any:
@@ -65,21 +65,21 @@ class TracedGradients:
         """The cotangents of the inputs of a call at which a pass without rows stops."""
         return over_values(self._owner.recorder(), self._of, stop)
 
-    def _of(self, stop: Stop) -> tuple[ProgramGradient, list[Any]] | None:
+    def _of(self, stop: Stop) -> tuple[FunctionGradient, list[Any]] | None:
         return self._traced.get(id(stop.bound))
 
     def _trace(self, stop: Stop) -> InputCotangents:
-        if not isinstance(stop.bound, Custom):
+        if not isinstance(stop.bound, CustomCall):
             raise NotBatchable(f"the gradient registered for op type {stop.bound.op_type!r} runs op by op")
         traced = self._traced.get(id(stop.bound))
         if traced is None:
             traced = self._traced[id(stop.bound)] = self._program(stop, stop.bound)
         return [GradientKind.DENSE if present else None for present in traced[0].has_gradient]
 
-    def _program(self, stop: Stop, bound: Custom) -> tuple[ProgramGradient, list[Any]]:
+    def _program(self, stop: Stop, bound: CustomCall) -> tuple[FunctionGradient, list[Any]]:
         name = stop.label
         try:
-            traced, has_gradient = gradient_program(stop.residuals[0].array, bound.outputs, bound.specs)
+            traced, has_gradient = gradient_program(stop.residuals[0].function, bound.outputs, bound.specs)
             check_vectorizes(traced.program)
         except NotTraceable as stopped:
             stopped.withdraw()
@@ -90,7 +90,7 @@ class TracedGradients:
         except UnimplementedError as error:
             raise NotBatchable(f"the gradient function of {name}: {error.message}") from None
         others = [_value(capture) for capture in traced.bound()]
-        gradient = ProgramGradient(traced.program, has_gradient)
+        gradient = FunctionGradient(traced.program, has_gradient)
         self._names.append(self._owner.stand_in(bound.tag, gradient, others))
         return gradient, others
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from teletape_engine import commands
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.commands import Command
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.functions.function import Function
 
 
 class TracedStep(NamedTuple):
@@ -85,7 +86,7 @@ def _replaced(variable_of: dict[int, int], value: Any) -> Any:
     return variable_of.get(value, value) if value.__class__ is int else value
 
 
-def written_down(steps: Sequence[TracedStep], inputs: Sequence[Any], results: Sequence[Any]) -> Program:
+def written_down(steps: Sequence[TracedStep], inputs: Sequence[Any], results: Sequence[Any]) -> Function:
     """Returns the function of these steps; `inputs` and `results` are symbols of the trace."""
     names: dict[Any, str] = {symbol.number: f"a{i}" for i, symbol in enumerate(inputs)}
 
@@ -103,7 +104,7 @@ def written_down(steps: Sequence[TracedStep], inputs: Sequence[Any], results: Se
             outputs.append(f"r{i}")
         else:
             outputs.append(names[symbol.number])
-    return Program([names[symbol.number] for symbol in inputs], body, outputs)
+    return compile_function([names[symbol.number] for symbol in inputs], body, outputs)
 
 
 def _command(command: Command | None, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> Command:

@@ -30,7 +30,7 @@ from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
 
 __all__ = ["NotTraceable", "Traced", "control", "gradient_program", "running_through", "trace", "values_of"]
@@ -51,7 +51,7 @@ class Traced:
         deferred: What is done with values after each call, and with which: what the function prints.
     """
 
-    program: Program
+    program: Function
     captures: tuple[Capture, ...]
     structure: Any
     specs: tuple[Spec, ...]

@@ -136,8 +136,7 @@ class Tracer(SpecRecorder):
         plan = bind(ops.identity, (before.spec,)).plan(1)
         for tape in self.tapes:
             if before.uid in tape.tracked:
-                tape.nodes.append((plan, (before.uid,), after.uid, (), self.here()))
-                tape.tracked[after.uid] = None
+                tape.note(plan, (before.uid,), after.uid, (), self.here())
         for accumulator in self.accumulators:
             if (tangent := accumulator.tangent(before)) is not None:
                 accumulator.follow(after, tangent)

@@ -21,8 +21,8 @@ from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
-from teletape_engine.programs.program import FLOWS, Program, written
-from teletape_engine.recording.custom import ProgramGradient, record_custom
+from teletape_engine.functions.function import RUNNERS, Function, assigned_inputs
+from teletape_engine.recording.custom import FunctionGradient, record_custom
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Variable
 from teletape_engine.spec import Spec, weak_dtype
@@ -101,8 +101,8 @@ class TracingSession(Session):
         for before, after in zip(outputs, results, strict=True):
             tracer.note_identity(before, after)
         values = [tracer.read(value) if isinstance(value, Variable) else value for value in others]
-        program = ProgramGradient(traced.program, has_gradient), values
-        record_custom(tracer.tapes, inputs, results, tag=None, label=label, program=program, where=tracer.here())
+        gradient = (FunctionGradient(traced.program, has_gradient), *values)
+        record_custom(tracer.tapes, inputs, results, tag=None, label=label, gradient=gradient, where=tracer.here())
         return results
 
     def defer(self, action: Callable[[Any], None], structure: Any) -> None:
@@ -162,24 +162,24 @@ class TracingSession(Session):
         )
 
     def flow(
-        self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
+        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Any]:
         tracer, step = self.recorder(), taking(command, programs, **fields)
         local = [tracer.local_variable(value) if isinstance(value, Variable) else value for value in inputs]
         if tracer.tapes or tracer.accumulators:  # a tape of this trace records it: its steps become this trace's
-            return [tracer.as_value(result) for result in FLOWS[command](tracer, step, programs, local)]
+            return [tracer.as_value(result) for result in RUNNERS[command](tracer, step, programs, local)]
         copies = [Variable(value.value, trainable=False) if isinstance(value, Variable) else value for value in local]
-        inferred = FLOWS[command](SpecRecorder(), step, programs, copies)
+        inferred = RUNNERS[command](SpecRecorder(), step, programs, copies)
         results = [self.log.new_symbol(_strong(result.spec), f"{step.verb}:0") for result in inferred]
         step_inputs = [tracer.number_of(value) if isinstance(value, Variable) else value for value in local]
-        assigned = sorted(written(step, programs))
+        assigned = sorted(assigned_inputs(step, programs))
         self.log.add(step, step_inputs, results, [step_inputs[i] for i in assigned])
         for i in assigned:
             tracer.changed_variable(local[i])
         return results
 
     # ----------------------------------------------------------------------------------------------------- the result
-    def program(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Program:
+    def program(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Function:
         """Returns the traced function: its inputs are the arguments and then the captures."""
         steps = needed_steps(self.log.steps, [result.number for result in results])
         return written_down(steps, [*arguments, *(capture.symbol for capture in self.log.captures)], results)

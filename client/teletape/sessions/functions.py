@@ -18,7 +18,7 @@ from teletape.sessions.session import taking
 from teletape_engine import commands
 from teletape_engine.commands import Command, schema
 from teletape_engine.commands.results import Facts
-from teletape_engine.programs.program import FLOWS, Program
+from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
@@ -30,14 +30,14 @@ class RemoteFunctions:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._names: weakref.WeakKeyDictionary[Program, Name] = weakref.WeakKeyDictionary()
+        self._names: weakref.WeakKeyDictionary[Function, Name] = weakref.WeakKeyDictionary()
 
-    def id(self, recorder: RemoteRecorder, program: Program) -> int:
+    def id(self, recorder: RemoteRecorder, program: Function) -> int:
         """Returns the id of a function, which is defined on the first request, or again if that failed."""
         name = self._names.get(program)
         if name is None or self._channel.failed(name.id):
             name = self._names[program] = self._channel.new_name()
-            steps = tuple([self._step(recorder, step) for step in program.calls])
+            steps = tuple([self._step(recorder, step) for step in program.commands])
             definition = commands.DefineFunction(name.id, program.inputs, steps, program.outputs)
             recorder.emit(definition, program.nbytes)
         return name.id
@@ -56,7 +56,7 @@ class RemoteFunctions:
         self,
         recorder: RemoteRecorder,
         command: type[Command],
-        programs: Sequence[Program],
+        programs: Sequence[Function],
         inputs: Sequence[Any],
         fields: dict[str, Any],
     ) -> list[Handle]:
@@ -85,7 +85,7 @@ class RemoteFunctions:
 def _inferred(
     recorder: RemoteRecorder,
     command: type[Command],
-    programs: Sequence[Program],
+    programs: Sequence[Function],
     inputs: Sequence[Any],
     fields: dict[str, Any],
     decisions: Any,
@@ -97,7 +97,7 @@ def _inferred(
             _changed(inputs[i])
         return [Handle(spec) for spec in program.infer([value.spec for value in inputs])]
     with recorder.replaying(decisions):
-        return FLOWS[command](recorder, taking(command, programs, **fields), programs, inputs)
+        return RUNNERS[command](recorder, taking(command, programs, **fields), programs, inputs)
 
 
 def _changed(variable: Variable) -> None:

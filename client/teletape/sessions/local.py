@@ -15,7 +15,7 @@ from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
-from teletape_engine.programs.program import FLOWS, Program
+from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint, footprint
 from teletape_engine.recording.tape import Tape
@@ -70,10 +70,10 @@ class LocalSession(Session):
         return array
 
     def flow(
-        self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
+        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Recorded]:
         recorder = self.recorder()
-        results = FLOWS[command](recorder, taking(command, programs, **fields), programs, inputs)
+        results = RUNNERS[command](recorder, taking(command, programs, **fields), programs, inputs)
         return [
             recorder.number(result, weak_dtype(result.spec, None)) if isinstance(result, Literal) else result
             for result in results

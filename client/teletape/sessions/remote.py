@@ -36,10 +36,10 @@ from teletape_engine.derivatives.query import GradientFunction, GradientQuery, I
 from teletape_engine.errors import TapeStateError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
+from teletape_engine.functions.function import Function
 from teletape_engine.ops.assign import change_of, check_positions
-from teletape_engine.programs.program import Program
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import ProgramGradient, record_custom
+from teletape_engine.recording.custom import CallerGradient, FunctionGradient, record_custom
 from teletape_engine.recording.memory import Footprint, ends
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
@@ -168,7 +168,7 @@ class RemoteSession(Session):
         return handle
 
     def flow(
-        self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
+        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Any]:
         return self._functions.run(self.recorder(), command, programs, inputs, fields)
 
@@ -324,14 +324,16 @@ class RemoteSession(Session):
     ) -> Sequence[Any]:
         recorder, tag = self.recorder(), self.channel.next_id()
         where = recorder.here()
-        if record_custom(recorder.tapes, inputs, outputs, tag=tag, label=label, function=function, where=where):
+        if record_custom(
+            recorder.tapes, inputs, outputs, tag=tag, label=label, gradient=[CallerGradient(function)], where=where
+        ):
             ids = tuple([id_of(value) for value in inputs]), tuple([id_of(value) for value in outputs])
             recorder.emit(commands.Custom(*ids, tag, label))
         return outputs
 
-    def stand_in(self, tag: Any, gradient: ProgramGradient, others: Sequence[Any]) -> Name:
+    def stand_in(self, tag: Any, gradient: FunctionGradient, others: Sequence[Any]) -> Name:
         recorder = self.recorder()
-        name, program = recorder.new_name(), self._functions.id(recorder, gradient.program)
+        name, program = recorder.new_name(), self._functions.id(recorder, gradient.function)
         inputs = tuple([id_of(value) for value in others])
         recorder.emit(commands.CustomFunction(name.id, tag, program, inputs, gradient.has_gradient))
         return name

@@ -27,9 +27,9 @@ from teletape_engine.diagram.facts import Size, diagram
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.explain.explain import explain
 from teletape_engine.explain.explanation import Explanation
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import ProgramGradient, Watcher, record_custom
+from teletape_engine.recording.custom import CallerGradient, FunctionGradient, VariableReadLog, record_custom
 from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.provenance import Departures, Trail
 from teletape_engine.recording.recorder import Recorder
@@ -137,7 +137,7 @@ class Session(ABC):
 
     @abstractmethod
     def flow(
-        self, command: type[Command], programs: Sequence[Program], inputs: Sequence[Any], **fields: Any
+        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Recorded]:
         """Runs a command that takes functions, and returns its results.
 
@@ -286,10 +286,18 @@ class Session(ABC):
             The values that are the call's results from now on.
         """
         recorder = self.recorder()
-        record_custom(recorder.tapes, inputs, outputs, tag=None, label=label, function=function, where=recorder.here())
+        record_custom(
+            recorder.tapes,
+            inputs,
+            outputs,
+            tag=None,
+            label=label,
+            gradient=[CallerGradient(function)],
+            where=recorder.here(),
+        )
         return outputs
 
-    def stand_in(self, tag: Any, gradient: ProgramGradient, others: Sequence[Recorded]) -> Any:
+    def stand_in(self, tag: Any, gradient: FunctionGradient, others: Sequence[Recorded]) -> Any:
         """Makes a function replace a custom call's gradient in vectorized passes, until the result is dropped.
 
         Args:
@@ -301,11 +309,14 @@ class Session(ABC):
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """Runs a block in a fresh context: tapes and accumulators of this thread see nothing of it, `Watcher`s do."""
+        """Runs a block in a fresh context: the tapes and accumulators of this thread see nothing of it.
+
+        A `VariableReadLog` sees it all the same.
+        """
         thread = self._thread
         outer = self.recorder()
         thread.recorder = inner = thread.spare.pop() if thread.spare else self._new_recorder()
-        watchers = [tape for tape in outer.tapes if isinstance(tape, Watcher)]
+        watchers = [tape for tape in outer.tapes if isinstance(tape, VariableReadLog)]
         for watcher in watchers:
             inner.open(watcher)
         try:

@@ -1,4 +1,4 @@
-"""A function at a point, for `check_gradients`: a saved program, or the calls of a replayable tape run again."""
+"""A function at a point, for `check_gradients`: a saved function, or the calls of a replayable tape run again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from teletape_engine.derivatives.finite_differences import Report, Settings, che
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientQuery
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
-from teletape_engine.programs.program import Program
-from teletape_engine.recording.custom import Custom, Output
+from teletape_engine.functions.function import Function
+from teletape_engine.recording.custom import CustomCall, CustomOutput
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Uid, Value, Variable
@@ -45,7 +45,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 
 
 class _Subject:
-    """What programs and tapes share: results on the host, and their weighted sums at other points."""
+    """What functions and tapes share: results on the host, and their weighted sums at other points."""
 
     def __init__(self, recorder: Executor, declarations: Declarations) -> None:
         self.recorder, self.declarations = recorder, declarations
@@ -107,27 +107,27 @@ def _wide(array: Host) -> Host:
     return array.astype(widened(array.dtype))
 
 
-# ----------------------------------------------------------------------------------------------------------- programs
+# ---------------------------------------------------------------------------------------------------------- functions
 class _Called(_Subject):
-    """A program called with arguments."""
+    """A function called with arguments."""
 
     def __init__(
-        self, recorder: Executor, program: Program, arguments: Sequence[Host], declarations: Declarations
+        self, recorder: Executor, function: Function, arguments: Sequence[Host], declarations: Declarations
     ) -> None:
         super().__init__(recorder, declarations)
-        self.program, self.values = program, list(arguments)
+        self.function, self.values = function, list(arguments)
         self.tape = Tape(persistent=True)
         given = self._given(self.values)
         recorder.open(self.tape)
         recorder.watch(self.tape, given)
-        self.targets = self._differentiable(program.run(recorder, given))
+        self.targets = self._differentiable(function.run(recorder, given))
         recorder.pause(self.tape)
         self.sources = given
         self.outputs = [self.host(one) for one in self.targets]
 
     def _given(self, arrays: Sequence[Host]) -> list[Any]:
         made = [self.recorder.constant(np.array(one)) for one in arrays]
-        return [Variable(one, trainable=True) if i in self.program.assigns else one for i, one in enumerate(made)]
+        return [Variable(one, trainable=True) if i in self.function.assigns else one for i, one in enumerate(made)]
 
     def _differentiable(self, found: Sequence[Any]) -> list[Value]:
         recorder = self.recorder
@@ -136,30 +136,30 @@ class _Called(_Subject):
 
     def results(self, i: int | None, value: Host | None) -> list[Value]:
         given = [value if k == i else one for k, one in enumerate(self.values)]
-        return self._differentiable(self.program.run(self.recorder, self._given(given)))  # type: ignore[arg-type]  # arrays
+        return self._differentiable(self.function.run(self.recorder, self._given(given)))  # type: ignore[arg-type]  # arrays
 
     def gradients(self, cts: Sequence[Host]) -> list[list[Host | None]]:
         return self.asked(self.tape, self.targets, self.sources, cts)
 
 
-def check_program(
+def check_function(
     recorder: Executor,
-    program: Program,
+    function: Function,
     arguments: Sequence[Host],
     settings: Settings,
     declarations: Declarations,
 ) -> Report:
-    """A program's derivatives against differences: in float64 where it takes that, else in the arguments' dtypes.
+    """A function's derivatives against differences: in float64 where it takes that, else in the arguments' dtypes.
 
     Args:
         recorder: Of this alone: no tape is active there.
-        program: Which.
+        function: Which.
         arguments: Where.
         settings: How.
         declarations: Those of the session.
 
     Raises:
-        InvalidArgumentError: The program does not take such arguments; no argument or no result has a gradient.
+        InvalidArgumentError: The function does not take such arguments; no argument or no result has a gradient.
     """
     if not any(one.dtype in DIFFERENTIABLE for one in arguments):
         raise InvalidArgumentError(
@@ -167,11 +167,11 @@ def check_program(
         )
     wide = [_wide(one) for one in arguments]
     try:
-        subject = _Called(recorder, program, wide, declarations)
+        subject = _Called(recorder, function, wide, declarations)
     except TeletapeError:  # what it is mixed with inside is not of float64
-        subject = _Called(recorder, program, arguments, declarations)
+        subject = _Called(recorder, function, arguments, declarations)
     if not subject.targets:
-        raise InvalidArgumentError("check_gradients: no result of the program is of a dtype that has gradients")
+        raise InvalidArgumentError("check_gradients: no result of the function is of a dtype that has gradients")
     return subject.checked(settings)
 
 
@@ -264,7 +264,7 @@ def check_tape(
         )
     if tape.consumed:
         raise TapeStateError(CONSUMED)
-    own = next((node for node in tape.nodes if isinstance(node[0].bound, Custom | Output)), None)
+    own = next((node for node in tape.nodes if isinstance(node[0].bound, CustomCall | CustomOutput)), None)
     if own is not None:
         name = getattr(own[0].bound, "label", "custom_gradient")
         raise InvalidArgumentError(

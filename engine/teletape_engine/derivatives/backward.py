@@ -14,7 +14,7 @@ from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, InputCotangents, Stop
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
 from teletape_engine.recording.cotangents import Algebra, Ct
-from teletape_engine.recording.custom import Output, ProgramGradient
+from teletape_engine.recording.custom import CustomOutput, FunctionGradient
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
 
@@ -62,7 +62,7 @@ def backward(
         stop = next(walk)
         while True:
             gradient = stop.residuals[0] if stop.residuals else None
-            if isinstance(gradient, ProgramGradient) and algebra.structural:
+            if isinstance(gradient, FunctionGradient) and algebra.structural:
                 stop = walk.send(
                     [GradientKind.DENSE if has_gradient else None for has_gradient in gradient.has_gradient]
                 )
@@ -137,7 +137,7 @@ def backward_pass(
         rules = plan.structural if structural else plan.rules
         if not rules:
             bound = plan.bound
-            if bound.__class__ is Output:
+            if bound.__class__ is CustomOutput:
                 cts.setdefault(inputs[0], [None] * bound.count)[bound.index] = ct
                 if observer is not None:
                     observer.share(position, 0, ct, ct)

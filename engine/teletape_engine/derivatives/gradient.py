@@ -15,7 +15,7 @@ from teletape_engine.derivatives.query import GradientQuery, InputCotangents, St
 from teletape_engine.derivatives.walks import source_passed_to
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
 from teletape_engine.recording.cotangents import Operands
-from teletape_engine.recording.custom import ProgramGradient
+from teletape_engine.recording.custom import FunctionGradient
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Recorded, Uid
 from teletape_engine.spec import Shape, Spec, broadcast, shape_text
@@ -85,7 +85,7 @@ def gradient_pass(recorder: Recorder, query: GradientQuery) -> Generator[Stop, I
                     for ct, spec in zip(stop.cts, stop.results, strict=True)
                 ]
                 function = stop.residuals[0] if stop.residuals else None
-                if isinstance(function, ProgramGradient):
+                if isinstance(function, FunctionGradient):
                     shares: InputCotangents = function.run(
                         recorder, [densify(ct, recorder) for ct in cts], stop.residuals[1:]
                     )

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import NoGradientRegisteredError
-from teletape_engine.recording.custom import Output
-from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.custom import CustomOutput
+from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
 
@@ -31,7 +31,7 @@ def leading_to(tape: Tape, sources: set[Uid], declarations: Declarations) -> set
     return needed
 
 
-def ancestors(nodes: Sequence[Node], targets: Iterable[Uid]) -> set[Uid | None]:
+def ancestors(nodes: Sequence[NodeTuple], targets: Iterable[Uid]) -> set[Uid | None]:
     """The uids of the targets and of everything that they were computed from on the tape."""
     reached: set[Uid | None] = set(targets)
     for _, inputs, output, _, _ in reversed(nodes):
@@ -40,7 +40,7 @@ def ancestors(nodes: Sequence[Node], targets: Iterable[Uid]) -> set[Uid | None]:
     return reached
 
 
-def in_tensorflow_order(nodes: Sequence[Node], targets: Sequence[Uid]) -> list[Node]:
+def in_tensorflow_order(nodes: Sequence[NodeTuple], targets: Sequence[Uid]) -> list[NodeTuple]:
     """The nodes that the targets depend on, the last to pass first, in the order in which TensorFlow passes them.
 
     A node is passed after all that used its result; of those that are ready, the one that became ready first. Any such
@@ -69,7 +69,7 @@ def in_tensorflow_order(nodes: Sequence[Node], targets: Sequence[Uid]) -> list[N
     return order
 
 
-def _inputs(node: Node) -> tuple[Uid | None, ...]:
+def _inputs(node: NodeTuple) -> tuple[Uid | None, ...]:
     _, inputs, _, _, _ = node
     return inputs
 
@@ -84,7 +84,7 @@ def check_registered(tape: Tape, targets: Iterable[Uid], declarations: Declarati
     for plan, inputs, output, _, where in reversed(tape.nodes):
         if output not in reached:
             continue
-        if not plan.rules and (plan.bound.__class__ is Output or declarations.stops_at(plan)):
+        if not plan.rules and (plan.bound.__class__ is CustomOutput or declarations.stops_at(plan)):
             reached.update(inputs)
             continue
         op = plan.bound.op

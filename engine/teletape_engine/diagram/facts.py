@@ -13,8 +13,8 @@ from teletape_engine.catalogue.binding import Plan
 from teletape_engine.diagram.folding import Segment, fold
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
-from teletape_engine.recording.custom import Custom, Output
-from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.custom import CustomCall, CustomOutput
+from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Literal, Uid
 from teletape_engine.spec import Spec
 
@@ -172,7 +172,7 @@ class _Drawing:
             drawn.append(_node("w", "watched", None, label=label, marks=self._marks(rest)))
         return drawn, drawn_as
 
-    def _call(self, node: Node, position: int) -> dict[str, Any]:
+    def _call(self, node: NodeTuple, position: int) -> dict[str, Any]:
         plan, inputs, output, kept, where = node
         bound = plan.bound
         reads_variable = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
@@ -297,12 +297,12 @@ class _Drawing:
 
 def passing_inputs(plan: Plan) -> Collection[int]:
     """Numbers of the inputs that a gradient passes to; all of a custom call's, whose function decides."""
-    if isinstance(plan.bound, Custom | Output):
+    if isinstance(plan.bound, CustomCall | CustomOutput):
         return range(len(plan.bound.specs))
     return [index for index, _ in plan.rules]
 
 
-def _path(nodes: Sequence[Node], targets: Collection[Uid], sources: Collection[Uid]) -> set[Uid]:
+def _path(nodes: Sequence[NodeTuple], targets: Collection[Uid], sources: Collection[Uid]) -> set[Uid]:
     """The uids that a gradient of the targets passes before it comes to the sources."""
     if not targets or not sources:
         return set()
@@ -317,7 +317,7 @@ def _path(nodes: Sequence[Node], targets: Collection[Uid], sources: Collection[U
     return {uid for uid in made_of_sources & reached if uid is not None}
 
 
-def _fold_key(node: Node) -> Any:
+def _fold_key(node: NodeTuple) -> Any:
     """Equal for calls that are drawn alike, in the engine and in an SDK."""
     plan = node[0]
     return plan.bound.name, plan.bound.spec, plan.picks

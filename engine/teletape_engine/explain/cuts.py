@@ -14,9 +14,9 @@ from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.custom import Custom, Output
+from teletape_engine.recording.custom import CustomCall, CustomOutput
 from teletape_engine.recording.provenance import Event
-from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
 #: Why no gradient passes an event. A read of a variable lets it pass.
@@ -68,7 +68,7 @@ class Cuts:
 
     def _passing_inputs(self, plan: Plan, count: int) -> frozenset[int]:
         bound = plan.bound
-        if isinstance(bound, Custom | Output) or bound.op_type in self.declarations.gradients:
+        if isinstance(bound, CustomCall | CustomOutput) or bound.op_type in self.declarations.gradients:
             return frozenset([index for index in range(count) if (bound, index) not in self.tape.declined])
         return frozenset([index for index, _ in plan.rules])
 
@@ -142,7 +142,7 @@ class Cuts:
     def selects(self, edge: Edge) -> bool:
         """Whether the input is the index or condition of an op that gives numbers, or gives its shape alone."""
         bound = edge.origin.what
-        if isinstance(bound, Event | Custom | Output):
+        if isinstance(bound, Event | CustomCall | CustomOutput):
             return False
         if Trait.SHAPE_ONLY in bound.traits:
             return True
@@ -175,7 +175,7 @@ class _Reach:
             self.nonzero.add(inputs[i])
 
 
-def _structural_copy(tape: Tape, nodes: list[Node]) -> Tape:
+def _structural_copy(tape: Tape, nodes: list[NodeTuple]) -> Tape:
     """A tape of these nodes for a pass that only predicts: of one that has answered, the nodes alone are left."""
     copy = Tape(persistent=True)
     copy.nodes, copy.leaves = nodes, tape.leaves

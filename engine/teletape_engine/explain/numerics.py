@@ -26,7 +26,7 @@ from teletape_engine.explain.observed_pass import (
     on_host,
 )
 from teletape_engine.explain.reasons import Reason
-from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Literal, Uid
 from teletape_engine.spec import COMPLEX, DTYPES
 
@@ -70,7 +70,7 @@ class NumericDiagnosis:
         sources: Collection[Uid],
         declarations: Declarations,
     ) -> None:
-        self.nodes: list[Node] = tape.nodes
+        self.nodes: list[NodeTuple] = tape.nodes
         with np.errstate(all="ignore"):
             self._pass = ObservedPass(tape, starts, sources, declarations)
 

@@ -16,8 +16,8 @@ from teletape_engine.derivatives.backward import Observer, backward_pass
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.derivatives.walks import leading_to
 from teletape_engine.recording.cotangents import Arrays
-from teletape_engine.recording.custom import Output
-from teletape_engine.recording.tape import Node, Tape
+from teletape_engine.recording.custom import CustomOutput
+from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
 ALGEBRA: Final = Arrays()
@@ -66,7 +66,7 @@ class ObservedPass:
         declarations: Declarations,
     ) -> None:
         self.tape, self.starts, self.declarations = tape, starts, declarations
-        self.nodes: list[Node] = tape.nodes
+        self.nodes: list[NodeTuple] = tape.nodes
         self.contributions: dict[Uid, list[Contribution]] = {}
         self.callers: dict[Uid, tuple[tuple[Uid | None, ...], Any]] = {}
         self._needed = leading_to(tape, set(sources), declarations)
@@ -76,7 +76,7 @@ class ObservedPass:
     def node(self, position: int, ct: Any) -> None:
         """Notes the cotangents that come to the caller's functions."""
         plan, inputs, output, _, _ = self.nodes[position]
-        own = isinstance(plan.bound, Output) or self.declarations.stops_at(plan)
+        own = isinstance(plan.bound, CustomOutput) or self.declarations.stops_at(plan)
         if own and ct.__class__ is not list and (self._needed is None or not self._needed.isdisjoint(inputs)):
             self.callers[output] = inputs, ct
 
@@ -84,7 +84,7 @@ class ObservedPass:
         """Notes a contribution."""
         plan, inputs, _, _, _ = self.nodes[position]
         uid = inputs[i]
-        if uid is None or isinstance(plan.bound, Output):
+        if uid is None or isinstance(plan.bound, CustomOutput):
             return
         if self._ct_facts is None or self._ct_facts[0] != position:
             self._ct_facts = position, is_zero(ct), is_finite(ct)

@@ -12,7 +12,7 @@ from teletape_engine.explain.cuts import Cuts
 from teletape_engine.explain.explanation import Step
 from teletape_engine.explain.provenance_graph import Edge, closure
 from teletape_engine.explain.reasons import Reason
-from teletape_engine.recording.custom import Custom
+from teletape_engine.recording.custom import CustomCall
 from teletape_engine.recording.provenance import Event, Return
 from teletape_engine.recording.values import Uid
 
@@ -135,4 +135,4 @@ def op_name(edge: Edge) -> str | None:
     what = edge.origin.what
     if isinstance(what, Event):
         return EVENT_NAMES.get(what)
-    return what.label if isinstance(what, Custom) else what.name
+    return what.label if isinstance(what, CustomCall) else what.name

@@ -149,8 +149,7 @@ class Context(Witness):
             if tape.watches(variable) and value.spec.differentiable:
                 plan = plan or bind(ops.identity, (value.spec,)).plan(1)
                 kept = (value,) if tape.replayable else ()
-                tape.nodes.append((plan, (variable.uid,), value.uid, kept, self.here()))
-                tape.tracked[value.uid] = None
+                tape.note(plan, (variable.uid,), value.uid, kept, self.here())
         if plan is None:
             self.trail.append((Event.READ, (variable.uid,), value.uid, variable.name))
         for accumulator in self.accumulators:

@@ -1,27 +1,30 @@
-"""Calls whose gradient is the caller's own function: how a tape notes them. The function itself never comes here.
+"""Calls whose gradient is not made of rules: how a tape notes them, and what computes their gradient.
 
-A call of one output is one node. A call of several is a node under a uid of its own, and behind it one `Output` node
-for each of them, so that every node of a tape makes one value.
+A call of one output is one node. A call of several is a node under a uid of its own, and after it one `CustomOutput`
+node for each output, so that every node of a tape computes one value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from teletape_engine.catalogue.binding import Call, Plan
-from teletape_engine.recording.tape import Node, Tape
-from teletape_engine.recording.values import Literal, Uid, Variable, new_uid
+from teletape_engine.recording.tape import NodeTuple, Tape
+from teletape_engine.recording.values import Recorded, Uid, Unrecorded, Variable, new_uid
 from teletape_engine.spec import Spec
 
+if TYPE_CHECKING:
+    from teletape_engine.recording.recorder import Recorder
 
-class Custom(Call):
-    """A custom call on a tape.
+
+class CustomCall(Call):
+    """A custom call on a tape. Its node's first residual computes the gradient, if that is in this process.
 
     Attributes:
         outputs: Specs of the results.
-        tag: What both sides of a wire know the call by.
-        label: The function's name, for people.
+        tag: The id of the call on both sides of a wire.
+        label: The function's name, for messages.
     """
 
     __slots__ = ("label", "outputs", "tag")
@@ -31,42 +34,12 @@ class Custom(Call):
         self.outputs, self.tag, self.label = tuple(outputs), tag, label
 
 
-class Function(Literal):
-    """The caller's own function as what a node keeps: freed with it, and no more an array than a number is."""
-
-    __slots__ = ()
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.array = function  # type: ignore[assignment]  # no number either
-
-
-class ProgramGradient(Literal):
-    """A program that makes the cotangents, as what a node keeps; behind it what else the program takes.
+class CustomOutput(Call):
+    """One output of a custom call of several.
 
     Attributes:
-        program: From a cotangent of each result, and what else it takes, to those that it gives.
-        has_gradient: For which of the call's inputs.
-    """
-
-    __slots__ = ("has_gradient", "program")
-
-    def __init__(self, program: Any, has_gradient: Sequence[bool]) -> None:
-        self.array = program
-        self.program, self.has_gradient = program, tuple(has_gradient)
-
-    def run(self, recorder: Any, cts: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-        """A cotangent, or None, for each input of the call: recorded values."""
-        found = iter(self.program.run(recorder, [*cts, *others], tie=False))
-        given = [next(found) if has_gradient else None for has_gradient in self.has_gradient]
-        return [recorder.as_value(one) for one in given]
-
-
-class Output(Call):
-    """One result of a custom call of several.
-
-    Attributes:
-        index: Which one.
-        count: Of how many.
+        index: Its number.
+        count: The number of outputs.
     """
 
     __slots__ = ("count", "index")
@@ -76,6 +49,38 @@ class Output(Call):
         self.index, self.count = index, count
 
 
+class CallerGradient(Unrecorded):
+    """The caller's own gradient function as a residual: freed with its node.
+
+    Attributes:
+        function: From the cotangent of each output to one, or None, for each input.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+class FunctionGradient(Unrecorded):
+    """A saved function that computes the cotangents, as a residual. The residuals after it are its further inputs.
+
+    Attributes:
+        function: From a cotangent of each output, and its further inputs, to the cotangents.
+        has_gradient: For each input of the call whether there is one.
+    """
+
+    __slots__ = ("function", "has_gradient")
+
+    def __init__(self, function: Any, has_gradient: Sequence[bool]) -> None:
+        self.function, self.has_gradient = function, tuple(has_gradient)
+
+    def run(self, recorder: Recorder, cts: Sequence[Recorded], others: Sequence[Any]) -> list[Recorded | None]:
+        """A cotangent, or None, for each input of the call."""
+        shares = iter(self.function.run(recorder, [*cts, *others], tie=False))
+        return [recorder.as_value(next(shares)) if present else None for present in self.has_gradient]
+
+
 def record_custom(
     tapes: Sequence[Tape],
     inputs: Sequence[Any],
@@ -83,51 +88,48 @@ def record_custom(
     *,
     tag: Any,
     label: str,
-    function: Callable[..., Any] | None = None,
-    program: tuple[ProgramGradient, Sequence[Any]] | None = None,
+    gradient: Sequence[Any] = (),
     where: Any = None,
 ) -> bool:
     """Notes on each tape that follows one of `inputs` that `outputs` come from a custom call.
 
-    What the tapes know of the outputs from before is overruled: whoever asks goes through the call.
+    It replaces what the tapes noted of the outputs before.
 
     Args:
         tapes: The active ones.
         inputs: Recorded values of differentiable dtypes: arguments, then readings of variables.
         outputs: Recorded values of their own (each just made by an identity).
-        tag: What both sides of a wire know the call by.
-        label: The function's name, for people.
-        function: The caller's own function where it lives in this process.
-        program: Instead of a function, a program, and the recorded values that it takes behind the cotangents.
-        where: The caller's line.
+        tag: The id of the call on both sides of a wire.
+        label: The function's name, for messages.
+        gradient: A `CallerGradient`, or a `FunctionGradient` and the recorded values that are its further inputs; empty
+            if the gradient function is in another process.
+        where: The call site.
 
     Returns:
         Whether a tape noted it.
     """
-    uids = tuple([one.uid for one in inputs])
-    following = [one for one in tapes if not one.tracked.keys().isdisjoint(uids)]
+    uids = tuple([value.uid for value in inputs])
+    following = [tape for tape in tapes if not tape.tracked.keys().isdisjoint(uids)]
     if not following or not outputs:
         return False
-    plan = Plan.without_rules(Custom([one.spec for one in inputs], [one.spec for one in outputs], tag, label))
-    kept: tuple[Any, ...] = () if function is None else (Function(function),)
-    if program is not None:
-        kept = (program[0], *program[1])
+    call = CustomCall([value.spec for value in inputs], [value.spec for value in outputs], tag, label)
+    plan, residuals = Plan.without_rules(call), tuple(gradient)
     if len(outputs) == 1:
-        nodes: list[Node] = [(plan, uids, outputs[0].uid, kept, where)]
+        nodes: list[NodeTuple] = [(plan, uids, outputs[0].uid, residuals, where)]
     else:
         group: Uid = new_uid()
-        nodes = [(plan, uids, group, kept, where)]
-        for i, one in enumerate(outputs):
-            nodes.append((Plan.without_rules(Output(one.spec, i, len(outputs))), (group,), one.uid, (), where))
+        nodes = [(plan, uids, group, residuals, where)]
+        for i, value in enumerate(outputs):
+            output = CustomOutput(value.spec, i, len(outputs))
+            nodes.append((Plan.without_rules(output), (group,), value.uid, (), where))
     for tape in following:
         for node in nodes:
-            tape.nodes.append(node)
-            tape.tracked[node[2]] = None
+            tape.note(*node)
     return True
 
 
-class Watcher(Tape):
-    """Among a context's tapes, one that follows nothing, and notes in `variables` which trainable ones are read."""
+class VariableReadLog(Tape):
+    """A tape that follows nothing, and notes in `variables` which trainable variables are read in its context."""
 
     __slots__ = ()
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import ResourceExhaustedError
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Value, Variable
+from teletape_engine.recording.values import Unrecorded, Value, Variable
 
 
 class Memory:
@@ -130,7 +130,7 @@ def ends(
 def _kept(tape: Tape) -> Iterator[Any]:
     for node in tape.nodes:
         for value in node[3]:
-            if not isinstance(value, Literal):
+            if not isinstance(value, Unrecorded):
                 yield value
 
 

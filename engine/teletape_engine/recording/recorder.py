@@ -57,6 +57,7 @@ class Mode(enum.Enum):
 class Recorder(Context, Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
+    backend: Any = None  #: The arrays' backend; None: there are no arrays.
     bare: Algebra  #: The algebra of a backward pass that nobody records.
     mode: Mode = Mode.COMPUTES
 

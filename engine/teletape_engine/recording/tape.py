@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from teletape_engine.catalogue.binding import Bound, Call, Plan
 from teletape_engine.recording.provenance import Trail
@@ -19,12 +19,29 @@ from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 if TYPE_CHECKING:
     pass
 
-#: One recorded call: plan, uids of the inputs (None: a number), uid of the result, what is kept, the caller's line.
-#: A plain tuple: it is made for every op of every tape, and a class costs four times as much.
-Node: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
+#: A node as a tape has it. A plain tuple: one is made for every op of every tape, and a class costs four times as much.
+NodeTuple: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
 
 
-#: The columns of a node that are structure: all but what is kept.
+class Node(NamedTuple):
+    """One recorded call, with names; see `Tape.calls`.
+
+    Attributes:
+        plan: The call, and the rules of its gradient.
+        inputs: Uids of the inputs; None: a Python number.
+        output: Uid of the result.
+        residuals: What the rules need of (*inputs, result).
+        where: The call site.
+    """
+
+    plan: Plan
+    inputs: tuple[Uid | None, ...]
+    output: Uid
+    residuals: tuple[Any, ...]
+    where: Any
+
+
+#: The columns of a node that are structure: all but the residuals.
 _STRUCTURE: Final = tuple(itemgetter(column) for column in (0, 1, 2, 4))
 
 
@@ -83,7 +100,7 @@ class Tape:
 
     def clear(self) -> None:
         """Forgets everything recorded and watched."""
-        self.nodes: list[Node] = []
+        self.nodes: list[NodeTuple] = []
         self.tracked: dict[Uid | None, None] = {}
         self.leaves: set[Uid] = set()
         self.variables: dict[Uid, Variable] = {}
@@ -112,12 +129,27 @@ class Tape:
         """How many calls it has recorded."""
         return len(self._skeleton[0]) if self.consumed else len(self.nodes)
 
-    def structure(self) -> list[Node]:
+    def structure(self) -> list[NodeTuple]:
         """What was recorded, in order; of a consumed tape without anything kept."""
         if not self.consumed:
             return self.nodes
         plans, inputs, outputs, wheres = self._skeleton
         return list(zip(plans, inputs, outputs, itertools.repeat(()), wheres, strict=False))
+
+    def calls(self) -> Iterator[Node]:
+        """The recorded calls in order, with names."""
+        return map(Node._make, self.nodes)
+
+    def note(
+        self, plan: Plan, inputs: tuple[Uid | None, ...], output: Uid, residuals: tuple[Any, ...], where: Any
+    ) -> None:
+        """Notes a call, and tracks its result from now on. `Executor.apply` has the same lines, for speed."""
+        self.nodes.append((plan, inputs, output, residuals, where))
+        self.tracked[output] = None
+        if plan.unregistered:
+            self.unregistered = True
+        elif plan.sparse:
+            self.sparse += 1
 
     def turned(self, how: str) -> None:
         """Notes that it was opened, paused or reset now."""
@@ -163,9 +195,9 @@ def record(
     where: Any = None,
     trail: Trail | None = None,
 ) -> None:
-    """Notes one call on each tape that follows one of its inputs; the result is followed from then on.
+    """Notes one call on each tape that tracks one of its inputs; the result is tracked from then on.
 
-    What a tape does not follow, or no tape is there to follow, goes to the trail.
+    What a tape does not track, or no tape is active to track, goes to the provenance log.
     """
     uids = tuple([value.uid for value in inputs])
     if not (tapes and bound.trackable):
@@ -182,11 +214,6 @@ def record(
         if mask:
             mask *= tape.sign
             plan = bound.plans.get(mask) or bound.plan(mask)
-            tape.nodes.append((plan, uids, result.uid, plan.keep((*inputs, result)), where))
-            tracked[result.uid] = None
-            if plan.unregistered:
-                tape.unregistered = True
-            elif plan.sparse:
-                tape.sparse += 1
+            tape.note(plan, uids, result.uid, plan.keep((*inputs, result)), where)
         elif trail is not None:
             trail.append((bound, uids, result.uid, where))

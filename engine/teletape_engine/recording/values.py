@@ -30,11 +30,17 @@ class Trackable(Protocol):
         """The same contents as another value: what a variable's read gives."""
 
 
-class Literal:
+class Unrecorded:
+    """What an op takes, or a node keeps, that is no recorded value: it has no uid and no bytes of its own."""
+
+    __slots__ = ()
+    uid: Final = None
+
+
+class Literal(Unrecorded):
     """A Python number among an op's inputs. `array` is the number: forward functions take it as it is."""
 
     __slots__ = ("array", "spec")
-    uid: Final = None
 
     def __init__(self, number: Number) -> None:
         self.array = number

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable
@@ -91,7 +91,7 @@ _WORDS: Final = {
     SlicesValue: "a sparse gradient",
     Poison: "a value that failed",
     Variable: "a variable",
-    Program: "a function",
+    Function: "a function",
 }
 
 
@@ -104,7 +104,7 @@ def facts(name: Id, entry: Any) -> dict[str, Any]:
     """What is known of the thing under an id, as JSON-able facts with `id` and `kind`."""
     if isinstance(entry, Entry):
         return {"id": name, "kind": entry.kind, **entry.facts()}
-    if isinstance(entry, Program):
+    if isinstance(entry, Function):
         return {"id": name, "kind": "function", **entry.facts()}
     spec = entry.spec
     common = {"id": name, "kind": "tensor", "dtype": spec.dtype.name, "shape": list(spec.shape), "bytes": spec.nbytes}

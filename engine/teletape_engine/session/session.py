@@ -13,7 +13,7 @@ from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Batch, Command, Id, OnFailure
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import CancelledError, InternalError, ResourceExhaustedError, TeletapeError
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.progress import Progress, no_progress
 from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.entries import Entry, Poison, facts
@@ -85,7 +85,7 @@ class Session:
             UnknownIdError, ReleasedIdError: It names nothing.
             PoisonedError: It names a value that was never made.
         """
-        return facts(name, self._state.find(name, (Value, Variable, SlicesValue, Entry, Program)))
+        return facts(name, self._state.find(name, (Value, Variable, SlicesValue, Entry, Function)))
 
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The facts of everything of one kind: tensor, slices, variable, function, tape."""

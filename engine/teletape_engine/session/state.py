@@ -22,12 +22,12 @@ from teletape_engine.errors import (
     ReleasedIdError,
     UnknownIdError,
 )
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
 from teletape_engine.recording.provenance import Departures, Trail
-from teletape_engine.recording.values import Literal, Value, Variable
+from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
 from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
 from teletape_engine.session.entries import Entry, Poison, TapeEntry, word
 from teletape_engine.spec import Spec
@@ -198,7 +198,7 @@ class State:
     def bytes_in_use(self) -> int:
         """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
         base = self.backend.base
-        buffers = dict(base(value.array) for value in self.values() if not isinstance(value, Literal))
+        buffers = dict(base(value.array) for value in self.values() if not isinstance(value, Unrecorded))
         buffers.update(CPU.base(array) for array in self.clients.kept_arrays())
         return sum(buffers.values())
 
@@ -218,8 +218,8 @@ class State:
                 yield entry.indices
             elif isinstance(entry, TapeEntry):
                 tapes.append(entry.tape)
-            elif isinstance(entry, Program):
-                yield from entry.held()
+            elif isinstance(entry, Function):
+                yield from entry.values_on_devices()
             elif isinstance(entry, Entry):
                 yield from entry.values()
         for tape in {id(tape): tape for tape in tapes}.values():

@@ -332,7 +332,7 @@ def test_threads_trace_on_their_own(here: Any) -> None:
 def test_trace_gives_data(here: Any) -> None:
     w = tf.Variable(2.0)
     traced = trace(lambda x: {"y": x * w, "n": None}, [Spec.of((2,), np.dtype(np.float32))])
-    assert [call.op for call in traced.program.calls] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
+    assert [call.op for call in traced.program.commands] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
     assert traced.specs == (Spec.of((2,), np.dtype(np.float32)),)
     result = traced.call([tf.constant([1.0, 2.0]).recorded])
     assert (result["y"].numpy().tolist(), result["n"]) == ([2.0, 4.0], None)
@@ -356,7 +356,7 @@ def test_what_leads_nowhere_is_no_step() -> None:
         return tf.constant(2.0) * 3.0 + x
 
     program = trace(body, [Spec.of((), np.dtype(np.float32))]).program
-    assert [call.op for call in program.calls] == ["add"]  # type: ignore[attr-defined]  # calls of ops
+    assert [call.op for call in program.commands] == ["add"]  # type: ignore[attr-defined]  # calls of ops
 
 
 def test_too_many_steps_are_not_traced(here: Any, warnings: list[str]) -> None:

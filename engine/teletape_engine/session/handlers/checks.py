@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from teletape_engine import commands
-from teletape_engine.checking.gradient_check import check_program, check_tape, settings_of
+from teletape_engine.checking.gradient_check import check_function, check_tape, settings_of
 from teletape_engine.commands.results import Facts
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.programs.program import Program
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.entries import TapeEntry
@@ -19,7 +19,7 @@ from teletape_engine.session.state import State
 @handles(commands.CheckGradients)
 def check_gradients(state: State, command: commands.CheckGradients) -> None:
     """Answers the report on a function."""
-    program = state.find(command.function, Program)
+    program = state.find(command.function, Function)
     if len(command.inputs) != len(program.inputs):
         raise InvalidArgumentError(
             f"the function takes {len(program.inputs)} inputs ({', '.join(program.inputs)}), found "
@@ -31,7 +31,7 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
         entry = state.entries.get(operand) if isinstance(operand, int | str) else None
         value = entry.value if isinstance(entry, Variable) else state.value(operand)  # no tape sees the variable's read
         arguments.append(np.asarray(state.host(value)))
-    report = check_program(_new_context(state), program, arguments, settings, state.declarations)
+    report = check_function(_new_context(state), program, arguments, settings, state.declarations)
     state.results.append(Facts(state.index, report.facts()))
 
 

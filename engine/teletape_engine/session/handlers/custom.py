@@ -1,4 +1,4 @@
-"""Custom calls, whose gradient is the caller's function; backward passes that stop at them; sparse gradients."""
+"""CustomCall calls, whose gradient is the caller's function; backward passes that stop at them; sparse gradients."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from teletape_engine.commands.results import Facts
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import InputCotangents, Stop
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
-from teletape_engine.programs.batched import check_vectorizes
-from teletape_engine.programs.program import Program
-from teletape_engine.recording.custom import Custom, ProgramGradient, record_custom
+from teletape_engine.functions.batched import check_vectorizes
+from teletape_engine.functions.function import Function
+from teletape_engine.recording.custom import CustomCall, FunctionGradient, record_custom
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Recorded, Value, kind_of
 from teletape_engine.session.entries import Entry
@@ -67,7 +67,7 @@ class BackwardPassEntry(Entry):
         if self.stop is None:
             return {"through": True}
         bound = self.stop.bound
-        call = {"tag": bound.tag, "function": bound.label} if isinstance(bound, Custom) else {"op": bound.op_type}
+        call = {"tag": bound.tag, "function": bound.label} if isinstance(bound, CustomCall) else {"op": bound.op_type}
         return {"through": False, **call, "cotangents": [kind_of(ct).value for ct in self.stop.cts]}
 
     def values(self) -> Iterator[Any]:
@@ -105,10 +105,10 @@ def custom(state: State, command: commands.Custom) -> None:
 @handles(commands.CustomFunction)
 def custom_function(state: State, command: commands.CustomFunction) -> None:
     """Names a gradient for questions that do not stop."""
-    program = state.find(command.function, Program)
+    program = state.find(command.function, Function)
     others = [state.argument(operand) for operand in command.inputs]
     check_vectorizes(program)
-    state.name(command.id, CustomGradientEntry(command.tag, ProgramGradient(program, command.has_gradient), others))
+    state.name(command.id, CustomGradientEntry(command.tag, FunctionGradient(program, command.has_gradient), others))
 
 
 @handles(commands.BackwardBegin)
@@ -124,7 +124,7 @@ def backward_begin(state: State, command: commands.BackwardBegin) -> None:
 def backward_cotangents(state: State, command: commands.BackwardCotangents) -> None:
     """Names the cotangents at the stop."""
     _, stop = _stopped(state, command.id)
-    tag = stop.bound.tag if isinstance(stop.bound, Custom) else None
+    tag = stop.bound.tag if isinstance(stop.bound, CustomCall) else None
     if command.tag is not None and command.tag != tag:
         raise StructureMismatchError(
             f"the pass has stopped at {stop.label} (tag {tag!r}), and the caller expects it at {command.tag!r}: its "

@@ -7,7 +7,8 @@ from typing import Any
 from teletape_engine import commands
 from teletape_engine.commands.results import Facts, Specs
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.programs.program import FLOWS, Program
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
@@ -16,19 +17,19 @@ from teletape_engine.session.state import State
 @handles(commands.DefineFunction)
 def define(state: State, command: commands.DefineFunction) -> None:
     """Names a function; the functions that it takes stay alive with it."""
-    program = Program(command.inputs, command.steps, command.outputs, lambda name: state.find(name, Program))
-    state.name(command.id, program)
+    function = compile_function(command.inputs, command.steps, command.outputs, lambda name: state.find(name, Function))
+    state.name(command.id, function)
 
 
 def run(state: State, command: Any) -> None:
     """Runs a command that takes functions in the current context; answers specs that only the values determine."""
-    programs = [state.find(name, Program) for name in commands.functions_of(command) if name is not None]
+    functions = [state.find(name, Function) for name in commands.functions_of(command) if name is not None]
     inputs = [state.argument(operand) for operand in command.inputs]
     state.watch.loops(state.index)
     decisions: list[Any] | None = [] if getattr(command, "report_decisions", False) else None
     state.current.decided = decisions
     try:
-        results = FLOWS[type(command)](state.current, command, programs, inputs)
+        results = RUNNERS[type(command)](state.current, command, functions, inputs)
     finally:
         state.current.decided = None
     if decisions is not None:
@@ -38,9 +39,9 @@ def run(state: State, command: Any) -> None:
     results = [state.value(result) if isinstance(result, Literal | Variable) else result for result in results]
     for name, result in zip(command.outputs, results, strict=True):
         state.name(name, result)
-    if any(program.dynamic for program in programs):
+    if any(function.dynamic for function in functions):
         state.results.append(Specs(state.index, tuple([result.spec for result in results])))
 
 
-for kind in FLOWS:
+for kind in RUNNERS:
     handles(kind)(run)

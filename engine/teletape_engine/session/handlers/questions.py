@@ -17,8 +17,8 @@ from teletape_engine.derivatives import jacobian, second_order
 from teletape_engine.derivatives.gradient import gradient as compute_gradient
 from teletape_engine.derivatives.query import GradientQuery, wants_zeros
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
-from teletape_engine.programs.batched import StandIn, over_rows, over_values
-from teletape_engine.recording.custom import Custom, ProgramGradient
+from teletape_engine.functions.batched import Replacement, over_rows, over_values
+from teletape_engine.recording.custom import CustomCall, FunctionGradient
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.entries import Entry, TapeEntry
 from teletape_engine.session.handlers.registry import handles
@@ -157,7 +157,7 @@ class CustomGradientEntry(Entry):
     word = "a gradient program"
     kind = "gradient"
     tag: Id
-    gradient: ProgramGradient
+    gradient: FunctionGradient
     others: Sequence[Any]
 
     def facts(self) -> dict[str, Any]:
@@ -170,10 +170,10 @@ class CustomGradientEntry(Entry):
             yield value.value if isinstance(value, Variable) else value
 
 
-def _stand_in(state: State, command: Any) -> StandIn:
+def _stand_in(state: State, command: Any) -> Replacement:
     gradients = [state.find(name, CustomGradientEntry) for name in command.custom_gradients]
     by_tag = {gradient.tag: (gradient.gradient, gradient.others) for gradient in gradients}
-    return lambda stop: by_tag.get(stop.bound.tag) if isinstance(stop.bound, Custom) else None
+    return lambda stop: by_tag.get(stop.bound.tag) if isinstance(stop.bound, CustomCall) else None
 
 
 # ------------------------------------------------------------------------------------------------------------- answers

@@ -1,0 +1,136 @@
+"""Functions over rows: run by the batch rules of their ops, as a custom call's gradient is inside a Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from teletape_engine import commands
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
+from teletape_engine.derivatives.batching import Rows
+from teletape_engine.derivatives.query import InputCotangents, Stop
+from teletape_engine.errors import UnimplementedError
+from teletape_engine.functions.function import Function
+from teletape_engine.recording.custom import CustomCall, FunctionGradient
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.values import Literal, Recorded, Variable
+
+#: From a stop to the function in place of the caller's own, and its inputs after the cotangents; None: there is none.
+Replacement: TypeAlias = Callable[[Stop], tuple[FunctionGradient, Sequence[Any]] | None]
+
+
+def check_vectorizes(function: Function) -> None:
+    """Refuses a function that has no form over rows.
+
+    Raises:
+        UnimplementedError: With the step.
+    """
+    for step in function.steps:
+        if step.op is not None:
+            if step.op.dynamic or (step.op.batch is None and step.op.expand is None and step.inputs):
+                raise UnimplementedError(f"op {step.op.name!r} has no form over rows", op=step.op.name)
+        elif isinstance(step.command, commands.CallFunction):
+            check_vectorizes(step.functions[0])
+        else:
+            raise UnimplementedError(f"a {step.command.verb!r} step has no form over rows")
+
+
+def over_rows(recorder: Recorder, replacement: Replacement, stop: Stop) -> InputCotangents:
+    """Cotangents over rows at a stop, by the function that is the call's gradient, or that replaces it.
+
+    Args:
+        recorder: Of the values in the rows.
+        replacement: For calls whose gradient is a function of the caller's.
+        stop: Its cts are operands of `Rows`, or kinds if the pass only predicts.
+
+    Raises:
+        UnimplementedError: There is no replacement.
+    """
+    gradient, others = _gradient(replacement, stop)
+    cts = [ct for ct in stop.cts if ct is not None]
+    if any(not isinstance(_dense(ct), Operand) for ct in cts):
+        return [GradientKind.DENSE if present else None for present in gradient.has_gradient]
+    rows: Rows = _dense(cts[0]).runtime
+    arguments = [
+        rows.shared(_below(rows, recorder.full(spec, 0))) if ct is None else _dense(ct)
+        for ct, spec in zip(stop.cts, stop.results, strict=True)
+    ]
+    arguments += [rows.shared(_below(rows, value)) for value in _read(recorder, others)]
+    shares = iter(_run(gradient.function, rows, recorder, arguments))
+    return [next(shares) if present else None for present in gradient.has_gradient]
+
+
+def over_values(recorder: Recorder, replacement: Replacement, stop: Stop) -> InputCotangents:
+    """As `over_rows`, for a pass with one cotangent of each result: its cts are recorded values."""
+    gradient, others = _gradient(replacement, stop)
+    return gradient.run(recorder, [densify(ct, recorder) for ct in stop.cts], others)
+
+
+def map_elements(
+    recorder: Recorder, function: Function, elements: Sequence[Any], others: Sequence[Any], length: int
+) -> list[Recorded] | None:
+    """The function's results for each element along axis 0, stacked, all at once. None: it has no form over rows.
+
+    Args:
+        recorder: Where it runs.
+        function: Takes an element of each array, and the others.
+        elements: Recorded values [length, …].
+        others: The same for every element; variables among them are read.
+        length: Number of elements.
+    """
+    try:
+        check_vectorizes(function)
+    except UnimplementedError:
+        return None
+    rows = Rows(recorder)
+    shared = [
+        value if isinstance(value, Literal) else rows.shared(_below(rows, value)) for value in _read(recorder, others)
+    ]
+    results = _run(function, rows, recorder, [*[rows.stack(_below(rows, value)) for value in elements], *shared])
+    return [rows.unstack(result, length).value for result in results]
+
+
+def _gradient(replacement: Replacement, stop: Stop) -> tuple[FunctionGradient, Sequence[Any]]:
+    first = stop.residuals[0] if stop.residuals else None
+    if isinstance(first, FunctionGradient):
+        return first, stop.residuals[1:]
+    gradient = replacement(stop) if isinstance(stop.bound, CustomCall) else None
+    if gradient is None:
+        raise UnimplementedError(
+            f"the target comes from a call ({stop.label}) whose gradient is a function of its caller's: this "
+            "question needs a custom.function for it; or ask for gradients, with backward.begin, .to, .give and .end"
+        )
+    return gradient
+
+
+def _read(recorder: Recorder, values: Sequence[Any]) -> list[Any]:
+    return [recorder.read(value) if isinstance(value, Variable) else value for value in values]
+
+
+def _dense(ct: Any) -> Any:
+    """A sparse cotangent of operands as one operand; anything else as it is."""
+    return densify(ct) if isinstance(ct, SparseGradient) and isinstance(ct.values, Operand) else ct
+
+
+def _below(rows: Rows, value: Any) -> Any:
+    """A recorded value as the rows' runtime takes it."""
+    return value.array if rows.recorder is None else Operand(rows.recorder, value)
+
+
+def _run(function: Function, rows: Rows, recorder: Recorder, arguments: Sequence[Any]) -> list[Any]:
+    values = function.registers(recorder, arguments, lambda constant: rows.shared(_below(rows, constant)))
+    for step in function.steps:
+        inputs = [values[operand] if operand.__class__ is int else operand for operand in step.inputs]
+        if step.op is not None:
+            operands = [operand.array if isinstance(operand, Literal) else operand for operand in inputs]
+            values[step.outputs[0]] = rows.call(step.op, operands, step.attrs)
+        else:
+            results = _run(step.functions[0], rows, recorder, inputs)
+            for register, result in zip(step.outputs, results, strict=True):
+                values[register] = result
+    results = [values[register] for register in function.results]
+    return [
+        rows.shared(_below(rows, recorder.as_value(result))) if isinstance(result, Literal) else result
+        for result in results
+    ]

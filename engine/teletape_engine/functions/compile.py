@@ -1,0 +1,182 @@
+"""Compiling a function: names become registers, ops are looked up, and everything that needs no shapes is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.catalogue.attributes import NO_ATTRS
+from teletape_engine.catalogue.op import CATALOGUE, Trait
+from teletape_engine.commands import Command
+from teletape_engine.errors import InvalidArgumentError, TeletapeError
+from teletape_engine.functions.function import RUNNERS, Function, Step, assigned_inputs
+from teletape_engine.functions.steps import step_word
+from teletape_engine.recording.values import Literal
+
+MAX_STEPS: Final = 1_000_000  #: Steps of a function, those of the functions that it calls counted at each call.
+MAX_DEPTH: Final = 64  #: Functions within functions.
+
+
+def compile_function(
+    inputs: Sequence[str],
+    steps: Sequence[Command],
+    outputs: Sequence[str],
+    find: Callable[[Any], Function] = lambda function: function,
+) -> Function:
+    """Checks names, ops and attributes; shapes are known only when the function is called.
+
+    Args:
+        inputs: Distinct names.
+        steps: Commands that may be steps.
+        outputs: Names of results.
+        find: From what a step names a function by to the function.
+
+    Raises:
+        InvalidArgumentError: A name used before it is made, made twice, or never made; an op, its count of inputs or an
+            attribute wrong; a command that is no step; too many steps.
+    """
+    compiler = _Compiler(inputs, find)
+    compiled = []
+    for number, command in enumerate(steps):
+        try:
+            compiled.append(compiler.step(command))
+        except TeletapeError as error:
+            message = f"step {number} ({step_word(command)}): {error.message}"
+            raise type(error)(message, **error.details) from error
+    for name in outputs:
+        if name not in compiler.registers:
+            raise InvalidArgumentError(f"output {name!r} of the function is never made")
+    results = tuple([compiler.registers[name] for name in outputs])
+    return Function(
+        inputs=tuple(inputs),
+        commands=tuple(steps),
+        outputs=tuple(outputs),
+        steps=tuple(_with_last_uses(compiled, {*range(len(inputs)), *results})),
+        results=results,
+        register_count=compiler.count,
+        constants=tuple(compiler.constants),
+        assigns=frozenset(compiler.assigns),
+        dynamic=compiler.dynamic,
+        decides=compiler.decides,
+        refuses=compiler.refuses,
+        checks=compiler.checks,
+        size=compiler.size,
+        depth=compiler.depth,
+    )
+
+
+class _Compiler:
+    """What is known of a function after some of its steps."""
+
+    def __init__(self, inputs: Sequence[str], find: Callable[[Any], Function]) -> None:
+        if len(set(inputs)) != len(inputs):
+            raise InvalidArgumentError(f"inputs {list(inputs)} of the function: a name occurs twice")
+        self._inputs, self._find = inputs, find
+        self.registers: dict[Any, int] = {name: register for register, name in enumerate(inputs)}
+        self.count = len(inputs)
+        self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
+        self._constant_registers: dict[int, int] = {}  # by id, which holds: `constants` keeps the arrays
+        self.assigns: set[int] = set()
+        self.dynamic = self.decides = self.refuses = self.checks = False
+        self.size = self.depth = 0
+
+    def step(self, command: Command) -> Step:
+        """The step for a command."""
+        if isinstance(command, commands.Call):
+            return self._op(command)
+        if isinstance(command, commands.Assign):
+            return self._assign(command)
+        if type(command) not in RUNNERS:
+            raise InvalidArgumentError("cannot be a step of a function")
+        functions = tuple([self._find(name) for name in commands.functions_of(command) if name is not None])
+        inputs = tuple([self._input(name) for name in command.inputs])  # type: ignore[attr-defined]  # each has them
+        self.decides = self.decides or isinstance(command, commands.While | commands.Cond)
+        for function in functions:
+            self._grow(function.size, function.depth + 1)
+            self.dynamic = self.dynamic or function.dynamic
+            self.decides = self.decides or function.decides
+            self.refuses = self.refuses or function.refuses
+            self.checks = self.checks or function.checks
+        for i in assigned_inputs(command, functions):
+            register = inputs[i] if i < len(inputs) else None
+            if register.__class__ is not int or register >= len(self._inputs):
+                raise InvalidArgumentError(
+                    f"a function that it runs assigns to its input number {i}: that must be an input of this function"
+                )
+            self.assigns.add(register)
+        outputs = self._outputs(command.outputs)  # type: ignore[attr-defined]  # each has them
+        return Step(command, None, NO_ATTRS, inputs, outputs, functions, ())
+
+    def _op(self, command: commands.Call) -> Step:
+        op = CATALOGUE.named(command.op)
+        op.check_count(len(command.inputs))
+        self.dynamic = self.dynamic or op.dynamic
+        self.refuses = self.refuses or bool(op.refuses)
+        self.checks = self.checks or Trait.ASSERTS in op.traits
+        self._grow(1, 0)
+        inputs = tuple([self._input(name) for name in command.inputs])
+        if len(command.outputs) != 1:
+            raise InvalidArgumentError(f"one output, found {len(command.outputs)}")
+        return Step(command, op, op.attrs(command.attrs), inputs, self._outputs(command.outputs), (), ())
+
+    def _assign(self, command: commands.Assign) -> Step:
+        variable = self._input(command.variable)
+        if variable.__class__ is not int or variable >= len(self._inputs):
+            raise InvalidArgumentError(f"assigns to {command.variable!r}, which is no input of the function")
+        self.assigns.add(variable)
+        self._grow(1, 0)
+        indices = getattr(command, "indices", None)
+        operands = (command.value,) if indices is None else (command.value, indices)
+        inputs = (variable, *[self._input(operand) for operand in operands])
+        return Step(command, None, NO_ATTRS, inputs, (), (), ())
+
+    def _grow(self, steps: int, depth: int) -> None:
+        self.size += steps
+        self.depth = max(self.depth, depth)
+        if self.size > MAX_STEPS or self.depth > MAX_DEPTH:
+            raise InvalidArgumentError(
+                f"the function has more than {MAX_STEPS:,} steps, or calls more than {MAX_DEPTH} deep: split it, or "
+                "use a loop"
+            )
+
+    def _input(self, operand: Any) -> Any:
+        """The register of an input; a Literal stands for itself."""
+        if isinstance(operand, Literal):
+            return operand
+        if isinstance(operand, np.ndarray):
+            register = self._constant_registers.get(id(operand))
+            if register is None:
+                register = self._constant_registers[id(operand)] = self.count
+                self.constants.append((register, operand))
+                self.count += 1
+            return register
+        if operand not in self.registers:
+            raise InvalidArgumentError(f"input {operand!r} is neither an input of the function nor made before")
+        return self.registers[operand]
+
+    def _outputs(self, names: Sequence[Any]) -> tuple[int, ...]:
+        for name in names:
+            if not isinstance(name, str):
+                raise InvalidArgumentError(f"names inside a function are strings, found {name!r}")
+            if name in self.registers:
+                raise InvalidArgumentError(f"the name {name!r} is taken")
+            self.registers[name] = self.count
+            self.count += 1
+        return tuple([self.registers[name] for name in names])
+
+
+def _with_last_uses(steps: Sequence[Step], needed: set[int]) -> list[Step]:
+    """The steps with the registers that each is the last to use, so that their memory is freed there."""
+    seen = set(needed)
+    reversed_steps = []
+    for step in reversed(steps):
+        last = []
+        for register in (*step.inputs, *step.outputs):
+            if register.__class__ is int and register not in seen:
+                seen.add(register)
+                last.append(register)
+        reversed_steps.append(step._replace(last=tuple(last)))
+    return reversed_steps[::-1]

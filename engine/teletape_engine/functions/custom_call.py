@@ -1,0 +1,93 @@
+"""A custom call whose gradient is a function: what `tf.custom_gradient` becomes inside a function that is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from teletape_engine import commands
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.slices import densify
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.functions.function import Function, runs
+from teletape_engine.recording.accumulators import Accumulator
+from teletape_engine.recording.custom import FunctionGradient, record_custom
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Recorded, Variable
+
+
+@runs(commands.CustomCall)
+def custom_call(
+    recorder: Recorder, command: commands.CustomCall, functions: Sequence[Function], inputs: Sequence[Any]
+) -> list[Recorded]:
+    """The results, as values that the active tapes know by the call.
+
+    Raises:
+        InvalidArgumentError: The inputs are too few, or of a dtype that has no gradient.
+    """
+    (function,) = functions
+    count, results = len(command.has_gradient), command.results
+    if len(inputs) < count + results:
+        raise InvalidArgumentError(
+            f"custom.call: {count} inputs of the call and {results} results are needed, found {len(inputs)} inputs"
+        )
+    values = [recorder.read(operand) if isinstance(operand, Variable) else operand for operand in inputs]
+    primals, computed, others = values[:count], values[count : count + results], values[count + results :]
+    for primal in primals:
+        if not primal.spec.differentiable:
+            raise InvalidArgumentError(f"custom.call: an input of dtype {primal.spec.dtype.name} has no gradient")
+    outputs = [recorder.op(ops.identity, value) for value in computed]
+    back = FunctionGradient(function, command.has_gradient)
+    record_custom(
+        recorder.tapes,
+        primals,
+        outputs,
+        tag=None,
+        label=command.label,
+        gradient=(back, *others),
+        where=recorder.here(),
+    )
+    for accumulator in tuple(recorder.accumulators):
+        if accumulator.mask(primals):
+            _push(recorder, accumulator, back, primals, outputs, others)
+    return outputs
+
+
+def _push(
+    recorder: Recorder,
+    accumulator: Accumulator,
+    back: FunctionGradient,
+    primals: Sequence[Recorded],
+    outputs: Sequence[Recorded],
+    others: Sequence[Any],
+) -> None:
+    """Gives an accumulator the tangents of the outputs, by the transpose of the call's gradient.
+
+    The gradient is linear in the cotangents, so its own gradient for the cotangents, weighted by the inputs' tangents,
+    is the jvp. An output that has a tangent keeps it.
+    """
+    tapes, accumulators = recorder.outside(accumulator)
+    inside = recorder.tapes, recorder.accumulators
+    tape = Tape(persistent=True, watch_accessed=False)
+    recorder.tapes, recorder.accumulators = [*tapes, tape], accumulators
+    try:
+        cts = [recorder.full(output.spec, 1) for output in outputs]
+        recorder.watch(tape, cts)
+        shares = back.run(recorder, cts, others)
+        recorder.tapes = tapes
+        targets, weights = [], []
+        for share, primal in zip(shares, primals, strict=True):
+            if share is not None:
+                tangent = accumulator.tangent(primal)
+                targets.append(densify(share, recorder))
+                weights.append(recorder.full(primal.spec, 0) if tangent is None else tangent)
+        query = GradientQuery(tape, targets, cts, output_gradients=weights)
+        tangents = [densify(tangent, recorder) for tangent in gradient(recorder, query)]
+    finally:
+        recorder.tapes, recorder.accumulators = inside
+    for value, tangent in zip(outputs, tangents, strict=True):
+        if tangent is not None and accumulator.tangent(value) is None:
+            accumulator.follow(value, tangent)

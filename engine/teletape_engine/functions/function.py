@@ -1,0 +1,329 @@
+"""Functions: closed lists of steps with named inputs and outputs. Data, never code.
+
+Running one on a recorder means its steps in order, as if they were in the caller's place: so nothing else needs to know
+of functions to differentiate, batch or predict them. `compile.py` makes functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.catalogue.attributes import Attrs
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+from teletape_engine.commands import Command
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.functions.edges import Edges, all_taken, edges_of, spec_arguments
+from teletape_engine.functions.steps import step_facts
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.spec_recorder import SpecRecorder
+from teletape_engine.recording.values import Literal, Recorded, Variable
+from teletape_engine.spec import Spec
+
+_CANCEL_STEPS: Final = 64  #: Steps after which a cancel is looked for.
+_SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
+
+
+#: Runs a command that takes functions: (recorder, command, functions, inputs) -> results.
+Runner: TypeAlias = Callable[[Recorder, Any, Sequence["Function"], Sequence[Any]], list[Recorded]]
+R = TypeVar("R", bound=Runner)
+
+#: The runner of each command that takes functions. A variable among the inputs stays one; the functions are in the
+#: order of the command's fields.
+RUNNERS: Final[dict[type[Command], Runner]] = {}
+
+
+def runs(command: type[Command]) -> Callable[[R], R]:
+    """Registers the runner of a command that takes functions, for the command and for the step."""
+
+    def register(run: R) -> R:
+        @wraps(run)
+        def separate(
+            recorder: Recorder, command: Any, functions: Sequence[Function], inputs: Sequence[Any]
+        ) -> list[Recorded]:
+            results = run(recorder, command, functions, inputs)
+            return _separate(recorder, inputs, results) if recorder.recorded else results
+
+        RUNNERS[command] = separate
+        return run
+
+    return register
+
+
+def _separate(recorder: Recorder, inputs: Sequence[Any], results: Sequence[Recorded]) -> list[Recorded]:
+    """The results, each a value of its own to tapes and accumulators, also one that is an input or a variable's value.
+
+    As in TensorFlow: a gather from a function's result is not one from the argument that the function returns.
+    """
+    taken = {value.uid for value in (*inputs, *recorder.reads()) if value.__class__ is not Literal}
+    separate = []
+    for result in results:
+        if result.__class__ is not Literal:
+            if result.uid in taken:
+                result = recorder.op(ops.zeros_edge, result)
+            taken.add(result.uid)
+        separate.append(result)
+    return separate
+
+
+class Step(NamedTuple):
+    """One step. Values are in registers: the arguments, the constants, then what steps compute.
+
+    Attributes:
+        command: As it was posted.
+        op: For an op: which, with `attrs`.
+        attrs: The op's canonical attributes.
+        inputs: Registers of the values that it takes; a Literal stands for itself.
+        outputs: Registers of its results.
+        functions: The functions that it takes.
+        last: Registers that no later step takes.
+    """
+
+    command: Command
+    op: Op | None
+    attrs: Attrs
+    inputs: tuple[Any, ...]
+    outputs: tuple[int, ...]
+    functions: tuple[Function, ...]
+    last: tuple[int, ...]
+
+
+def assigned_inputs(command: Command, functions: Sequence[Function]) -> set[int]:
+    """Numbers of the inputs of a command that takes functions to which these assign."""
+    first = 1 if isinstance(command, commands.Cond) else 0  # after the input that chooses the branch
+    return {first + i for function in functions for i in function.assigns}
+
+
+@runs(commands.CallFunction)
+def call(recorder: Recorder, command: Command, functions: Sequence[Function], inputs: Sequence[Any]) -> list[Recorded]:
+    """The results of the function."""
+    (function,) = functions
+    return function.run(recorder, inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A compiled function.
+
+    Attributes:
+        inputs: Names of the arguments.
+        commands: The steps as commands, in order; the functions in them as they were posted.
+        outputs: Names of the results, each an input or a step's output.
+        steps: The same steps, looked up.
+        results: Registers of the results.
+        register_count: Number of registers.
+        constants: Registers of constants, with their arrays.
+        assigns: Numbers of the inputs that must be variables, since a step assigns to them.
+        dynamic: Whether shapes depend on values.
+        decides: Whether what runs depends on values.
+        refuses: Whether an op in it may refuse values (an index out of range).
+        checks: Whether it asserts.
+        size: Steps in all, those of functions within counted at each call.
+        depth: Functions within functions.
+    """
+
+    inputs: tuple[str, ...]
+    commands: tuple[Command, ...]
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+    register_count: int
+    constants: tuple[tuple[int, np.ndarray[Any, Any]], ...]
+    assigns: frozenset[int]
+    dynamic: bool
+    decides: bool
+    refuses: bool
+    checks: bool
+    size: int
+    depth: int
+    _chunks: list[list[tuple[Any, ...]]] = field(init=False, repr=False)
+    _on_device: dict[Any, list[Any]] = field(init=False, repr=False, default_factory=dict)
+    _edges: dict[Any, Edges] = field(init=False, repr=False, default_factory=dict)
+    _specs: dict[Any, tuple[Spec, ...]] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = [_row(step) for step in self.steps]
+        chunks = [rows[i : i + _CANCEL_STEPS] for i in range(0, len(rows), _CANCEL_STEPS)]
+        object.__setattr__(self, "_chunks", chunks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the constants."""
+        return sum([array.nbytes for _, array in self.constants])
+
+    # ----------------------------------------------------------------------------------------------------- execution
+    def run(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Recorded]:
+        """The results for these arguments; each step is recorded as if it were in the caller's place.
+
+        Args:
+            recorder: Any recorder.
+            arguments: Recorded values, Literals, and variables: those are read by the steps that name them, in order.
+            tie: Whether the results get the edges that those of TensorFlow's functions have (`edges.py`).
+
+        Raises:
+            InvalidArgumentError: A wrong count of arguments, one that is no variable where a step assigns, or what a
+                step's op does not take.
+        """
+        self._check(arguments)
+        values: list[Any] = [None] * self.register_count
+        values[: len(arguments)] = arguments
+        if self.constants:
+            self._place_constants(recorder, values)
+        apply, read = recorder.apply, recorder.read
+        for rows in self._chunks:
+            recorder.look()
+            for step, op, registers, attrs, where, output, last in rows:
+                if op is not None:
+                    inputs = []
+                    for operand in registers:
+                        if operand.__class__ is int:
+                            operand = values[operand]
+                            if operand.__class__ is Variable:
+                                operand = read(operand)
+                        inputs.append(operand)
+                    values[output] = apply(op, inputs, attrs, where)
+                else:
+                    self._run_step(recorder, step, values)
+                for register in last:
+                    values[register] = None
+        results = [
+            read(value) if (value := values[register]).__class__ is Variable else value for register in self.results
+        ]
+        if tie and recorder.recorded:
+            for argument in arguments:
+                if argument.__class__ is Variable:
+                    for tape in recorder.tapes:
+                        tape.watches(argument)  # also one that no step reads, as TensorFlow's functions do
+            results = self._with_edges(recorder, arguments, results)
+        return results
+
+    def registers(self, recorder: Recorder, arguments: Sequence[Any], wrap: Callable[[Any], Any]) -> list[Any]:
+        """For another way to run the steps: the registers, the arguments and the constants in them.
+
+        Args:
+            recorder: Where the constants are.
+            arguments: As `wrap` returns values.
+            wrap: Applied to each constant.
+        """
+        self._check(arguments)
+        values: list[Any] = [None] * self.register_count
+        self._place_constants(recorder, values)
+        values = [None if value is None else wrap(value) for value in values]
+        values[: len(arguments)] = arguments
+        return values
+
+    def _run_step(self, recorder: Recorder, step: Step, values: list[Any]) -> None:
+        inputs = [values[operand] if operand.__class__ is int else operand for operand in step.inputs]
+        command = step.command
+        if isinstance(command, commands.Assign):
+            variable, *operands = inputs
+            operands = [recorder.read(operand) if operand.__class__ is Variable else operand for operand in operands]
+            recorder.assign(variable, operands[0], command.mode, *operands[1:])
+            return
+        results = RUNNERS[type(command)](recorder, command, step.functions, inputs)
+        if recorder.recorded and recorder.mode.decides and isinstance(command, commands.While | commands.Cond):
+            results = self._step_edges(step, inputs).added(recorder, inputs, results)
+        elif recorder.recorded and isinstance(command, commands.Scan) and not command.vectorize:
+            results = all_taken(len(inputs) - command.captured, results).added(recorder, inputs, results)
+        for register, result in zip(step.outputs, results, strict=True):
+            values[register] = result
+
+    def _check(self, arguments: Sequence[Any]) -> None:
+        if len(arguments) != len(self.inputs):
+            raise InvalidArgumentError(
+                f"the function takes {len(self.inputs)} inputs ({', '.join(self.inputs)}), found {len(arguments)}"
+            )
+        for i in self.assigns:
+            if arguments[i].__class__ is not Variable:
+                raise InvalidArgumentError(
+                    f"the function assigns to its input {self.inputs[i]!r}: give it a variable, not a value"
+                )
+
+    def _place_constants(self, recorder: Recorder, values: list[Any]) -> None:
+        """Constants cross to the device once; they are never watched, so that calls may share them."""
+        device = recorder.backend
+        placed = None if device is None else self._on_device.get(id(device))
+        if placed is None:
+            placed = [recorder.constant(array) for _, array in self.constants]
+            if device is not None:
+                self._on_device[id(device)] = placed
+        for (register, _), value in zip(self.constants, placed, strict=True):
+            values[register] = value
+
+    def values_on_devices(self) -> list[Any]:
+        """The values that its constants have become on devices."""
+        return [value for placed in self._on_device.values() for value in placed]
+
+    # ----------------------------------------------------------------------------------------------------- structure
+    def _with_edges(self, recorder: Recorder, arguments: Sequence[Any], results: list[Recorded]) -> list[Recorded]:
+        specs = tuple([argument.spec for argument in arguments])
+        edges = self._edges.get(specs)
+        if edges is None:
+            edges = self._remember(specs, edges_of(partial(self.run, tie=False), specs, self.assigns))
+        if edges:
+            results = edges.added(recorder, arguments, results)
+        return edges.pushed(recorder, arguments, results) if recorder.accumulators else results
+
+    def _step_edges(self, step: Step, inputs: Sequence[Any]) -> Edges:
+        command, specs = step.command, tuple([operand.spec for operand in inputs])
+        edges = self._edges.get((step.outputs, specs))
+        if edges is None:
+
+            def run(recorder: Recorder, arguments: Sequence[Any]) -> list[Recorded]:
+                return RUNNERS[type(command)](recorder, command, step.functions, arguments)
+
+            assigned = assigned_inputs(command, step.functions)
+            edges = self._remember((step.outputs, specs), edges_of(run, specs, assigned, decided=True))
+        return edges
+
+    def _remember(self, key: Any, edges: Edges) -> Edges:
+        if len(self._edges) >= _SIGNATURES:
+            self._edges.clear()
+        self._edges[key] = edges
+        return edges
+
+    def infer(self, specs: Sequence[Any]) -> tuple[Spec, ...]:
+        """The results' specs for arguments of these (a Python number's is weak), without running it.
+
+        Raises:
+            InvalidArgumentError: The function does not take such arguments, or its shapes depend on values.
+        """
+        key = tuple(specs)
+        inferred = self._specs.get(key)
+        if inferred is None:
+            if self.dynamic:
+                raise InvalidArgumentError("the specs of this function's results depend on values: run it")
+            results = self.run(SpecRecorder(), spec_arguments(specs, self.assigns))
+            if len(self._specs) >= _SIGNATURES:
+                self._specs.clear()
+            inferred = self._specs[key] = tuple([result.spec for result in results])
+        return inferred
+
+    def price(self, specs: Sequence[Any]) -> int:
+        """Bytes that all its steps together allocate for arguments of these specs: an upper bound of its peak."""
+        recorder = SpecRecorder()
+        self.run(recorder, spec_arguments(specs, self.assigns))
+        return recorder.price
+
+    def facts(self) -> dict[str, Any]:
+        """JSON-able facts about it."""
+        return {
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "assigns": [self.inputs[i] for i in sorted(self.assigns)],
+            "bytes": self.nbytes,
+            "size": self.size,
+            "steps": [step_facts(step.command) for step in self.steps],
+        }
+
+
+def _row(step: Step) -> tuple[Any, ...]:
+    """What running the step reads, as a tuple: a field by name costs as much as the rest of a small step."""
+    output = step.outputs[0] if step.op is not None else None
+    return step, step.op, step.inputs, step.attrs, getattr(step.command, "where", None), output, step.last

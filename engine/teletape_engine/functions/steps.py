@@ -1,0 +1,50 @@
+"""Steps of functions in words: their names in messages, and the facts that listings give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.commands import Command
+from teletape_engine.recording.values import Literal
+
+
+def step_word(command: Command) -> str:
+    """The name of a step in messages: its op, or its verb."""
+    return command.op if isinstance(command, commands.Call) else command.verb
+
+
+def step_facts(command: Command) -> dict[str, Any]:
+    """JSON-able facts about a step."""
+    if isinstance(command, commands.Call):
+        inputs = [_input_facts(operand) for operand in command.inputs]
+        return {"op": command.op, "inputs": inputs, "attrs": _attr_facts(command.attrs), "output": command.outputs[0]}
+    if isinstance(command, commands.Assign):
+        value = _input_facts(command.value)
+        return {"do": "assign", "variable": command.variable, "value": value, "mode": command.mode}
+    functions = [name for name in commands.functions_of(command) if isinstance(name, int | str)]
+    inputs = [_input_facts(operand) for operand in command.inputs]  # type: ignore[attr-defined]  # each has them
+    return {"do": command.verb, "functions": functions, "inputs": inputs, "outputs": command.outputs}  # type: ignore[attr-defined]
+
+
+def _input_facts(operand: Any) -> Any:
+    """A name, a number, or of a constant the dtype and shape."""
+    if isinstance(operand, np.ndarray):
+        return {"dtype": operand.dtype.name, "shape": list(operand.shape)}
+    return _attr_facts(operand.array) if isinstance(operand, Literal) else operand
+
+
+def _attr_facts(attr: Any) -> Any:
+    """JSON-able: a number that JSON has no form for, and a dtype, by its name."""
+    if isinstance(attr, Mapping):
+        return {name: _attr_facts(value) for name, value in attr.items()}
+    if isinstance(attr, list | tuple):
+        return [_attr_facts(value) for value in attr]
+    if isinstance(attr, np.dtype):
+        return attr.name
+    plain = attr is None or isinstance(attr, str | int) or (isinstance(attr, float) and math.isfinite(attr))
+    return attr if plain else str(attr)
