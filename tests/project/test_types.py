@@ -1,0 +1,114 @@
+"""What type checkers and editors see of teletape: real types, in the examples too, and names that complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import teletape as tf
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPED = Path(__file__).with_name("typed")
+PROGRAMS = [TYPED / "program.py", *sorted((ROOT / "examples").glob("*.py"))]
+PACKAGES = os.pathsep.join(str(ROOT / folder) for folder in ("engine", "wire", "client", "server"))
+
+
+def mypy(*files: Path) -> list[tuple[str, int]]:
+    """The errors of mypy --strict: file and line of each. Packages without types of their own are let through."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--disable-error-code=import-untyped"]
+    command += ["--no-error-summary", "--cache-dir", str(ROOT / ".mypy_cache")]
+    checked = subprocess.run(
+        [*command, *map(str, files)],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": PACKAGES},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode in (0, 1), checked.stderr
+    lines = [line for line in checked.stdout.splitlines() if ": error:" in line]
+    assert bool(lines) == bool(checked.returncode), checked.stdout
+    return [(Path(line.split(":")[0]).name, int(line.split(":")[1])) for line in lines]
+
+
+def pyright(folder: Path, *files: Path) -> list[tuple[str, int]]:
+    """The errors of pyright in its standard mode, run in a folder without a configuration: file and line of each."""
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, *map(str, files)]
+    checked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert checked.returncode in (0, 1), checked.stdout + checked.stderr
+    report = json.loads(checked.stdout)
+    assert report["summary"]["filesAnalyzed"] >= len(files)
+    errors = [entry for entry in report["generalDiagnostics"] if entry["severity"] == "error"]
+    return [(Path(entry["file"]).name, entry["range"]["start"]["line"] + 1) for entry in errors]
+
+
+def wrong_lines() -> set[int]:
+    lines = (TYPED / "wrong.py").read_text(encoding="utf-8").splitlines()
+    return {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
+
+
+def test_mypy_passes_over_every_program() -> None:
+    assert mypy(*PROGRAMS) == []
+
+
+def test_mypy_finds_what_is_wrong() -> None:
+    assert {line for _, line in mypy(TYPED / "wrong.py")} == wrong_lines()
+
+
+def test_pyright_passes_over_every_program(tmp_path: Path) -> None:
+    assert pyright(tmp_path, *PROGRAMS) == []
+
+
+def test_pyright_finds_what_is_wrong(tmp_path: Path) -> None:
+    assert {line for _, line in pyright(tmp_path, TYPED / "wrong.py")} == wrong_lines()
+
+
+def test_the_typed_program_runs() -> None:
+    command = [sys.executable, "-P", str(TYPED / "program.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def completions(text: str) -> list[str]:
+    """What jedi, which editors and IPython use, completes after `text`."""
+    import jedi  # its import takes a while
+
+    lines = f"import teletape as tf\n{text}"
+    project = jedi.Project(ROOT, added_sys_path=PACKAGES.split(os.pathsep))
+    script = jedi.Script(lines, path=TYPED / "editor.py", project=project)
+    rows = lines.splitlines()
+    return [entry.name for entry in script.complete(len(rows), len(rows[-1]))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tf.red", sorted(name for name in dir(tf) if name.startswith("red"))),
+        ("tf.math.reduce_s", ["reduce_std", "reduce_sum"]),
+        ("tf.linalg.ma", ["matmul", "matrix_transpose", "matvec"]),
+        ("tf.nn.sof", ["softmax", "softmax_cross_entropy_with_logits", "softplus"]),
+        ("tf.random.", ["normal", "set_seed", "truncated_normal", "uniform"]),
+        ("tf.compat.v1.wh", ["while_loop"]),
+        ("tf.GradientTape().grad", ["gradient", "gradients"]),
+        ("tf.constant(1.0).num", ["numpy"]),
+        ("tf.keras.layers.De", ["Dense"]),
+    ],
+)
+def test_editors_complete_public_names(text: str, expected: list[str]) -> None:
+    completed = [name for name in completions(text) if not name.startswith("__")]
+    assert completed == expected
+
+
+def test_editors_show_signatures_and_documentation() -> None:
+    import jedi
+
+    project = jedi.Project(ROOT, added_sys_path=PACKAGES.split(os.pathsep))
+    script = jedi.Script("import teletape as tf\ntf.reduce_sum(", path=TYPED / "editor.py", project=project)
+    (signature,) = script.get_signatures(2, len("tf.reduce_sum("))
+    assert [parameter.name for parameter in signature.params] == ["input_tensor", "axis", "keepdims", "name"]
+    assert "sum over `axis`" in signature.docstring()

@@ -1,0 +1,20 @@
+"""What a type checker refuses: each line that ends in `# wrong` is one error."""
+
+import teletape as tf
+
+x = tf.constant([1.0, 2.0])
+tf.reduce_summ(x)  # wrong
+tf.math.matmul(x, x)  # wrong
+tf.reduce_sum(x, axes=0)  # wrong
+tf.matmul(x)  # wrong
+tf.keras.layers.Dence(3)  # wrong
+numpy = tf.data.np  # wrong
+
+
+@tf.function
+def double(value: tf.Tensor) -> tf.Tensor:
+    """Keeps its signature."""
+    return value * 2
+
+
+double(x, x)  # wrong
