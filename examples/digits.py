@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def draw(x: np.ndarray, y: np.ndarray, weights: list[tf.Variable], losses: list[float], out: Path) -> None:
-    """The loss curve, and each image beside the gradient of its loss with respect to its pixels."""
+    """The loss curve, and each image next to the gradient of its loss with respect to its pixels."""
     pixels = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(pixels)

@@ -43,7 +43,7 @@ def descend(
 
 
 def fit_line(random: np.random.Generator) -> dict[str, float]:
-    """Least squares by descent, beside the exact solution."""
+    """Least squares by descent, compared with the exact solution."""
     x = random.normal(size=(POINTS, FEATURES))
     y = x @ np.linspace(-2, 2, FEATURES) + 0.5 + 0.1 * random.normal(size=POINTS)
     w, b = tf.Variable(tf.zeros([FEATURES], tf.float64)), tf.Variable(tf.zeros([], tf.float64))

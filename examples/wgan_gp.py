@@ -66,7 +66,7 @@ def penalty(critic: Perceptron, real: tf.Tensor, fake: tf.Tensor, mix: tf.Tensor
 
 
 def critic_loss(critic: Perceptron, real: tf.Tensor, fake: tf.Tensor, mix: tf.Tensor) -> tf.Tensor:
-    """How badly the critic tells fake from real, and how far its slope is from 1."""
+    """The critic's error in separating fake from real, and how far its slope is from 1."""
     apart = tf.reduce_mean(critic(fake)) - tf.reduce_mean(critic(real))
     return apart + PENALTY * penalty(critic, real, fake, mix)
 

@@ -1,4 +1,4 @@
-"""Writes what is made of the catalogue: docs/reference.md, the stub of `ops`, the SDK's derived functions and stubs.
+"""Writes what is generated from the catalogue: docs/reference.md, the stub of `ops`, the SDK's functions and stubs.
 
 With --check nothing is written, and the exit status says whether all of it is current.
 """

@@ -31,7 +31,7 @@ UNKNOWN_CARDINALITY: Final = -2
 
 
 class Dataset:
-    """A sequence of elements, each a tensor or a tuple or dict of tensors, made anew by every iteration.
+    """A sequence of elements, each a tensor or a tuple or dict of tensors, which every iteration creates anew.
 
     Start with `from_tensor_slices` or `from_tensors`; every method gives a new dataset and leaves this one as it is.
     """
@@ -221,9 +221,9 @@ def _each(function: Callable[[Any], Any], structure: Any) -> Any:
         parts = [_each(function, part) for part in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
     if isinstance(structure, dict):
-        made = copy.copy(structure)  # keeps the type, and what a defaultdict makes
-        made.update({key: _each(function, part) for key, part in structure.items()})
-        return made
+        mapping = copy.copy(structure)  # keeps the type, and the factory of a defaultdict
+        mapping.update({key: _each(function, part) for key, part in structure.items()})
+        return mapping
     return function(structure)
 
 

@@ -98,10 +98,10 @@ def error_of(status: int, body: bytes) -> TeletapeError:
 
 def error_for(code: str, message: str, **details: Any) -> TeletapeError:
     """The exception for a code; RequestError for one that a program can do nothing particular about."""
-    found = tree().get(code)
-    if found is None or found is RequestError:
+    error = tree().get(code)
+    if error is None or error is RequestError:
         return RequestError(message, code=code, **details)
-    return found(message, **details)
+    return error(message, **details)
 
 
 __all__ = [

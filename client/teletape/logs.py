@@ -1,4 +1,4 @@
-"""The logger behind `tf.get_logger()`, and messages that are worth saying only the first few times."""
+"""The logger of `tf.get_logger()`, and messages that are logged only the first few times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from typing import Final
 
 _lock: Final = threading.Lock()
-_said: Final[dict[str, int]] = {}
+_counts: Final[dict[str, int]] = {}
 _configured = False
 
 
@@ -40,10 +40,10 @@ def log_first_n(level: int, message: str, n: int, key: str) -> None:
         key: What is counted; different messages may share one.
     """
     with _lock:
-        times = _said.get(key, 0)
+        times = _counts.get(key, 0)
         if times >= n:
             return
-        _said[key] = times + 1
+        _counts[key] = times + 1
     get_logger().log(level, "%s", message)
 
 

@@ -59,8 +59,8 @@ def tf_print(*inputs: Any, **kwargs: Any) -> None:
     write = _writer(stream)
     if isinstance(owner, TracingSession):
         read = dispatch.as_tensor
-        given = nest.map_structure(lambda leaf: read(leaf) if isinstance(leaf, TensorLike) else leaf, inputs)
-        owner.defer(lambda found: tf_print(*found, **options), list(given))
+        arguments = nest.map_structure(lambda leaf: read(leaf) if isinstance(leaf, TensorLike) else leaf, inputs)
+        owner.defer(lambda values: tf_print(*values, **options), list(arguments))
         return
     write(_text(inputs, sep, 3 if summarize is None else summarize) + (os.linesep if end is None else end))
 
@@ -86,19 +86,19 @@ def _append(path: str, text: str) -> None:
 
 
 def _text(inputs: Sequence[Any], sep: str, summarize: Any) -> str:
-    ordered = [OrderedDict(sorted(one.items())) if isinstance(one, OrderedDict) else one for one in inputs]
+    ordered = [OrderedDict(sorted(item.items())) if isinstance(item, OrderedDict) else item for item in inputs]
     without = nest.map_structure(lambda leaf: "" if _is_tensor(leaf) else leaf, ordered)
     placeholder = _absent_from(" ".join(map(pprint.pformat, without)))
     tensors: list[Any] = []
     templates = []
-    for one in inputs:
-        leaves = nest.flatten(one)
+    for item in inputs:
+        leaves = nest.flatten(item)
         tensors += [leaf for leaf in leaves if _is_tensor(leaf)]
-        if isinstance(one, str):
-            templates.append(one)
+        if isinstance(item, str):
+            templates.append(item)
         else:
             marked = [placeholder if _is_tensor(leaf) else leaf for leaf in leaves]
-            templates.append(pprint.pformat(nest.pack_sequence_as(one, marked)))
+            templates.append(pprint.pformat(nest.pack_sequence_as(item, marked)))
     template = sep.join(templates).replace(f"'{placeholder}'", placeholder)
     arrays = values(tensors)
     if len(inputs) == 1 and len(tensors) == 1 and template == placeholder and _is_string_scalar(arrays[0]):
@@ -111,13 +111,13 @@ def _text(inputs: Sequence[Any], sep: str, summarize: Any) -> str:
 
 
 def values(tensors: Iterable[Any]) -> list[HostArray]:
-    """The numbers of tensors, variables and slices, in one round trip."""
-    dense = [dispatch.as_tensor(one) if isinstance(one, IndexedSlices) else one for one in tensors]
-    return current().fetch_all([one.operand() for one in dense])
+    """The values of tensors, variables and slices, in one round trip."""
+    dense = [dispatch.as_tensor(tensor) if isinstance(tensor, IndexedSlices) else tensor for tensor in tensors]
+    return current().fetch_all([tensor.operand() for tensor in dense])
 
 
-def _is_tensor(one: Any) -> bool:
-    return isinstance(one, TensorLike | IndexedSlices)
+def _is_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, TensorLike | IndexedSlices)
 
 
 def _absent_from(text: str) -> str:
@@ -146,7 +146,7 @@ def _rows(part: Any, dim: int, rank: int, ends: int) -> str:
     n, gap = len(part), _gap(dim, rank)
     shown = [_rows(part[i], dim + 1, rank, ends) for i in range(min(ends, n))]
     if n > 2 * ends:
-        shown.append("..." if shown else gap + "...")  # with nothing before them, the gap is there all the same
+        shown.append("..." if shown else gap + "...")  # without elements before the dots the gap stays
     shown += [_rows(part[i], dim + 1, rank, ends) for i in range(max(ends, n - ends), n)]
     return "[" + gap.join(shown) + "]"
 
@@ -155,30 +155,30 @@ def _gap(dim: int, rank: int) -> str:
     return " " if dim == rank - 1 else "\n" * (rank - 1 - dim) + " " * (dim + 1)
 
 
-def _element(one: Any) -> str:
-    if isinstance(one, bytes | str):
-        return f'"{_escaped(_decoded(one))}"'
-    dtype = np.asarray(one).dtype
+def _element(value: Any) -> str:
+    if isinstance(value, bytes | str):
+        return f'"{_escaped(_decoded(value))}"'
+    dtype = np.asarray(value).dtype
     if dtype.kind == "c":
         return "?"  # TensorFlow's own: it has no text for them
     if dtype.kind == "b":
-        return "1" if one else "0"
-    return _float(one, dtype) if dtype.kind not in "iu" else str(int(one))
+        return "1" if value else "0"
+    return _float(value, dtype) if dtype.kind not in "iu" else str(int(value))
 
 
-def _float(one: Any, dtype: Any) -> str:
+def _float(element: Any, dtype: Any) -> str:
     """The shortest of two precisions that reads back as the same number."""
     kind: Any = np.float64 if dtype == np.float64 else np.float32
-    value, short, full = (kind(one), ".15g", ".17g") if kind is np.float64 else (kind(one), ".6g", ".9g")
+    value, short, full = (kind(element), ".15g", ".17g") if kind is np.float64 else (kind(element), ".6g", ".9g")
     if not np.isfinite(value):
         return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
     text = format(float(value), short)
     return text if kind(text) == value else format(float(value), full)
 
 
-def _decoded(one: Any) -> str:
-    return one.decode() if isinstance(one, bytes) else str(one)
+def _decoded(text: Any) -> str:
+    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 def _escaped(text: str) -> str:
-    return "".join(_ESCAPES.get(one) or (one if one >= " " and one != "\x7f" else f"\\{ord(one):03o}") for one in text)
+    return "".join(_ESCAPES.get(char) or (char if " " <= char != "\x7f" else f"\\{ord(char):03o}") for char in text)

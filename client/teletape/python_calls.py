@@ -1,11 +1,10 @@
-"""`tf.numpy_function` and `tf.py_function`: Python in the middle of a program, run here and never on a server."""
+"""`tf.numpy_function` and `tf.py_function`: Python functions as ops, run here and never on a server."""
 
 from __future__ import annotations
 
 import functools
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +26,6 @@ from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.variables.variable import Variable
-from teletape_engine.recording.custom import VariableReadLog
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import Tape
 
@@ -46,32 +44,28 @@ def numpy_function(
     Args:
         func: Takes arrays of its own; returns an array, a number, or a structure of them. Without it: a decorator.
         inp: A list of tensors or of what becomes an array.
-        Tout: Required, and without effect where ops run at once, as in TensorFlow: the result's own dtypes count.
+        Tout: Required, and without effect if ops run at once, as in TensorFlow: the results keep their own dtypes.
         stateful: Without effect.
         name: Without effect.
 
     Returns:
-        A tensor; a list of them if `func` returned several (nested ones in one list); None where it returned None.
+        A tensor; a list of them if `func` returned several (nested ones in one list); None if it returned None.
 
     Raises:
         TypeError: `Tout` or `inp` is missing.
     """
     if Tout is None or func is None or inp is None:
         return _decorator(numpy_function, "tf.numpy_function", func, inp, Tout, stateful=stateful, name=name)
-    given = list(inp)
-    tensors = [one for one in given if isinstance(one, TensorLike)]
-    read = dict(zip(map(id, tensors), values(tensors), strict=True))  # in one round trip
-    found = func(*[np.array(read.get(id(one), one)) for one in given])
-    results = [None if one is None else dispatch.convert_to_tensor(one) for one in nest.flatten(found)]
+    arguments = list(inp)
+    tensors = [argument for argument in arguments if isinstance(argument, TensorLike)]
+    arrays = dict(zip(map(id, tensors), values(tensors), strict=True))  # in one round trip
+    returned = func(*[np.array(arrays.get(id(argument), argument)) for argument in arguments])
+    results = [None if leaf is None else dispatch.convert_to_tensor(leaf) for leaf in nest.flatten(returned)]
     recorder = current().recorder()
-    for one in results:
-        if one is not None:
-            recorder.note(Event.LEFT, [_followed(tensor) for tensor in tensors], one.recorded.uid)
+    for result in results:
+        if result is not None:
+            recorder.note(Event.LEFT, [tensor.recorded.uid for tensor in tensors], result.recorded.uid)
     return results[0] if len(results) == 1 else results
-
-
-def _followed(one: Any) -> int:
-    return one.recorded.uid  # type: ignore[no-any-return]  # a recorded value's
 
 
 def py_function(
@@ -83,11 +77,11 @@ def py_function(
         func: Takes tensors (of a variable its value); returns a tensor or what becomes one, a list of these, or None.
             Without it: a decorator.
         inp: A list of tensors.
-        Tout: The dtype of the result, or a list of them; [] where `func` returns None.
+        Tout: The dtype of the result, or a list of them; [] if `func` returns None.
         name: Without effect.
 
     Returns:
-        A tensor, or a list of them where `Tout` is one.
+        A tensor, or a list of them if `Tout` is one.
 
     Raises:
         TypeError: `Tout` or `inp` is missing.
@@ -100,10 +94,9 @@ def py_function(
         return _decorator(py_function, "tf.py_function", func, inp, Tout, name=name)
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
-    args = [dispatch.convert_to_tensor(one) for one in inp]
-    wanted = [_dtype(one) for one in nest.flatten(Tout)]
-    made = _linked(func, args, wanted)
-    return made if isinstance(Tout, list | tuple) else made[0]
+    args = [dispatch.convert_to_tensor(argument) for argument in inp]
+    results = _differentiable(func, args, [_dtype(spec) for spec in nest.flatten(Tout)])
+    return results if isinstance(Tout, list | tuple) else results[0]
 
 
 def _decorator(op: Callable[..., Any], label: str, func: Any, inp: Any, Tout: Any, **kwargs: Any) -> Any:
@@ -130,50 +123,53 @@ def _decorator(op: Callable[..., Any], label: str, func: Any, inp: Any, Tout: An
     return decorate
 
 
-def _dtype(one: Any) -> dtypes.DType:
-    return dtypes.as_dtype(getattr(one, "dtype", one))
+def _dtype(spec: Any) -> dtypes.DType:
+    return dtypes.as_dtype(getattr(spec, "dtype", spec))
 
 
-def _linked(func: Callable[..., Any], args: list[Tensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
-    """The results; those that have gradients are bound to the arguments by a gradient of their own."""
+def _differentiable(func: Callable[..., Any], args: list[Tensor], result_dtypes: Sequence[dtypes.DType]) -> list[Any]:
+    """Calls the function; a custom gradient connects the results that have gradients with the arguments."""
     owner = current()
     if not owner.recorder().recorded:
-        return _called(func, args, wanted)
+        return _call(func, args, result_dtypes)
     tape = GradientTape(persistent=True)
-    made: list[Any] = []
-    trained = [i for i, one in enumerate(args) if _has_gradient(one)]
+    results: list[Any] = []
+    sources = [i for i, argument in enumerate(args) if _has_gradient(argument)]
 
-    def run(*given: Tensor) -> Any:
-        for i, one in zip(trained, given, strict=True):
-            args[i] = one
-        with _unseen(owner), tape:
-            for one in given:
-                tape.watch(one)
-            made.extend(_called(func, args, wanted))
-        outputs = [one for one in made if _has_gradient(one)]
+    def run(*copies: Tensor) -> Any:
+        for i, copy in zip(sources, copies, strict=True):
+            args[i] = copy
+        with owner.paused(_tapes(owner)), tape:
+            for copy in copies:
+                tape.watch(copy)
+            results.extend(_call(func, args, result_dtypes))
+        targets = [result for result in results if _has_gradient(result)]
 
-        def grad(*dys: Any) -> Any:
-            with _unseen(owner):
-                found = tape.gradient(outputs, list(given), output_gradients=list(dys), unconnected_gradients="zero")
-            return found[0] if len(found) == 1 else found
+        def grad(*upstream: Any) -> Any:
+            with owner.paused(_tapes(owner)):
+                gradients = tape.gradient(
+                    targets, list(copies), output_gradients=list(upstream), unconnected_gradients="zero"
+                )
+            return gradients[0] if len(gradients) == 1 else gradients
 
-        return outputs, grad
+        return targets, grad
 
-    if trained and any(one.is_floating or one.is_complex for one in wanted):
-        linked = iter(custom_gradient(run)(*[args[i] for i in trained]))
-        return [next(linked) if _has_gradient(one) else one for one in made]
-    return _called(func, args, wanted)
-
-
-def _has_gradient(one: Tensor) -> bool:
-    return one.dtype.is_floating or one.dtype.is_complex
+    if sources and any(dtype.is_floating or dtype.is_complex for dtype in result_dtypes):
+        connected = iter(custom_gradient(run)(*[args[i] for i in sources]))
+        return [next(connected) if _has_gradient(result) else result for result in results]
+    return _call(func, args, result_dtypes)
 
 
-def _called(func: Callable[..., Any], args: Sequence[Tensor], wanted: Sequence[dtypes.DType]) -> list[Any]:
+def _has_gradient(tensor: Tensor) -> bool:
+    return tensor.dtype.is_floating or tensor.dtype.is_complex
+
+
+def _call(func: Callable[..., Any], args: Sequence[Tensor], result_dtypes: Sequence[dtypes.DType]) -> list[Any]:
+    """Calls the function and converts its results; what it raises becomes an error of TensorFlow's."""
     try:
-        found = func(*args)
-        results = [] if found is None else list(found) if isinstance(found, list | tuple) else [found]
-        made = [_converted(one, dtype) for one, dtype in zip(results, wanted, strict=False)]
+        returned = func(*args)
+        values = [] if returned is None else list(returned) if isinstance(returned, list | tuple) else [returned]
+        results = [_converted(value, dtype) for value, dtype in zip(values, result_dtypes, strict=False)]
     except TeletapeError:
         raise
     except Exception as error:
@@ -181,10 +177,12 @@ def _called(func: Callable[..., Any], args: Sequence[Tensor], wanted: Sequence[d
         own = error.__traceback__.tb_next if error.__traceback__ is not None else None  # from the function on
         text = "".join(traceback.format_exception(type(error), error, own))
         raise kind(f"{type(error).__name__}: {error}\n{text}") from error
-    if len(made) < len(wanted):
+    if len(results) < len(result_dtypes):
         label = getattr(func, "__name__", "func")
-        raise InvalidArgumentError(f"{label} returns {len(made)} values, but expects to see {len(wanted)} values.")
-    return made
+        raise InvalidArgumentError(
+            f"{label} returns {len(results)} values, but expects to see {len(result_dtypes)} values."
+        )
+    return results
 
 
 _ERRORS: Final[dict[type[Exception], type[TeletapeError]]] = {
@@ -196,35 +194,16 @@ _ERRORS: Final[dict[type[Exception], type[TeletapeError]]] = {
 }
 
 
-def _converted(one: Any, dtype: dtypes.DType) -> Tensor:
-    if isinstance(one, Variable):
+def _converted(value: Any, dtype: dtypes.DType) -> Tensor:
+    if isinstance(value, Variable):
         raise RuntimeError(
             "Attempting to return a variable from an eagerly executed py_func. Only numeric data structures like "
             "Tensors or NumPy arrays should be returned; to return the value of a variable, make sure to obtain the "
-            f"Tensor backing it by calling `.read_value()` on the variable in question: {one}"
+            f"Tensor backing it by calling `.read_value()` on the variable in question: {value}"
         )
-    return dispatch.convert_to_tensor(one, dtype)
+    return dispatch.convert_to_tensor(value, dtype)
 
 
-@contextmanager
-def _unseen(owner: Session) -> Iterator[None]:
-    """A block that no tape sees that is active before it; accumulators do. Behind it all are in their order again."""
-    recorder = owner.recorder()
-    opened = recorder.opened()
-    tapes = [one for one in opened if isinstance(one, Tape)]
-    for tape in tapes:
-        if isinstance(tape, VariableReadLog):  # the session's own, which a server knows nothing of
-            recorder.pause(tape)
-        else:
-            owner.pause_tape(tape)
-    try:
-        yield
-    finally:
-        for one in opened if tapes else ():
-            if isinstance(one, VariableReadLog):
-                recorder.open(one)
-            elif isinstance(one, Tape):
-                owner.resume_tape(one)
-            else:
-                owner.close_accumulator(one)
-                owner.resume_accumulator(one)
+def _tapes(owner: Session) -> list[Any]:
+    """The active tapes of this thread."""
+    return [context for context in owner.recorder().opened() if isinstance(context, Tape)]

@@ -10,7 +10,7 @@ __all__ = ["executing_eagerly", "inside_function", "no_gradient", "session", "sy
 
 
 def session() -> Session:
-    """The program's session: its id, `summary()` of what it asked of the server, `close()`."""
+    """The program's session: its id, `summary()` of its requests to the server, `close()`."""
     return current()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Where an error came from, as TensorFlow's kernels add it; the message is what stands between.
+# Where an error came from, as TensorFlow's kernels add it; the message is between them.
 _KERNEL = re.compile(r"^\{\{function_node .*?\}\} ")
 _OP = re.compile(r"(\n\t; NodeDef: .*)? \[Op:\w+\]( name: \S*)?$", re.DOTALL)
 

@@ -117,7 +117,7 @@ def test_programs_import_nothing_but_their_probes(path: Any) -> None:
 
 
 class Fake:
-    """Stands for a module under test: enough of a namespace for `compare.encode` of plain data."""
+    """Replaces a module under test: enough of a namespace for `compare.encode` of plain data."""
 
     class IndexedSlices: ...
 

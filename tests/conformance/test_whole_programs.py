@@ -102,7 +102,7 @@ def test_it_gives_what_it_gave_under_tensorflow(name):
         assert results[what] == pytest.approx(expected, **close), what
 
 
-# Requests beside one a step: attaching, reading the results, and what the last batches carry.
+# Requests in addition to one a step: attaching, reading the results, and what the last batches carry.
 ONCE = 20
 #: Newton's method reads every product with the Hessian, since NumPy decides what comes next.
 READS = {"newton_cg": 1500}
@@ -176,7 +176,7 @@ def of_wgan_gp(module: Any, random: np.random.Generator) -> Case:
     critic = module.Perceptron(random, 2, 1, hidden=5, dtype=np.float64)
     real, fake = (tf.constant(random.normal(size=(6, 2))) for _ in range(2))
     mix = tf.constant(random.uniform(size=(6, 1)))
-    # Of the bias behind the last layer nothing is left: it cancels.
+    # The bias after the last layer cancels.
     return lambda: module.critic_loss(critic, real, fake, mix), [*critic.weights, *critic.biases[:-1]]
 
 

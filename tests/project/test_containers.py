@@ -1,4 +1,4 @@
-"""The image and the compose file: linted, safe by default, and with a health check that tells well from ill."""
+"""The image and the compose file: linted, safe by default, and with a health check that fails if the server does."""
 
 import json
 import re

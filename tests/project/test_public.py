@@ -1,4 +1,4 @@
-"""What is public is documented, and every name of TensorFlow's stands for one thing."""
+"""What is public is documented, and every name of TensorFlow's has one meaning."""
 
 from __future__ import annotations
 

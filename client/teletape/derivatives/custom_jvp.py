@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from teletape.derivatives.tape import GradientTape
@@ -12,9 +11,6 @@ from teletape.sessions.session import Session
 from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import VariableReadLog
-from teletape_engine.recording.tape import Tape
 
 
 def set_tangents(
@@ -37,7 +33,9 @@ def set_tangents(
         if not accumulator.mask(inputs):
             continue
         tangents = owner.jvp(accumulator, inputs)
-        with _outside(owner, accumulator) as pairs:
+        opened = owner.recorder().opened()
+        pairs: list[tuple[Any, Any]] = []
+        with owner.paused(opened[opened.index(accumulator) :], {accumulator: pairs}):
             transposed = _transposed(owner, inputs, tangents, outputs, function)
             for value, tangent in zip(outputs, transposed, strict=True):
                 if tangent is not None and accumulator.tangent(value) is None:
@@ -66,35 +64,3 @@ def _transposed(
         else:
             weights.append(EagerTensor(tangent, owner))
     return tape.gradient(targets, cts, output_gradients=weights)
-
-
-@contextlib.contextmanager
-def _outside(owner: Session, accumulator: Accumulator) -> Iterator[list[tuple[Any, Any]]]:
-    """A block seen only by the tapes and accumulators opened before `accumulator`.
-
-    Yields:
-        A list for (value, tangent) pairs, which the accumulator gets after the block.
-    """
-    recorder = owner.recorder()
-    opened = recorder.opened()
-    inner = opened[opened.index(accumulator) :]
-    for context in inner:
-        if isinstance(context, VariableReadLog):  # the session's own: no command pauses it on a server
-            recorder.pause(context)
-        elif isinstance(context, Tape):
-            owner.pause_tape(context)
-        else:
-            owner.close_accumulator(context)
-    pairs: list[tuple[Any, Any]] = []
-    try:
-        yield pairs
-    finally:
-        for value, tangent in pairs:
-            accumulator.watch(value, tangent)
-        for context in inner:
-            if isinstance(context, VariableReadLog):
-                recorder.open(context)
-            elif isinstance(context, Tape):
-                owner.resume_tape(context)
-            else:
-                owner.resume_accumulator(context, pairs if context is accumulator else ())

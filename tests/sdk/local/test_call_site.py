@@ -1,4 +1,4 @@
-"""Lines of the program: the nearest frame outside Teletape, told relative to the working directory."""
+"""Call sites: the nearest frame outside Teletape, with a path relative to the working directory."""
 
 import sys
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the SDK's convolution and linear algebra refuse by themselves, and what they take beside tensors.
+"""What the SDK's convolution and linear algebra refuse by themselves, and what they take that is no tensor.
 
 What they compute is held by the conformance programs ops_conv and ops_linalg_solve.
 """

@@ -97,7 +97,7 @@ def test_class_attributes_and_properties_do_not_count() -> None:
         shared = tf.Variable(1.0)
 
         @property
-        def made(self) -> Any:
+        def weight(self) -> Any:
             return tf.Variable(2.0)
 
     assert Holder().variables == ()

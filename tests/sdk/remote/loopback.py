@@ -1,4 +1,4 @@
-"""A server's batch endpoint without the network: the real wire and the real engine behind httpx's transport seam."""
+"""A server's batch endpoint without the network: the real wire and the real engine under httpx's transport seam."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ from teletape_engine.session.session import Session
 
 
 class Loopback(httpx.BaseTransport):
-    """Answers as a server would, and badly where it is told to.
+    """Answers as a server does, or badly if a test says so.
 
     Attributes:
         session: The engine's session behind it.

@@ -22,7 +22,7 @@ TYPE = "application/x-frame"
 
 
 class Script(httpx.BaseTransport):
-    """Answers one request after the other as it is told: a response, or an exception to raise."""
+    """Answers each request with the next item of a list: a response, or an exception to raise."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -54,7 +54,7 @@ def connected(*answers, key=None):
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch):
-    """How long was waited between attempts; nobody really waits."""
+    """The waits between attempts, without waiting."""
     taken = []
     monkeypatch.setattr(module.time, "sleep", taken.append)
     return taken

@@ -1,4 +1,4 @@
-"""The program's own gradient functions in a remote session: they run here, on handles, and nobody is asked for them."""
+"""The program's own gradient functions in a remote session: they run here, on handles, without a request."""
 
 import gc
 import logging

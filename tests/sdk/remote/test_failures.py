@@ -1,4 +1,4 @@
-"""What goes wrong on the server or on the way: told once, with the op and the line, and both sides still agree."""
+"""What fails on the server or on the way: raised once, with the op and the line, and both sides still agree."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""When the SDK asks the server: as seldom as it can, in one batch, never before a program's own mistakes are told."""
+"""When the SDK sends requests: as seldom as it can, in one batch, and after it has checked the program's mistakes."""
 
 import gc
 import threading
@@ -213,7 +213,7 @@ def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, pair,
         next(i for i, command in enumerate(batch.commands) if isinstance(command, TapeOpen))
         for batch in loopback.batches[1:]
     ]
-    assert all(at == 1 for at in opened)  # behind the switch of contexts: a batch begins with its step
+    assert all(at == 1 for at in opened)  # after the switch of contexts: a batch begins with its step
 
 
 def test_without_laziness_every_op_is_a_request():

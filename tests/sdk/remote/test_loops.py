@@ -1,4 +1,4 @@
-"""Loops over the wire: how many requests they take, and that nobody can tell a command from the iterations."""
+"""Loops over the wire: how many requests they take, and that a command gives the same results as its iterations."""
 
 import dis
 import sys

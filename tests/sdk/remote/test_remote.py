@@ -170,15 +170,15 @@ def test_strings_never_leave_the_program(remote, loopback):
 def test_declarations_travel(remote, loopback):
     image = tf.Variable(np.ones((2, 2, 3), np.float32))
 
-    def asked():
+    def ask():
         with tf.GradientTape() as tape:
             y = tf.image.adjust_contrast(image, 2.0)
         return tape.gradient(y, image)
 
     with pytest.raises(LookupError, match="gradient registry has no entry for: AdjustContrastv2"):
-        asked()
+        ask()
     tf.no_gradient("AdjustContrastv2")
-    assert asked() is None
+    assert ask() is None
     tf.sync()
     assert loopback.session._state.declarations.no_gradient == {"AdjustContrastv2"}
 
@@ -361,7 +361,7 @@ def test_a_forked_child_uses_nothing_and_releases_nothing(remote, loopback):
     x = tf.ones(300) * 2.0
     tf.sync()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what is tested
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking a process that has threads is what is tested
         child = os.fork()
     if not child:
         status = 1
