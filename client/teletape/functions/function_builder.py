@@ -78,8 +78,11 @@ def _numbers(inputs: Sequence[Any]) -> list[int]:
 
 
 def _asserts(command: Command | None) -> bool:
-    """Whether a step is an assertion, which runs even if nothing uses its result."""
-    return isinstance(command, commands.Call) and Trait.ASSERTS in CATALOGUE[command.op].traits
+    """Whether a step asserts, itself or in a function that it calls: it runs even if nothing uses its results."""
+    if isinstance(command, commands.Call):
+        return Trait.ASSERTS in CATALOGUE[command.op].traits
+    called = () if command is None else commands.functions_of(command)
+    return any(isinstance(function, Function) and function.checks for function in called)
 
 
 def _replaced(variable_of: dict[int, int], value: Any) -> Any:

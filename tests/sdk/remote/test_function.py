@@ -223,10 +223,28 @@ def test_an_assertion_is_raised_at_the_call(here: Any) -> None:
         f(tf.constant(np.inf))
 
 
-def test_an_assertion_is_raised_though_nothing_uses_its_result(here: Any) -> None:
+def _in_place(x: Any) -> Any:
+    return tf.debugging.check_numerics(x / 0.0, "unused")
+
+
+def _in_a_loop(x: Any) -> Any:
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, _in_place(y)), (tf.constant(0), x))
+
+
+ASSERTING = {
+    "in place": _in_place,
+    "in a function": tf.function(_in_place),
+    "in a branch": lambda x: tf.cond(x > 0, lambda: _in_place(x), lambda: x),
+    "in a loop": _in_a_loop,
+    "in a map": lambda x: tf.map_fn(_in_place, tf.stack([x, x])),
+}
+
+
+@pytest.mark.parametrize("where", ASSERTING)
+def test_an_assertion_is_raised_though_nothing_uses_its_result(here: Any, where: str) -> None:
     @tf.function
     def f(x: Any) -> Any:
-        tf.debugging.check_numerics(x / 0.0, "unused")
+        ASSERTING[where](x)
         return x + 1
 
     for _ in range(2):
