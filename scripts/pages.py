@@ -13,10 +13,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import teletape as tf
 
 ROOT = Path(__file__).resolve().parents[1]
+PICTURE = ROOT / "docs" / "graph.svg"
 ADDRESS = "http://127.0.0.1:8470"  #: The server of the pages; a test puts its own in this place.
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 _EXCERPT = re.compile(r"# from (\S+): (\w+)\n")
@@ -95,6 +97,21 @@ def run(block: Block, address: str = ADDRESS) -> str:
     return stream.getvalue()
 
 
+def picture() -> str:
+    """The SVG of the tape in the first program of docs/graph.md, which is docs/graph.svg."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    block = next(blocks("docs/graph.md", "python"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(block.source, "train.py", "exec"), namespace)  # noqa: S102  # the project's own page
+    svg: str = namespace["tape"].graph(namespace["loss"], namespace["w"]).svg
+    return svg
+
+
+def texts(svg: str) -> list[tuple[str, str]]:
+    """The texts and tooltips of a picture: all but the layout, which depends on Graphviz' version."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>|xlink:title=\"([^\"]*)\"", svg)
+
+
 def rounded(line: str) -> str:
     """The line with its long numbers cut to six significant digits, which every machine agrees on."""
     return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.6g}", line)
@@ -126,6 +143,13 @@ def main() -> int:
                 text = text.replace(f"{fence}```text\n{block.output}```", f"{fence}```text\n{printed}```")
         if sys.argv[1:] != ["--check"]:
             (ROOT / page).write_text(text, encoding="utf-8")
+    with tf.connect(local=True):
+        svg = picture()
+    if texts(svg) != texts(PICTURE.read_text(encoding="utf-8")):
+        print(f"{PICTURE.name} shows something else")
+        failures += sys.argv[1:] == ["--check"]
+        if sys.argv[1:] != ["--check"]:
+            PICTURE.write_text(svg, encoding="utf-8")
     return 1 if failures else 0
 
 

@@ -89,6 +89,12 @@ def test_an_excerpt_is_what_its_file_says(block) -> None:
     assert block.source == block.excerpt, "run make pages"
 
 
+def test_the_picture_of_a_tape_is_what_the_software_draws() -> None:
+    with tf.connect(local=True):
+        svg = pages.picture()
+    assert pages.texts(svg) == pages.texts(pages.PICTURE.read_text(encoding="utf-8")), "run make pages"
+
+
 @pytest.mark.parametrize("page", pages.pages())
 def test_a_page_is_wrapped_and_its_links_lead_to_files(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
