@@ -71,10 +71,10 @@ def execute(page: "Page", operation: str) -> Any:
 
 def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
     for _ in range(2):
-        assert execute(page, "sessions-make")["id"] == "demo"
-        assert execute(page, "variables-make")["dtype"] == "float32"
-        execute(page, "tensors-put")
-        assert execute(page, "tapes-make")["persistent"] is True
+        assert execute(page, "sessions-create")["id"] == "demo"
+        assert execute(page, "variables-create")["dtype"] == "float32"
+        execute(page, "tensors-create")
+        assert execute(page, "tapes-create")["persistent"] is True
         execute(page, "tapes-watch")
         recorded = execute(page, "tapes-record")
         assert recorded["values"]["loss"]["data"] == 0.5 * 4 + 1.5 * 5 + 2.5 * 6

@@ -46,7 +46,7 @@ SECTIONS: Final = {
 }
 
 _ABOUT: Final = (
-    "Gradients as a service. Run the operations from top to bottom: each example works as it is, also a second time. "
+    "Run the operations from top to bottom: each example works as it is, also a second time. "
     "Every refusal is a problem (RFC 9457) with a `code` and a text that says what was wrong and what to do. JSON "
     "answers show the first 1000 elements of a large tensor; `full=true` returns all, and `Accept: "
     "application/octet-stream` returns a tensor as bytes. Requests that compute also report their progress as events: "
