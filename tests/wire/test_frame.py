@@ -175,7 +175,7 @@ LIES = {
     "a header cut": (with_header(b"\x93\x90"), "no valid msgpack"),
     "two parts": (with_header([[], []]), "list of 3 parts"),
     "bytes behind the header": (with_header(msgpack.packb([[], [], []]) + b"\x90"), "ends at byte"),
-    "tensors without a table": (with_header([[], [], []], RAW), "tensors declared end at byte 0"),
+    "tensors without a table": (with_header([[], [], []], RAW), "declared tensors end at byte 0"),
     "a table that is no list": (with_header([{}, [], []]), "no valid msgpack"),
     "a row too short": (with_header([[ROW[:4]], [PUT], []], RAW), "its row must be"),
     "an unknown dtype": (with_header([[["float31", *ROW[1:]]], [PUT], []], RAW), "unknown dtype 'float31'"),
@@ -189,7 +189,7 @@ LIES = {
     "overlapping": (with_header([[ROW, ROW], [PUT], []], RAW), "declared at offset 0 of the tensors, expected 192"),
     "a bool of 2": (
         with_header([[["bool", [1], 0, 1, zlib.crc32(b"\2")]], [PUT], []], b"\2"),
-        "dtype bool has the bytes 0 and 1 alone, found 2",
+        "dtype bool has only the bytes 0 and 1, found 2",
     ),
     "a tensor that is not there": (with_header([[], [PUT], []]), "names tensor 0, the frame has 0"),
     "an unknown extension": (with_header([[], [[1, "x", msgpack.ExtType(9, b"")]], []]), "extension 9"),

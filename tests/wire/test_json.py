@@ -127,7 +127,7 @@ def test_tensors_as_a_person_writes_them(inputs: Any, dtype: str, shape: Any) ->
         ({"data": [1.5], "dtype": "int32"}, "holds integers"),
         ({"data": ["NaN"], "dtype": "int32"}, "holds integers"),
         ({"data": [1], "dtype": "bool"}, "holds true and false"),
-        ({"data": [True], "dtype": "float32"}, "bool tensor's alone"),
+        ({"data": [True], "dtype": "float32"}, "only a bool tensor has"),
         ({"data": [1, 2, 3], "dtype": "float32", "shape": [2, 2]}, "needs 4 elements.*has the shape \\[3\\]"),
         ({"data": [[1, 2]], "dtype": "float32", "shape": [2, 1]}, "has the shape \\[1, 2\\]"),
         ({"data": [1, 2, 3], "dtype": "complex64"}, "pair \\[re, im\\]"),

@@ -1,4 +1,4 @@
-"""How the wire says no: bytes or JSON that cannot be a batch, a tensor or an answer.
+"""The errors of the wire: bytes or JSON that are not a batch, a tensor or an answer.
 
 TeletapeError
 └─ WireError                     malformed_frame
@@ -14,30 +14,30 @@ from teletape_engine.errors import TeletapeError
 
 
 class WireError(TeletapeError, ValueError):
-    """Bytes that are no frame, or a frame whose parts do not fit each other."""
+    """Raised for bytes that are not a frame, or a frame whose parts do not fit each other."""
 
     code = "malformed_frame"
 
 
 class FrameTooLargeError(WireError):
-    """A declared length over the receiver's limit; nothing of that size was allocated."""
+    """Raised for a declared length over the receiver's limit; nothing of that size was allocated."""
 
     code = "frame_too_large"
 
 
 class UnsupportedVersionError(WireError):
-    """A frame of a version that this side does not speak."""
+    """Raised for a frame of a version that this side does not know."""
 
     code = "unsupported_version"
 
 
 class CorruptFrameError(WireError):
-    """A checksum that does not match: the bytes changed on their way. Sending them again is safe."""
+    """Raised for a checksum that does not match: the bytes changed in transit. Sending them again is safe."""
 
     code = "corrupt_frame"
 
 
 class MalformedJsonError(WireError):
-    """Text that is no JSON, or JSON that is no batch or tensor."""
+    """Raised for text that is not JSON, or JSON that is not a batch or tensor."""
 
     code = "malformed_json"

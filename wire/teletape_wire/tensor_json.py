@@ -15,77 +15,77 @@ from teletape_engine.spec import BFLOAT16, BOOL, COMPLEX, DTYPES, INTEGER, dtype
 from teletape_wire.errors import MalformedJsonError
 from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 
-#: The words for the numbers that JSON cannot write.
+#: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def tensor_from_json(given: Any) -> Array:
-    """The array in {"dtype", "shape", "data"}, or in a bare number or nested list.
+def tensor_from_json(value: Any) -> Array:
+    """Reads the array in {"dtype", "shape", "data"}, or in a bare number or nested list.
 
-    `data` is nested or flat; "NaN", "Infinity" and "-Infinity" stand for what JSON has no numbers for; a complex number
-    is a pair [re, im]; with "encoding": "base64" it is the raw little-endian row-major bytes. Without `dtype` booleans
-    give bool, integers int32 (int64 where one is larger), other numbers float32. Without `shape` the nesting decides.
+    `data` is nested or flat; NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; a complex number is
+    a pair [re, im]; with "encoding": "base64" it is the raw little-endian row-major bytes. Without `dtype` booleans
+    give bool, integers int32 (int64 if one is too large), other numbers float32. Without `shape` the nesting decides.
 
     Raises:
-        MalformedJsonError: No tensor; the message tells what does not fit.
+        MalformedJsonError: It is not a tensor; the message says what does not fit.
     """
-    if not isinstance(given, dict):
-        return _from_data(given, None, None)
-    unknown = given.keys() - {"dtype", "shape", "data", "encoding"}
-    if unknown or "data" not in given:
+    if not isinstance(value, dict):
+        return _from_data(value, None, None)
+    unknown = value.keys() - {"dtype", "shape", "data", "encoding"}
+    if unknown or "data" not in value:
         raise MalformedJsonError(
-            f"a tensor is {{dtype, shape, data}}, with encoding if data is base64; found {[*given]}"
+            f"a tensor is {{dtype, shape, data}}, with encoding if data is base64; found {[*value]}"
         )
     try:
-        dtype = dtype_of(given["dtype"]) if given.get("dtype") is not None else None
+        dtype = dtype_of(value["dtype"]) if value.get("dtype") is not None else None
     except InvalidArgumentError as error:
         raise MalformedJsonError(error.message) from None
-    shape = given.get("shape")
+    shape = value.get("shape")
     if shape is not None:
         if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
             raise MalformedJsonError(f"a shape is a list of lengths, none negative; found {shape!r:.60}")
         if len(shape) > MAX_DIMS:
-            raise MalformedJsonError(f"{len(shape)} axes, at most {MAX_DIMS} are taken")
-    encoding = given.get("encoding")
+            raise MalformedJsonError(f"{len(shape)} axes, the limit is {MAX_DIMS}")
+    encoding = value.get("encoding")
     if encoding is None:
-        return _from_data(given["data"], dtype, shape)
-    if encoding != "base64" or dtype is None or shape is None or not isinstance(given["data"], str):
+        return _from_data(value["data"], dtype, shape)
+    if encoding != "base64" or dtype is None or shape is None or not isinstance(value["data"], str):
         raise MalformedJsonError('the one encoding is "base64": it needs dtype, shape, and data as a string')
     try:
-        data = base64.b64decode(given["data"], validate=True)
+        data = base64.b64decode(value["data"], validate=True)
     except binascii.Error as error:
         raise MalformedJsonError(f"data is no valid base64: {error}") from None
     needed = math.prod(shape) * dtype.itemsize
     if len(data) != needed:
         raise MalformedJsonError(f"{dtype.name}{shape} takes {needed} bytes, the base64 holds {len(data)}")
     if dtype is BOOL and data.strip(b"\0\1"):
-        raise MalformedJsonError("dtype bool has the bytes 0 and 1 alone")
+        raise MalformedJsonError("dtype bool has only the bytes 0 and 1")
     return _shaped(np.frombuffer(data, np.uint8).view(dtype), shape)
 
 
 def _shaped(flat: Array, shape: Any) -> Array:
     try:
         array = flat.reshape(shape)
-    except ValueError:  # axes beside one of length 0, too long for NumPy to count
+    except ValueError:  # an axis of length 0, and others too long for NumPy to count
         raise MalformedJsonError(f"no array can have the shape {shape}") from None
     array.flags.writeable = False
     return array
 
 
 def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array:
-    flat, found = _flatten(data)
+    flat, nesting = _flatten(data)
     paired = dtype in COMPLEX
     if paired:
-        if (found[-1:] or [0]) != [2] and flat:
-            raise MalformedJsonError(f"a complex number is a pair [re, im]; the data has the shape {found}")
-        found = found[:-1] if flat else found
+        if (nesting[-1:] or [0]) != [2] and flat:
+            raise MalformedJsonError(f"a complex number is a pair [re, im]; the data has the shape {nesting}")
+        nesting = nesting[:-1] if flat else nesting
     if shape is not None:
         size = math.prod(shape)
-        if found != shape and found != [size] and not (size == 0 and not flat):
+        if nesting != shape and nesting != [size] and not (size == 0 and not flat):
             raise MalformedJsonError(
-                f"shape {shape} needs {size} elements, nested so or flat; the data has the shape {found}"
+                f"shape {shape} needs {size} elements, nested so or flat; the data has the shape {nesting}"
             )
-    return _shaped(_numbers(flat, dtype), found if shape is None else shape)
+    return _shaped(_numbers(flat, dtype), nesting if shape is None else shape)
 
 
 def _flatten(data: Any) -> tuple[list[Any], list[int]]:
@@ -93,11 +93,11 @@ def _flatten(data: Any) -> tuple[list[Any], list[int]]:
     level = [data]
     shape: list[int] = []
     while level and isinstance(level[0], list):
-        lengths = {len(one) if isinstance(one, list) else -1 for one in level}
+        lengths = {len(member) if isinstance(member, list) else -1 for member in level}
         if len(lengths) != 1:
             raise MalformedJsonError("nested lists of a tensor must all have the same length at the same depth")
         if len(shape) > MAX_DIMS:
-            raise MalformedJsonError(f"more than {MAX_DIMS} axes are not taken")
+            raise MalformedJsonError(f"the limit is {MAX_DIMS} axes")
         shape.append(lengths.pop())
         level = list(chain.from_iterable(level))
     return level, shape
@@ -110,13 +110,13 @@ def _numbers(flat: list[Any], dtype: np.dtype[Any] | None) -> Array:
             f"a tensor holds numbers; found {', '.join(sorted(kind.__name__ for kind in kinds - {bool, int, float}))}"
         )
     if bool in kinds and (len(kinds) > 1 or dtype not in (None, BOOL)):
-        raise MalformedJsonError("true and false are a bool tensor's alone, and cannot be mixed with numbers")
+        raise MalformedJsonError("only a bool tensor has true and false, and they cannot be mixed with numbers")
     if str in kinds:
-        words = {one for one in flat if type(one) is str}
+        words = {member for member in flat if type(member) is str}
         if not words <= NOT_FINITE.keys():
-            found = sorted(words - NOT_FINITE.keys())[:3]
-            raise MalformedJsonError(f"a tensor holds numbers and the words {', '.join(NOT_FINITE)}; found {found}")
-        flat = [NOT_FINITE[one] if type(one) is str else one for one in flat]
+            unknown = sorted(words - NOT_FINITE.keys())[:3]
+            raise MalformedJsonError(f"a tensor holds numbers and the words {', '.join(NOT_FINITE)}; found {unknown}")
+        flat = [NOT_FINITE[member] if type(member) is str else member for member in flat]
     if dtype is None:
         dtype = _by_content(kinds, flat)
     if dtype in INTEGER and kinds - {int}:
@@ -150,11 +150,11 @@ def _parts(array: Array) -> Array:
 
 
 def tensor_to_json(array: Array, *, elements: int | None = None, encoding: str | None = None) -> dict[str, Any]:
-    """The array as JSON-able data, nested; floats in the shortest digits that give the same float back.
+    """Writes an array as JSON-able data, nested; floats in the shortest digits from which the same float is read.
 
     Args:
         array: Of any dtype in `teletape_engine.spec.DTYPES`.
-        elements: Show at most so many: a larger array's first ones, flat, with "complete": false.
+        elements: At most this many: a larger array's first ones, flat, with "complete": false.
         encoding: None, or "base64" for the raw bytes.
     """
     facts = {"dtype": NAMES[array.dtype], "shape": list(array.shape)}
@@ -181,9 +181,9 @@ def _nested(array: Array) -> Any:
 
 
 def worded(value: Any) -> Any:
-    """The numbers, nested or alone, with words for those that JSON has no form for."""
+    """The numbers, nested or alone, with strings for those that JSON cannot write."""
     if isinstance(value, list):
-        return [worded(one) for one in value]
+        return [worded(member) for member in value]
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,7 +1,7 @@
-"""The tensors of a frame: their table in the header, and their bytes behind it at multiples of 64.
+"""The tensors of a frame: their table in the header, and their bytes after the header at multiples of 64.
 
-Row-major and little-endian, in the table's order, each at the first multiple of 64 behind the one before: where a
-tensor lies follows from the lengths, so an offset that says otherwise is a lie.
+Row-major and little-endian, in the table's order, each at the first multiple of 64 after the one before. The lengths
+determine every offset, so that a table with another offset is wrong.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Buffer: TypeAlias = bytes | memoryview
 
 ALIGNMENT: Final = 64
 MAX_DIMS: Final = 32
-_JOINED: Final = 16 * 1024  # tensors below this are joined: a write each would cost more than the copy
-_MAX_BYTES: Final = 1 << 62  # NumPy counts bytes in 63 bits, also those of axes beside an axis of length 0
+_JOINED: Final = 16 * 1024  # shorter tensors are joined: a write for each would cost more than the copy
+_MAX_BYTES: Final = 1 << 62  # NumPy counts bytes in 63 bits, also if an axis has the length 0
 
 if sys.byteorder != "little":
     raise ImportError("Teletape's frames are read and written in place, which needs a little-endian machine")
@@ -37,29 +37,29 @@ def aligned(offset: int) -> int:
 
 
 def raw(array: Array) -> memoryview:
-    """The array's elements as bytes, row-major and little-endian; a view where the array lies so already.
+    """The array's elements as bytes, row-major and little-endian; a view if the array is laid out so already.
 
     Raises:
-        WireError: A dtype that tensors cannot have.
+        WireError: Tensors cannot have the array's dtype.
     """
     dtype = array.dtype
     if dtype not in NAMES:
         native = dtype.newbyteorder("=")
         if native not in NAMES:
-            raise WireError(f"dtype {dtype} cannot travel; the dtypes are {', '.join(DTYPES)}")
+            raise WireError(f"dtype {dtype} cannot be sent; the dtypes are {', '.join(DTYPES)}")
         array = array.astype(native)
     # Through uint8: bfloat16 has no buffer format, and memoryview.cast takes no empty array.
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 class Table:
-    """The tensors of a frame to be written, in the order they are met."""
+    """The tensors of a frame that is being written, in the order in which commands name them."""
 
     def __init__(self) -> None:
         self._arrays: list[Array] = []
 
     def add(self, array: Array) -> int:
-        """Takes up a tensor; returns its index."""
+        """Adds a tensor, and returns its index."""
         self._arrays.append(array)
         return len(self._arrays) - 1
 
@@ -75,62 +75,62 @@ class Table:
 
 def padded(views: Sequence[memoryview]) -> list[Buffer]:
     """The bytes of the tensors with the gaps between them, small neighbours joined."""
-    out: list[Buffer] = []
+    buffers: list[Buffer] = []
     small: list[Buffer] = []
-    for at, view in enumerate(views):
-        gap = bytes(aligned(view.nbytes) - view.nbytes) if at + 1 < len(views) else b""
+    for position, view in enumerate(views):
+        gap = bytes(aligned(view.nbytes) - view.nbytes) if position + 1 < len(views) else b""
         if view.nbytes < _JOINED:
             small += (view, gap)
         else:
             if small:
-                out.append(b"".join(small))
-            out.append(view)
+                buffers.append(b"".join(small))
+            buffers.append(view)
             small = [gap]
     joined = b"".join(small)
-    return [*out, joined] if joined else out
+    return [*buffers, joined] if joined else buffers
 
 
 def read(frame: memoryview, rows: Sequence[Any], header_end: int, *, copy_below: int) -> list[Array]:
-    """The tensors that a header's table declares, read only; views of the frame but for those that are copied.
+    """The tensors that a header's table declares, read only: views of the frame, or copies.
 
     Args:
         frame: The whole frame.
         rows: [dtype, shape, offset, length, CRC32] each, unchecked; offsets count from the tensors' section.
         header_end: Where the header ends; the section begins at the next multiple of 64.
-        copy_below: Tensors shorter than this many bytes are copied.
+        copy_below: Tensors with fewer bytes are copied.
 
     Raises:
         WireError: The table and the bytes disagree.
     """
     section = aligned(header_end)
     body = frame[section:] if rows else frame[header_end:]
-    at, out = 0, []
+    position, arrays = 0, []
     for index, row in enumerate(rows):
         where = f"tensor {index} of {len(rows)}"
         dtype, shape, offset, length, crc = _row(row, where)
-        if offset != aligned(at):
+        if offset != aligned(position):
             raise WireError(
-                f"{where}: declared at offset {offset} of the tensors, expected {aligned(at)}: they follow each other, "
-                f"each at the next multiple of {ALIGNMENT}"
+                f"{where}: declared at offset {offset} of the tensors, expected {aligned(position)}: they follow each "
+                f"other, each at the next multiple of {ALIGNMENT}"
             )
-        at = offset + length
-        if at > body.nbytes:
+        position = offset + length
+        if position > body.nbytes:
             raise WireError(
-                f"{where}: ends at byte {at} of the tensors, but the frame holds {body.nbytes} bytes of them"
+                f"{where}: ends at byte {position} of the tensors, but the frame holds {body.nbytes} bytes of them"
             )
-        part = body[offset:at]
-        found = zlib.crc32(part)
-        if found != crc:
-            raise CorruptFrameError(f"{where}: CRC32 is {found:#010x}, declared {crc:#010x}: send the frame again")
+        part = body[offset:position]
+        checksum = zlib.crc32(part)
+        if checksum != crc:
+            raise CorruptFrameError(f"{where}: CRC32 is {checksum:#010x}, declared {crc:#010x}: send the frame again")
         flat = np.frombuffer(part, np.uint8)
         if dtype is DTYPES["bool"] and length and flat.max() > 1:
-            raise WireError(f"{where}: dtype bool has the bytes 0 and 1 alone, found {flat.max()}")
+            raise WireError(f"{where}: dtype bool has only the bytes 0 and 1, found {flat.max()}")
         array = (flat.copy() if length < copy_below else flat).view(dtype).reshape(shape)
         array.flags.writeable = False
-        out.append(array)
-    if at != body.nbytes:
-        raise WireError(f"behind the header are {body.nbytes} bytes, the tensors declared end at byte {at}")
-    return out
+        arrays.append(array)
+    if position != body.nbytes:
+        raise WireError(f"after the header are {body.nbytes} bytes, the declared tensors end at byte {position}")
+    return arrays
 
 
 def _row(row: Any, where: str) -> tuple[np.dtype[Any], tuple[int, ...], int, int, int]:
@@ -143,7 +143,7 @@ def _row(row: Any, where: str) -> tuple[np.dtype[Any], tuple[int, ...], int, int
     if type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
         raise WireError(f"{where}: the shape must be a list of lengths, none negative; found {_short(shape)}")
     if len(shape) > MAX_DIMS:
-        raise WireError(f"{where}: {len(shape)} axes, at most {MAX_DIMS} are taken")
+        raise WireError(f"{where}: {len(shape)} axes, the limit is {MAX_DIMS}")
     if math.prod(max(n, 1) for n in shape) * dtype.itemsize >= _MAX_BYTES:
         raise WireError(f"{where}: no array of {name} can have the shape {list(shape)}")
     if not all(type(n) is int and n >= 0 for n in numbers):

@@ -1,4 +1,4 @@
-"""A function at a point, for `check_gradients`: a saved function, or the calls of a replayable tape run again."""
+"""The gradient check: derivatives of a function, or of a replayed tape, compared with finite differences."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from teletape_engine.spec import DIFFERENTIABLE
 
 Host: TypeAlias = np.ndarray[Any, Any]
 
-CONSUMED: Final = "this tape has answered, and has let go of its inputs: check it before, or make it persistent"
+CONSUMED: Final = "this tape has answered, and has freed its inputs: check it before, or make it persistent"
 
 
-def settings_of(given: Mapping[str, Any]) -> Settings:
+def settings_of(values: Mapping[str, Any]) -> Settings:
     """Settings by name.
 
     Raises:
-        InvalidArgumentError: One that there is none of, or that makes no sense.
+        InvalidArgumentError: A name is unknown, or a value makes no sense.
     """
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in Settings._fields:
             raise InvalidArgumentError(f"check_gradients: no setting {name!r}; there are {', '.join(Settings._fields)}")
         whole = name in ("entries", "seed")
@@ -39,13 +39,18 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
             raise InvalidArgumentError(
                 f"check_gradients: {name} must be a {'whole ' * whole}number, found {value!r:.60}"
             )
-    settings = Settings(**given)
+    settings = Settings(**values)
     settings.check()
     return settings
 
 
 class _Subject:
-    """What functions and tapes share: results on the host, and their weighted sums at other points."""
+    """What functions and tapes have in common; a `finite_differences.Subject` with arrays on the host.
+
+    Attributes:
+        values: The sources' values.
+        outputs: The results at these values.
+    """
 
     def __init__(self, recorder: Executor, declarations: Declarations) -> None:
         self.recorder, self.declarations = recorder, declarations
@@ -54,36 +59,38 @@ class _Subject:
         self._cts: list[Host] = []
         self._done = 0
 
-    def results(self, i: int | None, value: Host | None) -> list[Value]:
-        """The results with another value for argument `i`."""
+    def results(self, index: int | None, value: Host | None) -> list[Value]:
+        """The results with another value for the source `index`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def gradients(self, cts: Sequence[Host]) -> list[list[Host | None]]:
-        """As `Subject`."""
+        """See `finite_differences.Subject`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def checked(self, settings: Settings) -> Report:
-        """The report."""
+    def report(self, settings: Settings) -> Report:
+        """Runs the check."""
         self._cts = weights(self, settings.seed)
         return check(self, settings, self._cts)
 
     def weighted(self, points: Sequence[tuple[int, Host]]) -> Host:
-        """As `Subject`. Between two points the caller may cancel."""
+        """See `finite_differences.Subject`. The caller may cancel between two points."""
         rows = []
-        for i, value in points:
+        for index, value in points:
             self.recorder.iteration(self._done)
             self._done += 1
-            pairs = zip(self._cts, self.results(i, value), strict=True)
-            rows.append([float(np.sum(np.conj(_wide(ct)) * _wide(self.host(one))).real) for ct, one in pairs])
+            pairs = zip(self._cts, self.results(index, value), strict=True)
+            rows.append([float(np.sum(np.conj(_wide(ct)) * _wide(self.host(result))).real) for ct, result in pairs])
         return np.array(rows)
 
     def host(self, value: Value) -> Host:
-        """Its numbers here."""
+        """The value's numbers on the host."""
         return np.asarray(self.recorder.backend.get(value.array))
 
-    def asked(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], cts: Sequence[Host]) -> list[list[Any]]:
+    def gradients_on(
+        self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], cts: Sequence[Host]
+    ) -> list[list[Host | None]]:
         """For each target the gradient of each source, dense."""
-        out = []
+        gradients = []
         for target, ct in zip(targets, cts, strict=True):
             query = GradientQuery(
                 tape,
@@ -93,22 +100,21 @@ class _Subject:
                 retain_tape=True,
                 declarations=self.declarations,
             )
-            out.append([self._dense(derivative) for derivative in gradient(self.recorder, query)])
-        return out
+            gradients.append([self._dense(derivative) for derivative in gradient(self.recorder, query)])
+        return gradients
 
-    def _dense(self, found: Any) -> Host | None:
-        if isinstance(found, SlicesValue):
-            array = densify(found)
-            return np.asarray(self.recorder.backend.get(array))
-        return None if found is None else self.host(found)
+    def _dense(self, derivative: Any) -> Host | None:
+        if isinstance(derivative, SlicesValue):
+            return np.asarray(self.recorder.backend.get(densify(derivative)))
+        return None if derivative is None else self.host(derivative)
 
 
 def _wide(array: Host) -> Host:
     return array.astype(widened(array.dtype))
 
 
-# ---------------------------------------------------------------------------------------------------------- functions
-class _Called(_Subject):
+# ----------------------------------------------------------------------------------------------------------- functions
+class _Call(_Subject):
     """A function called with arguments."""
 
     def __init__(
@@ -117,29 +123,34 @@ class _Called(_Subject):
         super().__init__(recorder, declarations)
         self.function, self.values = function, list(arguments)
         self.tape = Tape(persistent=True)
-        given = self._given(self.values)
+        self.sources = self._operands(self.values)
         recorder.open(self.tape)
-        recorder.watch(self.tape, given)
-        self.targets = self._differentiable(function.run(recorder, given))
+        recorder.watch(self.tape, self.sources)
+        self.targets = self._differentiable(function.run(recorder, self.sources))
         recorder.pause(self.tape)
-        self.sources = given
-        self.outputs = [self.host(one) for one in self.targets]
+        self.outputs = [self.host(target) for target in self.targets]
 
-    def _given(self, arrays: Sequence[Host]) -> list[Any]:
-        made = [self.recorder.constant(np.array(one)) for one in arrays]
-        return [Variable(one, trainable=True) if i in self.function.assigns else one for i, one in enumerate(made)]
+    def _operands(self, arrays: Sequence[Host]) -> list[Any]:
+        """The arrays as recorded values; a variable for each input that the function assigns to."""
+        values = [self.recorder.constant(np.array(array)) for array in arrays]
+        return [
+            Variable(value, trainable=True) if index in self.function.assigns else value
+            for index, value in enumerate(values)
+        ]
 
-    def _differentiable(self, found: Sequence[Any]) -> list[Value]:
+    def _differentiable(self, results: Sequence[Any]) -> list[Value]:
         recorder = self.recorder
-        values = [recorder.read(one) if isinstance(one, Variable) else one for one in found]
-        return [one for one in values if not isinstance(one, Literal) and one.spec.differentiable]
+        values = [recorder.read(result) if isinstance(result, Variable) else result for result in results]
+        return [value for value in values if not isinstance(value, Literal) and value.spec.differentiable]
 
-    def results(self, i: int | None, value: Host | None) -> list[Value]:
-        given = [value if k == i else one for k, one in enumerate(self.values)]
-        return self._differentiable(self.function.run(self.recorder, self._given(given)))  # type: ignore[arg-type]  # arrays
+    def results(self, index: int | None, value: Host | None) -> list[Value]:
+        arrays = list(self.values)
+        if index is not None and value is not None:
+            arrays[index] = value
+        return self._differentiable(self.function.run(self.recorder, self._operands(arrays)))
 
     def gradients(self, cts: Sequence[Host]) -> list[list[Host | None]]:
-        return self.asked(self.tape, self.targets, self.sources, cts)
+        return self.gradients_on(self.tape, self.targets, self.sources, cts)
 
 
 def check_function(
@@ -149,35 +160,34 @@ def check_function(
     settings: Settings,
     declarations: Declarations,
 ) -> Report:
-    """A function's derivatives against differences: in float64 where it takes that, else in the arguments' dtypes.
+    """Checks a function's derivatives: in float64 if it takes that, else in the arguments' dtypes.
 
     Args:
-        recorder: Of this alone: no tape is active there.
-        function: Which.
-        arguments: Where.
+        recorder: Of this check alone: no tape is active there.
+        function: The function.
+        arguments: Where it is checked.
         settings: How.
         declarations: Those of the session.
 
     Raises:
-        InvalidArgumentError: The function does not take such arguments; no argument or no result has a gradient.
+        InvalidArgumentError: The function does not take these arguments; or no argument or no result has a gradient.
     """
-    if not any(one.dtype in DIFFERENTIABLE for one in arguments):
+    if not any(argument.dtype in DIFFERENTIABLE for argument in arguments):
         raise InvalidArgumentError(
-            f"check_gradients: no argument has a gradient: {[one.dtype.name for one in arguments]}"
+            f"check_gradients: no argument has a gradient: {[argument.dtype.name for argument in arguments]}"
         )
-    wide = [_wide(one) for one in arguments]
     try:
-        subject = _Called(recorder, function, wide, declarations)
-    except TeletapeError:  # what it is mixed with inside is not of float64
-        subject = _Called(recorder, function, arguments, declarations)
+        subject = _Call(recorder, function, [_wide(argument) for argument in arguments], declarations)
+    except TeletapeError:  # the function mixes its arguments with arrays that are not float64
+        subject = _Call(recorder, function, arguments, declarations)
     if not subject.targets:
         raise InvalidArgumentError("check_gradients: no result of the function is of a dtype that has gradients")
-    return subject.checked(settings)
+    return subject.report(settings)
 
 
-# -------------------------------------------------------------------------------------------------------------- tapes
-class _Replayed(_Subject):
-    """A tape's calls run again, in float64 where they take that."""
+# --------------------------------------------------------------------------------------------------------------- tapes
+class _Replay(_Subject):
+    """A tape's calls run again, in float64 if they take that."""
 
     def __init__(
         self,
@@ -189,50 +199,51 @@ class _Replayed(_Subject):
     ) -> None:
         super().__init__(recorder, declarations)
         self.tape, self.targets, self.sources = tape, targets, sources
-        self.values = [self.host(one.value if isinstance(one, Variable) else one) for one in sources]
-        self.outputs = [self.host(one) for one in targets]
-        self._wide = True
+        self.values = [self.host(source.value if isinstance(source, Variable) else source) for source in sources]
+        self.outputs = [self.host(target) for target in targets]
+        self._is_wide = True
         try:
             self.results(None, None)
         except TeletapeError:
-            self._wide = False
+            self._is_wide = False
             self.results(None, None)
 
     def gradients(self, cts: Sequence[Host]) -> list[list[Host | None]]:
-        return self.asked(self.tape, self.targets, self.sources, cts)
+        return self.gradients_on(self.tape, self.targets, self.sources, cts)
 
-    def results(self, i: int | None, value: Host | None) -> list[Value]:
+    def results(self, index: int | None, value: Host | None) -> list[Value]:
         recorder = self.recorder
-        made: dict[Uid | None, Value] = {}
-        moved: Host | None = None
-        variable = source = None
-        if i is not None:
-            source = self.sources[i]
-            moved = _wide(value) - _wide(self.values[i])  # type: ignore[arg-type]  # given with i
+        replayed: dict[Uid | None, Value] = {}
+        change: Host | None = None
+        variable: Uid | None = None
+        if index is not None and value is not None:
+            source = self.sources[index]
+            change = _wide(value) - _wide(self.values[index])
             if isinstance(source, Variable):
                 variable = source.uid
             else:
-                made[source.uid] = self._taken(source, moved)
-        for plan, inputs, output, kept, _ in self.tape.nodes:
-            if output in made:
+                replayed[source.uid] = self._operand(source, change)
+        for plan, inputs, output, residuals, _ in self.tape.nodes:
+            if output in replayed:
                 continue
             if inputs and inputs[0] in self.tape.variables:
-                made[output] = self._taken(kept[0], moved if inputs[0] == variable else None)
+                replayed[output] = self._operand(residuals[0], change if inputs[0] == variable else None)
                 continue
-            given = [
-                made[uid] if uid in made else self._taken(kept[plan.picks.index(at)]) for at, uid in enumerate(inputs)
+            operands = [
+                replayed[uid] if uid in replayed else self._operand(residuals[plan.picks.index(position)])
+                for position, uid in enumerate(inputs)
             ]
             assert isinstance(plan.bound, Bound)  # a tape with custom calls cannot be run again
-            assert isinstance(plan.bound, Bound)  # a tape with custom calls cannot be run again
-            made[output] = recorder.apply(plan.bound.op, given, plan.bound.attrs)
-        return [made[one.uid] if one.uid in made else self._taken(one) for one in self.targets]
+            replayed[output] = recorder.apply(plan.bound.op, operands, plan.bound.attrs)
+        return [replayed[target.uid] if target.uid in replayed else self._operand(target) for target in self.targets]
 
-    def _taken(self, value: Any, moved: Host | None = None) -> Any:
-        if isinstance(value, Literal) or (not self._wide and moved is None):
+    def _operand(self, value: Any, change: Host | None = None) -> Any:
+        """A value that the tape keeps as an operand: in float64 if calls take that, and with the change added."""
+        if isinstance(value, Literal) or (not self._is_wide and change is None):
             return value
-        array = self.host(value)
-        array = _wide(array) if moved is None else _wide(array) + moved
-        return self.recorder.constant(array if self._wide else array.astype(value.spec.dtype))
+        array = _wide(self.host(value))
+        array = array if change is None else array + change
+        return self.recorder.constant(array if self._is_wide else array.astype(value.spec.dtype))
 
 
 def check_tape(
@@ -243,18 +254,18 @@ def check_tape(
     settings: Settings,
     declarations: Declarations,
 ) -> Report:
-    """What a replayable tape answers against differences of its calls, run again.
+    """Checks what a replayable tape answers against finite differences of its calls, run again.
 
     Args:
-        recorder: Of this alone: no tape is active there.
-        tape: Which; it answers, and stays as it is.
+        recorder: Of this check alone: no tape is active there.
+        tape: The tape; it answers, and stays as it is.
         targets: Recorded values.
         sources: Recorded values or variables.
         settings: How.
         declarations: Those of the session.
 
     Raises:
-        TapeStateError: It was not opened as replayable, or has answered already.
+        TapeStateError: The tape was not opened as replayable, or has answered already.
         InvalidArgumentError: It has calls of the caller's own functions, which only the caller could run again.
     """
     if not tape.replayable:
@@ -264,15 +275,15 @@ def check_tape(
         )
     if tape.consumed:
         raise TapeStateError(CONSUMED)
-    own = next((node for node in tape.nodes if isinstance(node[0].bound, CustomCall | CustomOutput)), None)
-    if own is not None:
-        name = getattr(own[0].bound, "label", "custom_gradient")
+    custom = next((node for node in tape.nodes if isinstance(node[0].bound, CustomCall | CustomOutput)), None)
+    if custom is not None:
+        name = getattr(custom[0].bound, "label", "custom_gradient")
         raise InvalidArgumentError(
             f"check_gradients: the tape has a call of the caller's own function {name!r}, which cannot be run again "
             "here: check the function itself"
         )
-    targets = [one for one in targets if one.spec.differentiable]
-    sources = [one for one in sources if one.spec.differentiable]
+    targets = [target for target in targets if target.spec.differentiable]
+    sources = [source for source in sources if source.spec.differentiable]
     if not targets or not sources:
         raise InvalidArgumentError("check_gradients: no target, or no source, is of a dtype that has gradients")
-    return _Replayed(recorder, tape, targets, sources, declarations).checked(settings)
+    return _Replay(recorder, tape, targets, sources, declarations).report(settings)

@@ -173,11 +173,11 @@ class _Drawing:
         return drawn, drawn_as
 
     def _call(self, node: NodeTuple, position: int) -> dict[str, Any]:
-        plan, inputs, output, kept, where = node
+        plan, inputs, output, residuals, where = node
         bound = plan.bound
         reads_variable = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
         result = len(bound.specs)
-        picks = [pick for pick, value in zip(plan.picks, kept, strict=False) if not isinstance(value, Literal)]
+        picks = [pick for pick, value in zip(plan.picks, residuals, strict=False) if not isinstance(value, Literal)]
         return _node(
             f"n{position}",
             "read" if reads_variable else "op",
@@ -186,7 +186,7 @@ class _Drawing:
             ops=1,
             first=position,
             name=self._name(output),
-            bytes=self._bytes((kept,)),
+            bytes=self._bytes((residuals,)),
             keeps=["y" if pick == result else bound.input_name(pick) for pick in picks],
             where=self.format_where(where),
             marks=self._marks((output,)),
@@ -229,12 +229,12 @@ class _Drawing:
         )
         return [mark for mark, marked_uids in marked if marked_uids and any(uid in marked_uids for uid in uids)]
 
-    def _bytes(self, kept: Iterable[tuple[Any, ...]]) -> int | None:
-        """Bytes of the buffers that these kept values keep alive, and no earlier node does."""
+    def _bytes(self, residuals: Iterable[tuple[Any, ...]]) -> int | None:
+        """Bytes of the buffers that these residuals keep alive, and no earlier node does."""
         if self.size is None:
             return None
         added = 0
-        for values in kept:
+        for values in residuals:
             for value in values:
                 if not isinstance(value, Literal):
                     buffer, nbytes = self.size(value)

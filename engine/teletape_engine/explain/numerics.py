@@ -57,7 +57,7 @@ class NumericDiagnosis:
     """Diagnoses the gradients of some targets by the numbers of one backward pass.
 
     Args:
-        tape: One that still has what it kept; it stays as it is.
+        tape: One that still has its residuals; it stays as it is.
         starts: (uid, array) of each target.
         sources: Uids of values and variables that the targets' cotangents reach.
         declarations: Those of the session.
@@ -140,7 +140,7 @@ class NumericDiagnosis:
 
     def _zero_reason(self, node: int, index: int) -> tuple[Reason, str]:
         """Why a node's contribution to an input is zero although its cotangent is not."""
-        plan, _, _, kept, _ = self.nodes[node]
+        plan, _, _, residuals, _ = self.nodes[node]
         bound, name = plan.bound, self._op_name(node)
         spec, input_name = bound.specs[index], bound.input_name(index)
         if not spec.size or not bound.spec.size:
@@ -148,10 +148,10 @@ class NumericDiagnosis:
         if zero_everywhere(bound, index):
             return Reason.ZERO_DERIVATIVE, zero_derivative_text(bound)
         ct = self._pass.cotangent_at(node)
-        if not is_zero(_in_double_precision(plan, ct, kept, index)):
+        if not is_zero(_in_double_precision(plan, ct, residuals, index)):
             return Reason.UNDERFLOW, f"op {name!r} gives less than {spec.dtype.name} can hold: it becomes zero"
         if Trait.COMPARES in bound.traits:
-            values = [value.array for value in kept if not isinstance(value, Literal)]
+            values = [value.array for value in residuals if not isinstance(value, Literal)]
             if index == 1 and len(values) >= 2:
                 equal = on_host(values[0]) == on_host(values[1])
                 if bool(np.all(equal | (on_host(ct) == 0))):
@@ -163,10 +163,10 @@ class NumericDiagnosis:
         if Trait.SELECTS in bound.traits:
             return Reason.MASKED, f"op {name!r} selects other elements: none of input {input_name!r} is among them"
         if Trait.SATURATES in bound.traits:
-            return Reason.SATURATED, f"op {name!r} is flat at every element of its input{_range_text(plan, kept)}"
+            return Reason.SATURATED, f"op {name!r} is flat at every element of its input{_range_text(plan, residuals)}"
         if Trait.MULTIPLIES in bound.traits:
             return Reason.ZERO_FACTOR, f"op {name!r} multiplies the gradient of input {input_name!r} by zeros"
-        text = f"the derivative of op {name!r} is zero at these inputs{_range_text(plan, kept)}"
+        text = f"the derivative of op {name!r} is zero at these inputs{_range_text(plan, residuals)}"
         return Reason.ZERO_DERIVATIVE, text
 
     # ------------------------------------------------------------------------------------------------------ not finite
@@ -178,23 +178,23 @@ class NumericDiagnosis:
             text = "finite contributions add up to more than the dtype holds"
             return Fault(Reason.OVERFLOW, text, node, self._op_name(node))
         node, index = contribution.node, contribution.input_index
-        plan, _, _, kept, _ = self.nodes[node]
+        plan, _, _, residuals, _ = self.nodes[node]
         bound, name = plan.bound, self._op_name(node)
         ct = self._pass.cotangent_at(node)
-        addend = on_host(dict(plan.rules)[index](ct, ALGEBRA.open(kept) if kept else kept))
+        addend = on_host(dict(plan.rules)[index](ct, ALGEBRA.open(residuals) if residuals else residuals))
         position = tuple(int(k) for k in np.argwhere(~np.isfinite(addend))[0]) if addend.ndim else ()
         position_text = f" at [{', '.join(map(str, position))}]" if position else ""
-        value_text = _value_text(plan, kept, index, position, addend.shape)
+        value_text = _value_text(plan, residuals, index, position, addend.shape)
         element = f"input {bound.input_name(index)!r}{position_text}{value_text}"
 
         is_nan = bool(np.isnan(addend[position]))
         ct_array = on_host(ct)
         masked = is_nan and ct_array.shape == addend.shape and ct_array[position] == 0
-        if not masked or _keeps_nan(kept):
+        if not masked or _keeps_nan(residuals):
             bad_value = self._first_bad_value(node)
             if bad_value is not None:
                 return bad_value
-        if np.all(np.isfinite(on_host(_in_double_precision(plan, ct, kept, index)))):
+        if np.all(np.isfinite(on_host(_in_double_precision(plan, ct, residuals, index)))):
             text = f"the gradient of op {name!r} for {element} is more than {bound.specs[index].dtype.name} can hold"
             return Fault(Reason.OVERFLOW, text, node, name)
         if masked:
@@ -213,10 +213,10 @@ class NumericDiagnosis:
         for _, inputs, output, _, _ in reversed(self.nodes):
             if output in used:
                 used.update(uid for uid in inputs if uid is not None)
-        for node, (plan, inputs, output, kept, _) in enumerate(self.nodes[: last + 1]):
+        for node, (plan, inputs, output, residuals, _) in enumerate(self.nodes[: last + 1]):
             if output not in used:
                 continue
-            for place, value in zip(plan.picks, kept, strict=False):
+            for place, value in zip(plan.picks, residuals, strict=False):
                 array = getattr(value, "array", None)
                 if array is None or not hasattr(array, "dtype") or is_finite(array):
                     continue
@@ -236,14 +236,14 @@ class NumericDiagnosis:
 
 
 # ------------------------------------------------------------------------------------------------------------- details
-def _in_double_precision(plan: Plan, ct: Any, kept: Any, index: int) -> Any:
+def _in_double_precision(plan: Plan, ct: Any, residuals: Any, index: int) -> Any:
     """The contribution in twice the precision; if the rule insists on its dtypes, zeros or NaN as it was."""
-    residuals = ALGEBRA.open(kept) if kept else ()
+    residuals = ALGEBRA.open(residuals) if residuals else ()
     rule = dict(plan.rules)[index]
     try:
         return rule(_widened(ct), tuple([_widened(residual) for residual in residuals]))
     except Exception:  # a rule for its own dtypes alone: nothing more can be known
-        return np.zeros(()) if is_zero(rule(ct, residuals if kept else kept)) else np.full((), np.nan)
+        return np.zeros(()) if is_zero(rule(ct, residuals)) else np.full((), np.nan)
 
 
 def _widened(array: Any) -> Any:
@@ -252,23 +252,23 @@ def _widened(array: Any) -> Any:
     return array.astype(DTYPES["complex128" if array.dtype in COMPLEX else "float64"])
 
 
-def _keeps_nan(kept: Any) -> bool:
-    arrays = [value.array for value in kept if hasattr(value.array, "dtype")]
+def _keeps_nan(residuals: Any) -> bool:
+    arrays = [value.array for value in residuals if hasattr(value.array, "dtype")]
     return any(is_inexact(array) and bool(np.isnan(on_host(array)).any()) for array in arrays)
 
 
-def _value_text(plan: Plan, kept: Any, index: int, position: tuple[int, ...], shape: tuple[int, ...]) -> str:
+def _value_text(plan: Plan, residuals: Any, index: int, position: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """The input's number at a position, if the tape kept the input."""
-    for place, value in zip(plan.picks, kept, strict=False):
+    for place, value in zip(plan.picks, residuals, strict=False):
         if place == index and hasattr(value.array, "shape") and value.array.shape == shape:
             array = on_host(value.array)
             return f", which is {array[position]:g}" if array.dtype.kind == "f" else ""
     return ""
 
 
-def _range_text(plan: Plan, kept: Sequence[Any]) -> str:
+def _range_text(plan: Plan, residuals: Sequence[Any]) -> str:
     """The range of the first array that the tape kept for the node."""
-    for place, value in zip(plan.picks, kept, strict=False):
+    for place, value in zip(plan.picks, residuals, strict=False):
         array = on_host(value.array) if hasattr(value.array, "dtype") else None
         if array is not None and array.size and array.dtype.kind == "f":
             inputs = len(plan.bound.specs)

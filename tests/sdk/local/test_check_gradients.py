@@ -174,7 +174,7 @@ def test_a_replayable_tape_checks_what_it_recorded(connected):
     dw, dx = tape.gradient(y, [w, x])
     assert dw is not None
     assert dx is not None
-    with pytest.raises(ValueError, match="this tape has answered, and has let go of its inputs"):
+    with pytest.raises(ValueError, match="this tape has answered, and has freed its inputs"):
         tape.check_gradients(y, w)
 
 

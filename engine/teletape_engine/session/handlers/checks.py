@@ -19,10 +19,10 @@ from teletape_engine.session.state import State
 @handles(commands.CheckGradients)
 def check_gradients(state: State, command: commands.CheckGradients) -> None:
     """Answers the report on a function."""
-    program = state.find(command.function, Function)
-    if len(command.inputs) != len(program.inputs):
+    function = state.find(command.function, Function)
+    if len(command.inputs) != len(function.inputs):
         raise InvalidArgumentError(
-            f"the function takes {len(program.inputs)} inputs ({', '.join(program.inputs)}), found "
+            f"the function takes {len(function.inputs)} inputs ({', '.join(function.inputs)}), found "
             f"{len(command.inputs)}"
         )
     settings = settings_of(command.settings)
@@ -31,7 +31,7 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
         entry = state.entries.get(operand) if isinstance(operand, int | str) else None
         value = entry.value if isinstance(entry, Variable) else state.value(operand)  # no tape sees the variable's read
         arguments.append(np.asarray(state.host(value)))
-    report = check_function(_new_context(state), program, arguments, settings, state.declarations)
+    report = check_function(_new_context(state), function, arguments, settings, state.declarations)
     state.results.append(Facts(state.index, report.facts()))
 
 

@@ -1,4 +1,4 @@
-"""CustomCall calls, whose gradient is the caller's function; backward passes that stop at them; sparse gradients."""
+"""Custom calls, whose gradient is the caller's function; backward passes that stop at them; sparse gradients."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def custom(state: State, command: commands.Custom) -> None:
 @handles(commands.CustomFunction)
 def custom_function(state: State, command: commands.CustomFunction) -> None:
     """Names a gradient for questions that do not stop."""
-    program = state.find(command.function, Function)
+    function = state.find(command.function, Function)
     others = [state.argument(operand) for operand in command.inputs]
-    check_vectorizes(program)
-    state.name(command.id, CustomGradientEntry(command.tag, FunctionGradient(program, command.has_gradient), others))
+    check_vectorizes(function)
+    state.name(command.id, CustomGradientEntry(command.tag, FunctionGradient(function, command.has_gradient), others))
 
 
 @handles(commands.BackwardBegin)
