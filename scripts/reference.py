@@ -4,6 +4,7 @@ With --check nothing is written, and the exit status says whether all of it is c
 """
 
 import sys
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,19 @@ HEAD = """\
 Written by `make reference` from the catalogue; a test holds it current. For each op: its name on the wire, TensorFlow's
 names for it in the SDK, what it takes, and for each input whether it has a gradient and what a tape keeps for it.
 
+A command, a step of a function and a URL may name an op by TensorFlow's names too: `math.add`, `tf.add`, the op type
+`AddV2` or `raw_ops.AddV2` all mean `add`. The inputs and attributes are ours, whichever name is used, and answers use
+our name. {ambiguous} mean several ops each, so they name none.
+
 """
 
 
 def page() -> str:
     """The whole page."""
     described = {description["name"]: description for description in catalogue()}
-    parts = [HEAD]
+    types = Counter(op.op_type for op in CATALOGUE.values())
+    several = " and ".join(f"`{op_type}`" for op_type, count in sorted(types.items()) if count > 1)
+    parts = [HEAD.format(ambiguous=several)]
     for family in FAMILIES:
         module = family.__name__
         names = [name for name, op in CATALOGUE.items() if (op.expand or op.forward).__module__ == module]

@@ -487,6 +487,18 @@ def test_the_catalogue_is_told(http: httpx.Client) -> None:
     assert "softmax" in problem(http.get("/v1/ops/softmacks"), 422, "unknown_op")["detail"]
 
 
+@pytest.mark.parametrize("name", ["add", "AddV2", "math.add", "tf.add", "tf.raw_ops.AddV2"])
+def test_tensorflows_names_are_accepted_and_ours_are_answered(rest: Rest, name: str) -> None:
+    assert ok(rest.http.get(f"/v1/ops/{name}")).json()["name"] == "add"
+    listed = ok(rest.http.get("/v1/ops", params={"name": name.rpartition(".")[2]})).json()["ops"]
+    assert "add" in [facts["name"] for facts in listed]
+    rest.made("tensors", {"id": "x", "value": [1.0, 2.0]})
+    rest.done("ops", {"ops": [op(name, "x", "x", to="y")]})
+    assert rest.data("tensors/y") == [2.0, 4.0]
+    rest.made("functions", {"id": "f", "inputs": ["a"], "steps": [op(name, "a", "a", to="b")], "outputs": ["b"]})
+    assert [step["op"] for step in ok(rest.get("functions/f")).json()["steps"]] == ["add"]
+
+
 def test_sessions_of_others_and_those_that_are_gone(server: Server) -> None:
     with server.client("ann") as ann, server.client("bob") as bob, server.client(None) as nobody:
         ok(ann.post("/v1/sessions", json={"id": "hers"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -112,6 +113,8 @@ class _Compiler:
 
     def _op(self, command: commands.Call) -> Step:
         op = CATALOGUE.named(command.op)
+        if command.op != op.name:  # TensorFlow's name
+            command = dataclasses.replace(command, op=op.name)
         op.check_count(len(command.inputs))
         self.dynamic = self.dynamic or op.dynamic
         self.refuses = self.refuses or bool(op.refuses)

@@ -31,7 +31,7 @@ def _differentiable(facts: dict[str, Any]) -> bool:
 
 
 def _named(facts: dict[str, Any], part: str) -> bool:
-    names = (facts["name"], *facts["tensorflow"])
+    names = (facts["name"], facts["op_type"], *facts["tensorflow"])
     return any(part.lower() in name.rpartition(".")[2].lower() for name in names)
 
 
@@ -57,7 +57,10 @@ async def list_(
 
 
 @router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "unknown_op"))
-async def get(_: Owner, op: Annotated[str, Path(description="Its name", examples=["matmul"])]) -> Op:
+async def get(
+    _: Owner,
+    op: Annotated[str, Path(description="Its name, ours or TensorFlow's", examples=["matmul"])],
+) -> Op:
     """Returns what the op computes, what it takes, and what a tape keeps for its gradient."""
     return Op.model_validate(_facts()[CATALOGUE.named(op).name])
 
