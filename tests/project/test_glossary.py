@@ -33,7 +33,10 @@ REPLACED_NAMES = set(
     "calls custom.program waited computed trip trips answers jacobians products ids target told made".split()
 )
 #: … and as a part of any name, in all four.
-REPLACED_WORDS = set("trip trips seeds wrt customs trail rerun verb verbs".split())
+REPLACED_WORDS = set(
+    "trip trips seeds wrt customs trail trails rerun verb verbs program programs sketch outline outlines shadow shadowed "
+    "replay hop curvature standin standins".split()
+)
 
 
 def names(column: str) -> list[str]:
