@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from teletape_engine import spec
 from teletape_engine.catalogue import namespace
 from teletape_engine.catalogue.attributes import REQUIRED, Attr
 from teletape_engine.catalogue.define import camel_case
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 from teletape_engine.catalogue.attributes import {kinds}
 from teletape_engine.catalogue.op import Array, Op
+from teletape_engine.spec import {specs}
 
 '''
 
@@ -23,7 +25,8 @@ from teletape_engine.catalogue.op import Array, Op
 def stub() -> str:
     """The whole file."""
     kinds = {attr.kind for op in CATALOGUE.values() for attr in op.schema.attrs} - {"bool", "int", "float", "str"}
-    parts = [HEAD.format(kinds=", ".join(sorted(kinds)))]
+    of_specs = {kind for kind in kinds if hasattr(spec, kind)}
+    parts = [HEAD.format(kinds=", ".join(sorted(kinds - of_specs)), specs=", ".join(sorted(of_specs)))]
     parts += [f"class {class_name(op)}(Op):\n{call(op)}\n\n" for op in ordered()]
     parts.append("class Ops:\n")
     parts += [f"    {op.name}: Final[{class_name(op)}]\n" for op in ordered()]

@@ -14,10 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError
-from teletape_engine.spec import DType as DType
-from teletape_engine.spec import Number as Number
-from teletape_engine.spec import Shape as Shape
-from teletape_engine.spec import dtype_of
+from teletape_engine.spec import Number, dtype_of
 
 Axis: TypeAlias = int
 Axes: TypeAlias = int | tuple[int, ...] | None

@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from teletape_engine.catalogue.attributes import Axes, Axis, DType, Ints, Number, Pairs, Shape, Slices
+from teletape_engine.catalogue.attributes import Axes, Axis, Ints, Pairs, Slices
 from teletape_engine.catalogue.op import Array, Op
+from teletape_engine.spec import DType, Number, Shape
 
 class _Abs(Op):
     def __call__(self, x: Array, /) -> Any: ...

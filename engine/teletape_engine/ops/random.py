@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.attributes import DType, Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
@@ -22,6 +21,8 @@ from teletape_engine.spec import (
     INDEX,
     INTEGER,
     KERNEL_NAMES,
+    DType,
+    Shape,
     Spec,
     half_bytes,
     shape_text,

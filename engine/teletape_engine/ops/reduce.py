@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.attributes import Axes, Axis, DType
+from teletape_engine.catalogue.attributes import Axes, Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_axes, composite, reduced, reduction, restore
 from teletape_engine.catalogue.namespace import ops
@@ -27,6 +27,7 @@ from teletape_engine.spec import (
     FLOATING,
     INDEX,
     INTEGER,
+    DType,
     Spec,
     axes_in,
     wide,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import linalg
-from teletape_engine.catalogue.attributes import Number
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.families import batch_all, composite, linear
@@ -19,7 +18,7 @@ from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import transpose
-from teletape_engine.spec import COMPLEX, DTYPES, Shape, Spec, broadcast, shape_text
+from teletape_engine.spec import COMPLEX, DTYPES, Number, Shape, Spec, broadcast, shape_text
 
 SOLVABLE = frozenset(DTYPES[name] for name in ("float32", "float64", "complex64", "complex128"))
 _LOWER = {"num_lower": -1, "num_upper": 0}

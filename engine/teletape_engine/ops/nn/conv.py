@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from teletape_engine.catalogue.attributes import DType, Ints, Pairs, Shape
+from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
@@ -19,7 +19,7 @@ from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.shape import reshape, transpose
-from teletape_engine.spec import DTYPES, FLOATING, Spec, shape_text, wide
+from teletape_engine.spec import DTYPES, FLOATING, DType, Shape, Spec, shape_text, wide
 
 _TAKES = FLOATING | {DTYPES["int32"]}
 _BUFFER = 8 << 20  # bytes of patches at a time

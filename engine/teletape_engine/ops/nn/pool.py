@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.attributes import Ints, Pairs, Shape
+from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
@@ -22,7 +22,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
-from teletape_engine.spec import FLOATING, INTEGER, DType, Spec, finfo, shape_text, wide, wide_bytes
+from teletape_engine.spec import FLOATING, INTEGER, DType, Shape, Spec, finfo, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.attributes import Ints, Pairs
-from teletape_engine.errors import InvalidArgumentError, UnimplementedError
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Shape
 
 
@@ -141,11 +141,3 @@ def _pair(lengths: Any) -> tuple[int, int]:
 def image_lengths(shape: Shape) -> tuple[int, int]:
     """Height and width of images [..., height, width, channels]."""
     return shape[-3], shape[-2]
-
-
-def check_format(data_format: str) -> None:
-    """Raises UnimplementedError unless channels come last."""
-    if data_format != "NHWC":
-        raise UnimplementedError(
-            f"data_format {data_format!r} is not offered, only NHWC: transpose the images so that channels come last"
-        )

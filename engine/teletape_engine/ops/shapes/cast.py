@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from teletape_engine.catalogue.attributes import DType
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
@@ -13,7 +12,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
-from teletape_engine.spec import COMPLEX, DTYPES
+from teletape_engine.spec import COMPLEX, DTYPES, DType
 
 _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
 

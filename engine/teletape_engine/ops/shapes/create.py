@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.attributes import Axis, DType, Number, Shape
+from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
@@ -17,7 +17,7 @@ from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.cast import cast
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, Spec, axis_in, shape_text
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, DType, Number, Shape, Spec, axis_in, shape_text
 
 _F32, _I32, _I64 = DTYPES["float32"], DTYPES["int32"], DTYPES["int64"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.scatter import add_rows, check_indices
-from teletape_engine.catalogue.attributes import Axis, Shape, Slices
+from teletape_engine.catalogue.attributes import Axis, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
@@ -20,7 +20,7 @@ from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.shapes.shape import reshape
-from teletape_engine.spec import INDEX, KERNEL_NAMES, NUMERIC, Spec, axis_in, shape_text
+from teletape_engine.spec import INDEX, KERNEL_NAMES, NUMERIC, Shape, Spec, axis_in, shape_text
 
 
 # ------------------------------------------------------------------------------------------------------------ slices

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, flat_indices
-from teletape_engine.catalogue.attributes import Shape
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
@@ -18,7 +17,7 @@ from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
-from teletape_engine.spec import INDEX, NUMERIC, Spec, shape_text
+from teletape_engine.spec import INDEX, NUMERIC, Shape, Spec, shape_text
 
 
 def _depth(indices: Spec, shape: Shape) -> int:

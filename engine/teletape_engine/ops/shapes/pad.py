@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from teletape_engine.catalogue.attributes import Number, Pairs, Shape, Slices
+from teletape_engine.catalogue.attributes import Pairs, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
@@ -13,7 +13,7 @@ from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.shape import concat
-from teletape_engine.spec import Spec, shape_text
+from teletape_engine.spec import Number, Shape, Spec, shape_text
 
 
 def _check_paddings(shape: Shape, paddings: Pairs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from teletape_engine.catalogue.attributes import Axes, Axis, Ints, Shape, Slices
+from teletape_engine.catalogue.attributes import Axes, Axis, Ints, Slices
 from teletape_engine.catalogue.define import check_dtype, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, linear
@@ -13,7 +13,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import Spec, axis_in, broadcast, shape_text
+from teletape_engine.spec import Shape, Spec, axis_in, broadcast, shape_text
 
 
 # ----------------------------------------------------------------------------------------------------------- reshape
