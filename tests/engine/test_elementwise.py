@@ -1,0 +1,83 @@
+"""Elementwise ops: what their formulas become, with factors, whole maps, names and numbers."""
+
+import numpy as np
+import pytest
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.catalogue.binding import bind
+from teletape_engine.catalogue.elementwise import binary, elementwise, linear_map, unary
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import DTYPES, Spec
+
+VECTOR = Spec.of((3,), DTYPES["float32"])
+MATRIX = Spec.of((2, 3), DTYPES["float32"])
+INTS = Spec.of((3,), DTYPES["int32"])
+
+X, Y, CT = np.array([1.0, 2, 4]), np.array([2.0, 4, 8]), np.array([1.0, 10, 100])
+FLOATS = Spec.of((3,), DTYPES["float64"])
+
+
+@pytest.fixture
+def family(monkeypatch):
+    """Lets a test define ops, which are gone after it."""
+    names = set(CATALOGUE)
+    monkeypatch.setattr(CATALOGUE, "frozen", False)
+    yield
+    for name in set(CATALOGUE) - names:
+        del CATALOGUE[name]
+        delattr(ops, name)
+
+
+def gradients(op, *arrays):
+    """The gradients by all inputs, from the cotangent CT."""
+    plan = bind(op, tuple(Spec.of(array.shape, array.dtype) for array in arrays)).plan((1 << len(arrays)) - 1)
+    residuals = plan.keep((*arrays, op(*arrays)))
+    return [rule(CT, residuals).tolist() for _, rule in plan.rules], len(residuals)
+
+
+def test_a_factor_multiplies_the_cotangent(family):
+    op = unary("doubled_square", lambda x: 4 * x, "2x².", numpy="square")
+    assert gradients(op, X) == ([[4, 80, 1600]], 1)
+
+
+def test_a_linear_map_is_the_whole_rule(family):
+    op = unary("halved", linear_map(lambda ct: ct / 2), "x / 2.", numpy="positive")
+    assert gradients(op, X) == ([[0.5, 5, 50]], 0)
+
+
+def test_a_name_is_the_factor_and_a_number_is(family):
+    op = binary("product", ("b", -1), "a · b.", numpy="multiply")
+    assert gradients(op, X, Y) == ([[2, 40, 800], [-1, -10, -100]], 1)
+
+
+def test_a_number_of_zero_is_a_rule_that_is_zero_everywhere(family):
+    op = unary("constant", 0, "A constant.", numpy="sign")
+    assert gradients(op, X) == ([[0, 0, 0]], 0)
+    assert bind(op, (FLOATS,)).zero_derivative(0)
+    assert not bind(ops.exp, (FLOATS,)).zero_derivative(0)
+
+
+def test_an_entry_belongs_to_the_file_that_makes_it(family):
+    op = unary("mine", NON_DIFFERENTIABLE, "Mine.", numpy="sign", tf="mine math.mine")
+    assert (op.forward.__module__, op.op_type, op.tf, op.doc) == (__name__, "Mine", ("mine", "math.mine"), "Mine.")
+    assert ops.mine is op
+
+
+def test_the_result_may_have_a_dtype_of_its_own(family):
+    op = binary("above", NOT_REGISTERED, "a > b.", numpy="greater", result=DTYPES["bool"])
+    assert bind(op, (FLOATS, FLOATS)).spec is Spec.of((3,), DTYPES["bool"])
+    with pytest.raises(InvalidArgumentError, match="was expected to be a double tensor but is a float tensor"):
+        bind(op, (FLOATS, VECTOR))
+
+
+def test_a_formula_that_needs_what_does_not_exist(family):
+    @elementwise(lambda colour: colour)
+    def painted(xp, x):
+        """x, painted."""
+        return x
+
+    with pytest.raises(TypeError, match="painted: a rule needs 'colour'"):
+        bind(painted, (FLOATS,)).plan(1)
