@@ -20,10 +20,10 @@ from teletape.control_flow.eager import case as case
 from teletape.control_flow.eager import cond as cond
 from teletape.control_flow.eager import switch_case as switch_case
 from teletape.control_flow.eager import while_loop as while_loop
-from teletape.control_flow.maps import foldl as foldl
-from teletape.control_flow.maps import foldr as foldr
+from teletape.control_flow.folds import foldl as foldl
+from teletape.control_flow.folds import foldr as foldr
+from teletape.control_flow.folds import scan as scan
 from teletape.control_flow.maps import map_fn as map_fn
-from teletape.control_flow.maps import scan as scan
 from teletape.control_flow.maps import vectorized_map as vectorized_map
 from teletape.debugging import Assert as Assert
 from teletape.debugging import assert_equal as assert_equal

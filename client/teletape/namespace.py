@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from teletape import data, debugging, devices, errors, keras, logs, print_op, python_calls, session_functions
-from teletape.control_flow import compat_v1, eager, maps
+from teletape.control_flow import compat_v1, eager, folds, maps
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
@@ -46,7 +46,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     """The functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
-        *(("", module) for module in (create, arrays, clip, eager, maps)),
+        *(("", module) for module in (create, arrays, clip, eager, folds, maps)),
         ("linalg.", linalg),
         ("nn.", nn),
         ("math.", segments),

@@ -66,7 +66,7 @@ def calls() -> Iterator[FirstCalls]:
 
 
 def test_a_gradient_passes_the_stations_in_order(calls: FirstCalls) -> None:
-    """The loopback stands for the server's own processes: their stations are not called here, all others are."""
+    """The loopback replaces the server's processes, whose stations are therefore not called; all others are."""
     with use(session_on(Loopback())):
         x = tf.constant([1.0, 2.0])
         with tf.GradientTape() as tape:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from teletape.control_flow import eager
-from teletape.control_flow.maps import foldl, foldr, map_fn, scan
+from teletape.control_flow.folds import foldl, foldr, scan
+from teletape.control_flow.maps import map_fn
 from teletape.tensors import nest
 
 __all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"]
@@ -23,7 +24,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """As `tf.cond`; a list or tuple of one result is that result, unless `strict`. `fn1` and `fn2` are older names.
+    """As `tf.cond`; unless `strict`, a list or tuple of one result is that result. `fn1` and `fn2` are older names.
 
     Raises:
         TypeError: A function is missing, given under both names, or cannot be called.
@@ -31,8 +32,8 @@ def cond(
     for new, old, names in ((true_fn, fn1, "'true_fn' and 'fn1'"), (false_fn, fn2, "'false_fn' and 'fn2'")):
         if new is not None and old is not None:
             raise TypeError(f"cond(): {names} may not be set simultaneously.")
-    found = eager.cond(pred, fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn)
-    return found[0] if not strict and isinstance(found, list | tuple) and len(found) == 1 else found
+    result = eager.cond(pred, fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn)
+    return result[0] if not strict and isinstance(result, list | tuple) and len(result) == 1 else result
 
 
 def while_loop(
@@ -47,7 +48,7 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """As `tf.while_loop`; the body of a single loop variable may give it without a list, and then so is the result.
+    """As `tf.while_loop`; with one loop variable the body may return it without a list, and then the result has none.
 
     Raises:
         TypeError, ValueError: As `tf.while_loop`.
@@ -57,13 +58,13 @@ def while_loop(
 
     def packed(*values: Any) -> Any:
         nonlocal bare
-        made = body(*values)
-        if bare or not isinstance(made, list | tuple):
+        result = body(*values)
+        if bare or not isinstance(result, list | tuple):
             bare = True
-            return [made] if isinstance(loop_vars, list) else (made,)
-        return made
+            return [result] if isinstance(loop_vars, list) else (result,)
+        return result
 
-    found = eager.while_loop(
+    results = eager.while_loop(
         cond,
         packed if alone else body,
         loop_vars,
@@ -73,4 +74,4 @@ def while_loop(
         swap_memory,
         maximum_iterations,
     )
-    return found[0] if bare else found
+    return results[0] if bare else results

@@ -1,6 +1,6 @@
-"""Control flow as functions: while_loop, cond, case, switch_case. They mean what TensorFlow's eager ones mean.
+"""Control flow as functions: while_loop, cond, case, switch_case, with the meaning of TensorFlow's eager ones.
 
-A condition is a value that is read; what runs is what Python would run, and the tapes see nothing else.
+A condition is a value that is read. The branch or iteration that Python would run is run, and tapes record only that.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 from teletape import debugging, logs
 from teletape.control_flow import loop_commands
+from teletape.control_flow.loop_commands import as_one_command
 from teletape.control_flow.untaken import unused
 from teletape.errors import InvalidArgumentError
-from teletape.functions.purity import pure
 from teletape.functions.tensor_spec import spec_of
 from teletape.functions.trace import NotTraceable, control
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
@@ -42,25 +42,25 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Calls `body` on the loop variables again and again, as long as `cond` of them is true.
+    """Calls `body` on the loop variables again and again while `cond` of them is true.
 
     Args:
         cond: From the loop variables to a scalar bool.
         body: From the loop variables to a list or tuple of the next ones, of the same structure. Shapes may change.
         loop_vars: A list or tuple of tensors, or of nested structures of them.
         shape_invariants: Accepted, without effect.
-        parallel_iterations: The same; from 1 up.
-        back_prop: The same.
-        swap_memory: The same.
+        parallel_iterations: At least 1; without effect.
+        back_prop: Accepted, without effect.
+        swap_memory: Accepted, without effect.
         maximum_iterations: A bound on the iterations, an integer scalar; None: none.
         name: Accepted, without effect.
 
     Returns:
-        The loop variables at the end, as tensors, in the structure that `body` gave them.
+        The last loop variables as tensors, in the structure that `body` returned.
 
     Raises:
         TypeError: `cond` or `body` cannot be called; parallel_iterations below 1.
-        ValueError: No loop variables; `body` gives another structure.
+        ValueError: No loop variables; `body` returns another structure.
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -74,99 +74,87 @@ def while_loop(
         raise ValueError("'loop_vars' must be provided.")
     limit = None if maximum_iterations is None else _count(maximum_iterations)
     if current().tracing:
-        return _written_loop(cond, body, values, limit)
-    return nest.map_structure(as_result, _looped(cond, body, values, limit))
+        return _loop_step(cond, body, values, None if limit is None else max(limit, 0))
+    return nest.map_structure(as_result, _loop(cond, body, values, limit))
 
 
 def _count(maximum_iterations: Any) -> int:
+    """Returns the largest number of iterations."""
     most = convert_to_tensor(maximum_iterations)
     if most.ndim != 0:
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {most.shape}")
     return int(most.numpy())
 
 
-def _written_loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    """The loop as one step of the function that is being traced."""
-    leaves = [convert_to_tensor(one) for one in nest.flatten(values)]
+def _loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
+    """Returns the loop as one step of the function that is traced."""
+    leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(values)]
 
-    def goes_on(*given: Any) -> Any:
-        return cond(*nest.pack_sequence_as(values, given))
+    def step(*loop_values: Any) -> list[Tensor]:
+        result = body(*nest.pack_sequence_as(values, loop_values))
+        if len(values) == 1 and not isinstance(result, list | tuple):  # inside functions a single value may be bare
+            result = (result,)
+        nest.assert_same_structure(list(values), list(result))
+        pairs = zip(nest.flatten(result), leaves, strict=True)
+        return [convert_to_tensor(leaf, dtype_hint=before.dtype) for leaf, before in pairs]
 
-    def step(*given: Any) -> list[Tensor]:
-        made = body(*nest.pack_sequence_as(values, given))
-        if len(values) == 1 and not isinstance(made, list | tuple):  # inside functions a single value may stand alone
-            made = (made,)
-        nest.assert_same_structure(list(values), list(made))
-        return [
-            convert_to_tensor(one, dtype_hint=leaf.dtype) for one, leaf in zip(nest.flatten(made), leaves, strict=True)
-        ]
-
-    return nest.pack_sequence_as(
-        values, loop_commands.repeated(goes_on, step, leaves, None if limit is None else max(limit, 0))
-    )
+    return nest.pack_sequence_as(values, loop_commands.repeated(_unpacked(cond, values), step, leaves, limit))
 
 
-def _sent_loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    """The loop as one command, where each iteration would otherwise ask the server; None: where it cannot be one.
+def _loop_command(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
+    """Runs the loop as one command if each iteration would otherwise ask the server; None: it cannot be one.
 
-    It is one where its functions can be seen to have no other effect, their shapes stay, and no tensor is read in them:
-    then nobody can tell the difference.
+    It can if its functions only compute, shapes stay, and no tensor is read: then it makes no difference.
     """
-    if not all(_stays_in_kind(one) for one in nest.flatten(values)) or not (pure(cond) and pure(body)):
-        return None
 
-    def step(*given: Any) -> list[Tensor]:
-        made = body(*nest.pack_sequence_as(values, given))
-        nest.assert_same_structure(values, made)
-        return [convert_to_tensor(one) for one in nest.flatten(made)]
+    def step(*loop_values: Any) -> list[Tensor]:
+        result = body(*nest.pack_sequence_as(values, loop_values))
+        nest.assert_same_structure(values, result)
+        return [convert_to_tensor(leaf) for leaf in nest.flatten(result)]
 
-    try:
-        leaves = [convert_to_tensor(one) for one in nest.flatten(values)]
-        found = loop_commands.repeated(
-            lambda *given: cond(*nest.pack_sequence_as(values, given)),
-            step,
-            leaves,
-            None if limit is None else max(limit, 0),
-            choices=False,
-        )
-    except loop_commands.TELLING:
-        return None  # iteration by iteration it may go well, or fails in its place
-    return nest.pack_sequence_as(values, found)
+    def command(nested: bool) -> Any:
+        leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(values)]
+        results = loop_commands.repeated(_unpacked(cond, values), step, leaves, limit, choices=nested)
+        return nest.pack_sequence_as(values, results)
+
+    tensors_or_counters = all(isinstance(leaf, EagerTensor) or leaf.__class__ is int for leaf in nest.flatten(values))
+    return as_one_command([cond, body], None, command) if tensors_or_counters else None
 
 
-def _stays_in_kind(leaf: Any) -> bool:
-    return isinstance(leaf, EagerTensor) or leaf.__class__ is int
+def _unpacked(cond: Callable[..., Any], values: Any) -> Callable[..., Any]:
+    """Returns `cond` as a function of the leaves of the loop variables."""
+    return lambda *loop_values: cond(*nest.pack_sequence_as(values, loop_values))
 
 
-def _is_unknown(found: Any) -> bool:
-    """Whether telling its truth asks the server."""
-    return isinstance(found, EagerTensor) and not found.ndim and found.recorded.host is None
+def _is_unknown(condition: Any) -> bool:
+    """Whether reading a condition asks the server."""
+    return isinstance(condition, EagerTensor) and not condition.ndim and condition.recorded.host is None
 
 
-def _looped(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    outline = nest.map_structure(spec_of, list(values) if limit is None else [0, values])
-    iteration, fresh = 0, not current().local
+def _loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
+    pattern = nest.map_structure(spec_of, list(values) if limit is None else [0, values])
+    iteration, tried = 0, current().local
     while True:
-        found = cond(*values)  # called even where the count has decided, as TensorFlow's eager loop does
-        if fresh and _is_unknown(found) and (limit is None or found.dtype is dtypes.bool):
-            fresh = False
-            sent = _sent_loop(cond, body, values, None if limit is None else max(limit - iteration, 0))
-            if sent is not None:
-                return sent
-        if limit is not None and not isinstance(found, bool):
-            found = call(ops.logical_and, (iteration < limit, found))
-        if (limit is not None and iteration >= limit) or not found:
+        condition = cond(*values)  # called even if the count has decided, as TensorFlow's eager loop does
+        if not tried and _is_unknown(condition) and (limit is None or condition.dtype is dtypes.bool):
+            tried = True
+            results = _loop_command(cond, body, values, None if limit is None else max(limit - iteration, 0))
+            if results is not None:
+                return results
+        if limit is not None and not isinstance(condition, bool):
+            condition = call(ops.logical_and, (iteration < limit, condition))
+        if (limit is not None and iteration >= limit) or not condition:
             return values if iteration else unused(Event.NO_ITERATION, body, values)
         values = body(*values)
         iteration += 1
-        nest.assert_same_structure(outline, list(values) if limit is None else [iteration, values])
+        nest.assert_same_structure(pattern, list(values) if limit is None else [iteration, values])
 
 
 @control
 def cond(
     pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, name: Any = None
 ) -> Any:
-    """What `true_fn()` or `false_fn()` gives, as it is. The other one is not called.
+    """Calls `true_fn` or `false_fn`, and returns its result as it is. The other function is not called.
 
     Raises:
         TypeError: One of them is missing, or cannot be called.
@@ -181,36 +169,36 @@ def cond(
     if not callable(false_fn):
         raise TypeError("'false_fn' must be callable.")
     if current().tracing and not isinstance(pred, bool):
-        return _written_choice(convert_to_tensor(pred), [true_fn, false_fn])
+        return _branch_step(convert_to_tensor(pred), [true_fn, false_fn])
     taken, other = (true_fn, false_fn) if _truth(pred) else (false_fn, true_fn)
     return unused(Event.UNTAKEN, other, taken())
 
 
-def _written_choice(selector: Tensor, branches: Sequence[Callable[[], Any]]) -> Any:
-    """The choice as one step of the function that is being traced: every branch is traced."""
+def _branch_step(selector: Tensor, branches: Sequence[Callable[[], Any]]) -> Any:
+    """Returns the branch as one step of the function that is traced: every branch is traced."""
     patterns: list[Any] = []
 
     def flat(branch: Callable[[], Any]) -> list[Tensor]:
-        made = branch()
+        result = branch()
         if patterns:
             try:
-                nest.assert_same_structure(patterns[0], made)
+                nest.assert_same_structure(patterns[0], result)
             except (TypeError, ValueError) as error:
                 raise TypeError(
                     "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure "
                     f"of return values.\n\n{error}"
                 ) from None
-        patterns.append(nest.map_structure(lambda _: None, made))
-        return [convert_to_tensor(one) for one in nest.flatten(made) if one is not None]
+        patterns.append(nest.map_structure(lambda _: None, result))
+        return [convert_to_tensor(leaf) for leaf in nest.flatten(result) if leaf is not None]
 
     if selector.ndim:
         raise ValueError("pred must be a scalar")
     if selector.dtype is not dtypes.bool and selector.dtype.np not in INTEGER:
         selector = call(ops.not_equal, (selector, 0))
-    found = loop_commands.chosen(selector, [functools.partial(flat, one) for one in branches])
-    if len(found) != len(nest.flatten(patterns[0])):
-        raise NotTraceable("has a branch that returns None beside tensors", "tensors alone, or None alone")
-    return nest.pack_sequence_as(patterns[0], found) if found else patterns[0]
+    results = loop_commands.chosen(selector, [functools.partial(flat, branch) for branch in branches])
+    if len(results) != len(nest.flatten(patterns[0])):
+        raise NotTraceable("has a branch that returns None and tensors", "tensors alone, or None alone")
+    return nest.pack_sequence_as(patterns[0], results) if results else patterns[0]
 
 
 def _truth(pred: Any) -> bool:
@@ -231,19 +219,19 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function beside the first true predicate gives, or `default()`.
+    """Calls the function of the first true predicate, or `default`, and returns its result.
 
     Args:
         pred_fn_pairs: (scalar bool tensor, function) pairs, in order.
-        default: Called where none is true.
-        exclusive: Whether several true ones are an error.
+        default: Called if no predicate is true.
+        exclusive: Whether several true predicates are an error.
         strict: Whether a list of one result stays a list.
         name: Accepted, without effect.
 
     Raises:
         TypeError: No pairs, a predicate that is no tensor, a function that cannot be called.
         ValueError: No pairs.
-        teletape.errors.InvalidArgumentError: None is true and there is no default; several are, of exclusive ones.
+        teletape.errors.InvalidArgumentError: No predicate is true without a default; several exclusive ones are.
     """
     pairs = _pairs(pred_fn_pairs, exclusive)
     if default is None:
@@ -257,7 +245,7 @@ def case(
 
 
 def _last_resort(predicates: Sequence[Any], action: Callable[[], Any]) -> Callable[[], Any]:
-    """Where there is no default: the last pair's function, if its predicate is true and no other is."""
+    """Returns the default of `case` without one: the last function, if its predicate is the only true one."""
 
     def act() -> Any:
         *others, last = predicates
@@ -275,21 +263,22 @@ def _last_resort(predicates: Sequence[Any], action: Callable[[], Any]) -> Callab
 
 
 def _chosen(predicate: Any, action: Callable[[], Any], otherwise: Callable[[], Any], strict: bool) -> Any:
-    found = cond(predicate, action, otherwise)
-    return found[0] if not strict and isinstance(found, list | tuple) and len(found) == 1 else found
+    result = cond(predicate, action, otherwise)
+    return result[0] if not strict and isinstance(result, list | tuple) and len(result) == 1 else result
 
 
-def _pairs(given: Any, exclusive: bool) -> list[tuple[Any, Any]]:
-    if not isinstance(given, list | tuple | dict):
-        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(given)}")
-    if isinstance(given, dict):
-        if not exclusive and not isinstance(given, OrderedDict):
+def _pairs(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Any]]:
+    """Returns the checked (predicate, function) pairs of `case`."""
+    if not isinstance(pred_fn_pairs, list | tuple | dict):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
+    if isinstance(pred_fn_pairs, dict):
+        if not exclusive and not isinstance(pred_fn_pairs, OrderedDict):
             raise ValueError(
                 "Unordered dictionaries are not supported for the 'pred_fn_pairs' argument when `exclusive=False` and "
                 "eager mode is enabled."
             )
-        given = list(given.items())
-    for pair in given:
+        pred_fn_pairs = list(pred_fn_pairs.items())
+    for pair in pred_fn_pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
         predicate, action = pair
@@ -299,29 +288,30 @@ def _pairs(given: Any, exclusive: bool) -> list[tuple[Any, Any]]:
             raise TypeError(f"pred must be Tensor of type bool: {predicate.name}")  # TensorFlow's own AttributeError
         if not callable(action):
             raise TypeError(f"fn for pred {predicate.name} must be callable.")
-    if not given:
+    if not pred_fn_pairs:
         raise ValueError("not enough values to unpack (expected 2, got 0)")
-    return list(given)
+    return list(pred_fn_pairs)
 
 
 def _at_most(count: int, predicates: Sequence[Any], what: str) -> None:
-    known = call(ops.stack, predicates)
-    true = call(ops.reduce_sum, (call(ops.cast, (known,), dtype="int32"),))
+    """Asserts that at most `count` predicates are true."""
+    stacked = call(ops.stack, predicates)
+    true = call(ops.reduce_sum, (call(ops.cast, (stacked,), dtype="int32"),))
     unnamed = ", ".join("?" * len(predicates))
-    told = f"{what}: more than {count} conditions ({unnamed}) evaluated as True:"
-    debugging.Assert(true <= count, [told, known], summarize=len(predicates))
+    message = f"{what}: more than {count} conditions ({unnamed}) evaluated as True:"
+    debugging.Assert(true <= count, [message, stacked], summarize=len(predicates))
 
 
 @control
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
 ) -> Any:
-    """What the function of that number gives; where there is none, `default()`, and without it the last one.
+    """Calls the function of a number; without one `default`, and without that the last function.
 
     Args:
         branch_index: A scalar integer tensor.
         branch_fns: A list of functions, (number, function) pairs, or a dict; the numbers count from 0.
-        default: Called for a number that has no function.
+        default: Called for a number without a function.
         name: Accepted, without effect.
 
     Raises:
@@ -338,7 +328,7 @@ def switch_case(
     if not isinstance(branch_fns, list | tuple | dict):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")
     numbered = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
-    if all(callable(one) for one in numbered):
+    if all(callable(entry) for entry in numbered):
         numbered = list(enumerate(numbered))
     for pair in numbered:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -360,24 +350,24 @@ def switch_case(
     if branch_index.ndim:
         raise InvalidArgumentError("'then' must be at least a vector, but saw shape: []")
     if current().tracing:
-        return _written_choice(branch_index, actions)
-    at = int(branch_index)
-    return actions[at if 0 <= at < len(actions) else -1]()
+        return _branch_step(branch_index, actions)
+    number = int(branch_index)
+    return actions[number if 0 <= number < len(actions) else -1]()
 
 
 # ------------------------------------------------------------------------------------------------------------- shared
 def read_variables(structure: Any) -> Any:
-    """The structure with its variables read, once each."""
-    return nest.map_structure(lambda one: as_tensor(one) if isinstance(one, Variable) else one, structure)
+    """Returns the structure with its variables read, once each."""
+    return nest.map_structure(lambda leaf: as_tensor(leaf) if isinstance(leaf, Variable) else leaf, structure)
 
 
 def as_result(leaf: Any) -> Any:
-    """A leaf as a loop gives it back: a tensor; slices stay slices."""
+    """Returns a leaf of a loop's result as a tensor; IndexedSlices stay."""
     return leaf if isinstance(leaf, IndexedSlices) else convert_to_tensor(leaf)
 
 
 def warn_of_back_prop(back_prop: bool, name: str) -> None:
-    """TensorFlow's deprecation, said once a function."""
+    """Logs TensorFlow's deprecation of `back_prop=False`, once for each function."""
     if not back_prop:
         logs.log_first_n(
             30,

@@ -1,6 +1,6 @@
-"""Control flow as commands: what the functions of `control` and `maps` become where their bodies are programs.
+"""Control flow as commands: loops and conditions whose bodies are traced into functions.
 
-Inside `tf.function` always; outside it where that cannot be told from running them.
+Inside `tf.function` always; outside it if nobody can tell the difference from running them (`as_one_command`).
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from teletape.functions.purity import pure
+from teletape.functions.step_log import Capture
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current
@@ -20,6 +22,34 @@ from teletape_engine.spec import Spec
 Leaves: TypeAlias = Sequence[Tensor]
 
 
+_WORTH: Final = 16  #: Elements from which on one command is worth the tracing.
+#: What a body may raise while it is traced, or as one command, and that should rather be raised in its own iteration.
+_TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+
+
+def as_one_command(functions: Sequence[Callable[..., Any]], length: int | None, command: Callable[[bool], Any]) -> Any:
+    """Runs a loop as one command if it can be told from running it iteration by iteration in no way.
+
+    Args:
+        functions: The user's functions.
+        length: The number of iterations; None: not known.
+        command: Runs the command. Its argument: whether there may be conditions and loops inside.
+
+    Returns:
+        What `command` returns; None: the loop must run iteration by iteration. On a server a loop is one command if it
+        is long and its functions only compute; inside a traced function always.
+    """
+    owner = current()
+    if owner.tracing:
+        return None if length == 0 else command(True)
+    if owner.local or (length is not None and length < _WORTH) or not all(pure(function) for function in functions):
+        return None
+    try:
+        return command(False)
+    except _TRACE_ERRORS:
+        return None
+
+
 def repeated(
     cond: Callable[..., Any],
     body: Callable[..., Leaves],
@@ -28,45 +58,45 @@ def repeated(
     *,
     choices: bool = True,
 ) -> list[Tensor]:
-    """`body` of the values, again and again, while `cond` of them is true, `most` times at the most: one command.
+    """Runs `body` on the values again and again while `cond` of them is true: one command.
 
     Args:
         cond: To a scalar bool.
         body: To the next values.
-        values: The first ones.
-        most: A bound on the iterations, or None.
-        choices: Whether there may be choices and loops inside, which then are connected as those of `tf.function`.
+        values: The first values.
+        most: The largest number of iterations, or None.
+        choices: Whether there may be conditions and loops inside, whose gradients are then those of `tf.function`.
 
     Raises:
-        NotTraceable: One of them needs values to go on, draws random numbers, or makes choices where it may not.
+        NotTraceable: A function needs values, draws random numbers, or has a condition although it may not.
         teletape.errors.InvalidArgumentError: The body changes a shape or dtype.
     """
     specs = _specs(values)
-    traces = [trace(lambda *given: convert_to_tensor(cond(*given)), specs), trace(body, specs)]
-    programs, captured = joined(traces)
-    if not choices and any(one.decides for one in programs):
+    traces = [trace(lambda *loop_values: convert_to_tensor(cond(*loop_values)), specs), trace(body, specs)]
+    functions, captured = joined(traces)
+    if not choices and any(function.decides for function in functions):
         raise NotTraceable("has a choice or a loop inside", "one loop")
     if traces[1].specs != tuple(specs):
         raise NotTraceable("changes the shape or dtype of a loop variable", "one that stays as it is")
     inputs = [*_operands(values), *captured]
-    return _run(commands.While, programs, inputs, captured=len(captured), maximum_iterations=most)
+    return _run(commands.While, functions, inputs, captured=len(captured), maximum_iterations=most)
 
 
 def chosen(selector: Tensor, branches: Sequence[Callable[[], Leaves]]) -> list[Tensor]:
-    """The results of the branch that a scalar bool (true: the first) or integer chooses: one command.
+    """Runs the branch that a scalar bool (true: the first) or integer selects: one command.
 
     Raises:
-        NotTraceable: A branch needs values to go on, draws random numbers, or gives another shape than the first.
+        NotTraceable: A branch needs values, draws random numbers, or returns another shape than the first.
     """
     traces = [trace(branch, ()) for branch in branches]
-    for one in traces[1:]:
-        if one.specs != traces[0].specs:
+    for traced in traces[1:]:
+        if traced.specs != traces[0].specs:
             raise NotTraceable(
-                f"has branches of different shapes or dtypes ({traces[0].specs} and {one.specs})",
+                f"has branches of different shapes or dtypes ({traces[0].specs} and {traced.specs})",
                 "branches that agree in them",
             )
-    programs, captured = joined(traces)
-    return _run(commands.Cond, programs, [selector.operand(), *captured])
+    functions, captured = joined(traces)
+    return _run(commands.Cond, functions, [selector.operand(), *captured])
 
 
 def scanned(
@@ -78,81 +108,75 @@ def scanned(
     vectorize: bool = False,
     choices: bool = True,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """`body` once for each element along axis 0: what it carries at the end, and its other results stacked.
+    """Runs `body` once for each element along axis 0; returns the last carry, and the other results stacked.
 
     Args:
-        body: From (carried, elements), two lists, to the carried ones that follow and any others.
-        carry: Before the first element.
+        body: From (carry, elements), two lists, to the next carry and any other results.
+        carry: The first carry.
         elements: Tensors of one length along axis 0.
         reverse: Whether the last element comes first.
-        vectorize: Whether all elements are taken at once, by the ops' batch rules, where nothing is carried.
+        vectorize: Whether all elements are computed at once, by the ops' batch rules, if there is no carry.
         choices: As in `repeated`.
 
     Raises:
-        NotTraceable: The body needs values to go on, or draws random numbers.
-        teletape.errors.InvalidArgumentError: It changes a shape or dtype of what it carries.
+        NotTraceable: The body needs values, or draws random numbers.
+        teletape.errors.InvalidArgumentError: It changes a shape or dtype of the carry.
     """
     count = len(carry)
 
-    def step(*given: Tensor) -> list[Tensor]:
-        kept, others = body(given[:count], given[count:])
-        return [*kept, *others]
+    def step(*values: Tensor) -> list[Tensor]:
+        next_carry, results = body(values[:count], values[count:])
+        return [*next_carry, *results]
 
-    rows = [Spec.of(one.recorded.spec.shape[1:], one.recorded.spec.dtype) for one in elements]
-    traced = trace(step, [*_specs(carry), *rows])
-    (program,), captured = joined([traced])
-    if not choices and program.decides:
+    rows = [Spec.of(tensor.recorded.spec.shape[1:], tensor.recorded.spec.dtype) for tensor in elements]
+    (function,), captured = joined([trace(step, [*_specs(carry), *rows])])
+    if not choices and function.decides:
         raise NotTraceable("has a choice or a loop inside", "one loop")
-    if program.assigns:
+    if function.assigns:
         raise NotTraceable("assigns to a variable in a function over elements", "what it carries from one to the next")
-    inputs = [*_operands(carry), *_operands(elements), *captured]
-    found = _run(
-        commands.Scan, [program], inputs, carried=count, captured=len(captured), reverse=reverse, vectorize=vectorize
-    )
-    return found[:count], found[count:]
-
-
-#: What a body may raise while it is traced, or when it is run as one command, better raised in its own iteration.
-TELLING: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+    fields = {"carried": count, "captured": len(captured), "reverse": reverse, "vectorize": vectorize}
+    results = _run(commands.Scan, [function], [*_operands(carry), *_operands(elements), *captured], **fields)
+    return results[:count], results[count:]
 
 
 def joined(traces: Sequence[Traced]) -> tuple[list[Function], list[Any]]:
-    """Programs that all take the same inputs behind their arguments: what any of them takes from outside.
+    """Returns functions that all take the same inputs after their arguments, and these inputs: all captures.
 
     Raises:
-        NotTraceable: One draws random numbers, which would be the same in each iteration.
+        NotTraceable: A function draws random numbers, which would be the same in each iteration.
     """
-    found: dict[Any, Any] = {}
-    for one in traces:
-        for kind, thing, _ in one.captures:
-            if kind == "number":
+    captured: dict[Any, Any] = {}
+    for traced in traces:
+        for capture in traced.captures:
+            if capture.kind == "number":
                 raise NotTraceable("draws random numbers in a loop or a branch", "numbers drawn before, as its input")
-            found.setdefault(_key(kind, thing), thing.operand() if kind == "tensor" else thing)
-    programs = []
-    for one in traces:
-        program = one.program
-        arguments = len(program.inputs) - len(one.captures)
-        own = {
-            _key(kind, thing): name
-            for (kind, thing, _), name in zip(one.captures, program.inputs[arguments:], strict=True)
-        }
-        names = [own.get(key, f"unused{i}") for i, key in enumerate(found)]
-        programs.append(compile_function([*program.inputs[:arguments], *names], program.commands, program.outputs))
-    return programs, list(found.values())
+            value = capture.value.operand() if capture.kind == "tensor" else capture.value
+            captured.setdefault(_key(capture), value)
+    return [_with_inputs(traced, list(captured)) for traced in traces], list(captured.values())
 
 
-def _key(kind: str, thing: Any) -> Any:
-    return kind, (thing.recorded if kind == "tensor" else thing).uid
+def _with_inputs(traced: Traced, keys: Sequence[Any]) -> Function:
+    """Returns the function with one input for each key after its arguments; it does not use all of them."""
+    function = traced.program
+    arguments = len(function.inputs) - len(traced.captures)
+    captures = zip(traced.captures, function.inputs[arguments:], strict=True)
+    names = {_key(capture): name for capture, name in captures}
+    inputs = [names.get(key, f"unused{i}") for i, key in enumerate(keys)]
+    return compile_function([*function.inputs[:arguments], *inputs], function.commands, function.outputs)
+
+
+def _key(capture: Capture) -> Any:
+    return capture.kind, (capture.value.recorded if capture.kind == "tensor" else capture.value).uid
 
 
 def _specs(values: Leaves) -> list[Spec]:
-    return [one.recorded.spec for one in values]
+    return [tensor.recorded.spec for tensor in values]
 
 
 def _operands(values: Leaves) -> list[Any]:
-    return [one.operand() for one in values]
+    return [tensor.operand() for tensor in values]
 
 
-def _run(command: type[commands.Command], programs: list[Function], inputs: list[Any], **fields: Any) -> list[Tensor]:
+def _run(command: type[commands.Command], functions: list[Function], inputs: list[Any], **fields: Any) -> list[Tensor]:
     owner = current()
-    return [EagerTensor(one, owner) for one in owner.flow(command, programs, inputs, **fields)]
+    return [EagerTensor(result, owner) for result in owner.flow(command, functions, inputs, **fields)]

@@ -1,4 +1,4 @@
-"""What a function that is not called would have used: noted for explanations, since no op tells."""
+"""Logs what a function that is not called would have used, for explanations: no op shows it."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from typing import Any, TypeVar
 
 from teletape.sessions.current import current
 from teletape.tensors import nest
-from teletape.tensors.tensor import EagerTensor, Tensor
+from teletape.tensors.tensor import EagerTensor
 from teletape.variables.variable import Variable
 from teletape_engine.recording.provenance import Event
 
 T = TypeVar("T")
 
 
-def unused(event: Event, function: Callable[..., Any], made: T) -> T:
-    """Notes that `made` (tensors, nested) was made without `function` being called, and gives it back."""
-    held = tuple([one.recorded.uid for one in _held(function)])
-    if held:
+def unused(event: Event, function: Callable[..., Any], result: T) -> T:
+    """Logs that `result` (tensors, nested) was made without a call of `function`, and returns it."""
+    uids = tuple([value.recorded.uid for value in _references(function)])
+    if uids:
         recorder = current().recorder()
-        for one in nest.flatten(made):
-            if isinstance(one, EagerTensor):
-                recorder.note(event, held, one.recorded.uid)
-    return made
+        for leaf in nest.flatten(result):
+            if isinstance(leaf, EagerTensor):
+                recorder.note(event, uids, leaf.recorded.uid)
+    return result
 
 
-def _held(function: Any) -> Iterator[Tensor | Variable]:
-    """The tensors and variables in a function's closure, globals, defaults and bound arguments, and in its object."""
-    found: list[Any] = [*(getattr(function, "__defaults__", None) or ())]
+def _references(function: Any) -> Iterator[EagerTensor | Variable]:
+    """Yields the tensors and variables in a function's closure, globals, defaults, bound arguments and object."""
+    values: list[Any] = [*(getattr(function, "__defaults__", None) or ())]
     if isinstance(function, partial):
-        found += [*function.args, *function.keywords.values()]
-        yield from _held(function.func)
-    found += getattr(getattr(function, "__self__", None), "__dict__", {}).values()
+        values += [*function.args, *function.keywords.values()]
+        yield from _references(function.func)
+    values += getattr(getattr(function, "__self__", None), "__dict__", {}).values()
     code = getattr(function, "__code__", None)
     if code is not None:
-        found += [function.__globals__.get(name) for name in code.co_names]
+        values += [function.__globals__.get(name) for name in code.co_names]
         for cell in function.__closure__ or ():
             try:
-                found.append(cell.cell_contents)
+                values.append(cell.cell_contents)
             except ValueError:  # not assigned yet
                 continue
-    for one in found:
-        yield from _leaves(one)
+    for value in values:
+        yield from _leaves(value)
 
 
-def _leaves(one: Any) -> Iterator[Tensor | Variable]:
-    if isinstance(one, EagerTensor | Variable):
-        yield one
-    elif isinstance(one, list | tuple | dict):
-        for part in one.values() if isinstance(one, dict) else one:
-            yield from _leaves(part)
+def _leaves(value: Any) -> Iterator[EagerTensor | Variable]:
+    if isinstance(value, EagerTensor | Variable):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for element in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(element)
