@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.derivatives.custom_gradient import custom_gradient
+from teletape.derivatives.custom_jvp import paused
 from teletape.derivatives.tape import GradientTape
 from teletape.errors import (
     InvalidArgumentError,
@@ -139,14 +140,14 @@ def _differentiable(func: Callable[..., Any], args: list[Tensor], result_dtypes:
     def run(*copies: Tensor) -> Any:
         for i, copy in zip(sources, copies, strict=True):
             args[i] = copy
-        with owner.paused(_tapes(owner)), tape:
+        with paused(owner, _tapes(owner)), tape:
             for copy in copies:
                 tape.watch(copy)
             results.extend(_call(func, args, result_dtypes))
         targets = [result for result in results if _has_gradient(result)]
 
         def grad(*upstream: Any) -> Any:
-            with owner.paused(_tapes(owner)):
+            with paused(owner, _tapes(owner)):
                 gradients = tape.gradient(
                     targets, list(copies), output_gradients=list(upstream), unconnected_gradients="zero"
                 )

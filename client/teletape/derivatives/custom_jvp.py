@@ -1,16 +1,18 @@
-"""Forward mode through a custom gradient: its function is linear in the cotangents, and its transpose is the jvp."""
+"""Forward mode through a custom gradient: its results get tangents, computed where only outer tapes see it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from teletape.derivatives.tape import GradientTape
-from teletape.ops import dispatch
 from teletape.sessions.session import Session
-from teletape.tensors.indexed_slices import wrap
-from teletape.tensors.tensor import EagerTensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.derivatives.transpose import transposed_tangents
+from teletape_engine.recording.accumulators import Accumulator
+from teletape_engine.recording.custom import VariableReadLog
+from teletape_engine.recording.tape import Tape
 
 
 def set_tangents(
@@ -29,38 +31,77 @@ def set_tangents(
         outputs: Recorded values: the call's results.
         function: From a cotangent of each result to one, or None, for each input.
     """
-    for accumulator in tuple(owner.recorder().accumulators):
+    recorder = owner.recorder()
+
+    def full(value: Any, number: int) -> Any:
+        return recorder.op(ops.ones_like if number else ops.zeros_like, value)
+
+    def record(cts: Sequence[Any]) -> tuple[Tape, Sequence[Any]]:
+        tape = Tape(persistent=False, watch_accessed=False)
+        owner.open_tape(tape)
+        try:
+            owner.watch(tape, [ct for ct in cts if ct.spec.differentiable])
+            return tape, function(cts)
+        finally:
+            owner.pause_tape(tape)
+
+    for accumulator in tuple(recorder.accumulators):
         if not accumulator.mask(inputs):
             continue
         tangents = owner.jvp(accumulator, inputs)
-        opened = owner.recorder().opened()
+        opened = recorder.opened()
         pairs: list[tuple[Any, Any]] = []
-        with owner.paused(opened[opened.index(accumulator) :], {accumulator: pairs}):
-            transposed = _transposed(owner, inputs, tangents, outputs, function)
-            for value, tangent in zip(outputs, transposed, strict=True):
-                if tangent is not None and accumulator.tangent(value) is None:
-                    pairs.append((value, dispatch.as_tensor(tangent).operand()))
+        with paused(owner, opened[opened.index(accumulator) :], {accumulator: pairs}):
+            transposed = transposed_tangents(
+                recorder, inputs, tangents, outputs, full=full, record=record, gradient=owner.gradient
+            )
+            pairs += [
+                (value, tangent)
+                for value, tangent in zip(outputs, transposed, strict=True)
+                if tangent is not None and accumulator.tangent(value) is None
+            ]
 
 
-def _transposed(
+@contextlib.contextmanager
+def paused(
     owner: Session,
-    inputs: Sequence[Any],
-    tangents: Sequence[Any],
-    outputs: Sequence[Any],
-    function: Callable[[Sequence[Any]], Sequence[Any]],
-) -> list[Any]:
-    """The tangent, or None, of each output: the gradient of ⟨tangents, function(cts)⟩ with respect to the cts."""
-    cts = [dispatch.call(ops.ones_like, (EagerTensor(output, owner),)) for output in outputs]
-    with GradientTape() as tape:
-        tape.watch([ct for ct in cts if ct.recorded.spec.differentiable])
-        gradients = [wrap(gradient, owner) for gradient in function([ct.operand() for ct in cts])]
-    targets, weights = [], []
-    for gradient, tangent, primal in zip(gradients, tangents, inputs, strict=True):
-        if gradient is None:
-            continue
-        targets.append(dispatch.as_tensor(gradient))
-        if tangent is None:
-            weights.append(dispatch.call(ops.zeros_like, (EagerTensor(primal, owner),)))
-        else:
-            weights.append(EagerTensor(tangent, owner))
-    return tape.gradient(targets, cts, output_gradients=weights)
+    contexts: Sequence[Any],
+    pairs: Mapping[Accumulator, Sequence[tuple[Any, Any]]] = MappingProxyType({}),
+) -> Iterator[None]:
+    """A block of which some active tapes and accumulators of this thread see nothing.
+
+    After it all are active again, in the order in which they were opened.
+
+    Args:
+        owner: The session.
+        contexts: Tapes and accumulators.
+        pairs: (value, tangent) pairs that an accumulator of them gets after the block.
+    """
+    recorder = owner.recorder()
+    opened = recorder.opened()
+    rest = opened[min((opened.index(context) for context in contexts), default=len(opened)) :]
+    for context in contexts:
+        _pause(owner, context)
+    try:
+        yield
+    finally:
+        for context in rest:
+            if context not in contexts:
+                _pause(owner, context)
+            if isinstance(context, VariableReadLog):
+                recorder.open(context)
+            elif isinstance(context, Tape):
+                owner.resume_tape(context)
+            else:
+                for value, tangent in pairs.get(context, ()):
+                    context.watch(value, tangent)
+                owner.resume_accumulator(context, pairs.get(context, ()))
+
+
+def _pause(owner: Session, context: Any) -> None:
+    if isinstance(context, VariableReadLog):  # the session's own: no command pauses it on a server
+        owner.recorder().pause(context)
+    elif isinstance(context, Tape):
+        owner.pause_tape(context)
+    else:
+        owner.close_accumulator(context)

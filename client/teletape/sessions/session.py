@@ -10,9 +10,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
@@ -307,46 +306,6 @@ class Session(ABC):
             others: Its inputs after the cotangents.
         """
         return None
-
-    @contextmanager
-    def paused(
-        self, contexts: Sequence[Any], pairs: Mapping[Accumulator, Sequence[tuple[Any, Any]]] = MappingProxyType({})
-    ) -> Iterator[None]:
-        """Runs a block in which some active tapes and accumulators of this thread see nothing.
-
-        After it all are active again, in the order in which they were opened.
-
-        Args:
-            contexts: Tapes and accumulators.
-            pairs: (value, tangent) pairs that an accumulator of them gets after the block.
-        """
-        recorder = self.recorder()
-        opened = recorder.opened()
-        rest = opened[min((opened.index(context) for context in contexts), default=len(opened)) :]
-        for context in contexts:
-            self._pause(recorder, context)
-        try:
-            yield
-        finally:
-            for context in rest:
-                if context not in contexts:
-                    self._pause(recorder, context)
-                if isinstance(context, VariableReadLog):
-                    recorder.open(context)
-                elif isinstance(context, Tape):
-                    self.resume_tape(context)
-                else:
-                    for value, tangent in pairs.get(context, ()):
-                        context.watch(value, tangent)
-                    self.resume_accumulator(context, pairs.get(context, ()))
-
-    def _pause(self, recorder: Recorder, context: Any) -> None:
-        if isinstance(context, VariableReadLog):  # the session's own: no command pauses it on a server
-            recorder.pause(context)
-        elif isinstance(context, Tape):
-            self.pause_tape(context)
-        else:
-            self.close_accumulator(context)
 
     @contextmanager
     def outside(self) -> Iterator[None]:

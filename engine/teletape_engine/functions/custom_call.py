@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.gradient import gradient
-from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.transpose import transposed_tangents
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function, runs
 from teletape_engine.recording.accumulators import Accumulator
@@ -64,28 +64,29 @@ def _push(
     outputs: Sequence[Recorded],
     others: Sequence[Any],
 ) -> None:
-    """Gives an accumulator the tangents of the outputs, by the transpose of the call's gradient.
-
-    The gradient is linear in the cotangents, so its own gradient for the cotangents, weighted by the inputs' tangents,
-    is the jvp. An output that has a tangent keeps it.
-    """
+    """Gives an accumulator the tangents of the outputs; an output that has a tangent keeps it."""
     tapes, accumulators = recorder.outside(accumulator)
     inside = recorder.tapes, recorder.accumulators
-    tape = Tape(persistent=True, watch_accessed=False)
-    recorder.tapes, recorder.accumulators = [*tapes, tape], accumulators
-    try:
-        cts = [recorder.full(output.spec, 1) for output in outputs]
+
+    def record(cts: Sequence[Recorded]) -> tuple[Tape, Sequence[Any]]:
+        tape = Tape(persistent=True, watch_accessed=False)
+        recorder.tapes = [*tapes, tape]
         recorder.watch(tape, cts)
-        shares = back.run(recorder, cts, others)
+        gradients = back.run(recorder, cts, others)
         recorder.tapes = tapes
-        targets, weights = [], []
-        for share, primal in zip(shares, primals, strict=True):
-            if share is not None:
-                tangent = accumulator.tangent(primal)
-                targets.append(densify(share, recorder))
-                weights.append(recorder.full(primal.spec, 0) if tangent is None else tangent)
-        query = GradientQuery(tape, targets, cts, output_gradients=weights)
-        tangents = [densify(tangent, recorder) for tangent in gradient(recorder, query)]
+        return tape, gradients
+
+    recorder.tapes, recorder.accumulators = tapes, accumulators
+    try:
+        tangents = transposed_tangents(
+            recorder,
+            primals,
+            [accumulator.tangent(primal) for primal in primals],
+            outputs,
+            full=lambda value, number: recorder.full(value.spec, number),
+            record=record,
+            gradient=partial(gradient, recorder),
+        )
     finally:
         recorder.tapes, recorder.accumulators = inside
     for value, tangent in zip(outputs, tangents, strict=True):
