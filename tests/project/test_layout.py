@@ -22,7 +22,6 @@ FAMILIES = {"ops", "routes"}
 LONG = {
     "client/teletape/functions/function.py",
     "client/teletape/sessions/remote.py",
-    "client/teletape/sessions/session.py",
 }
 
 
