@@ -67,7 +67,7 @@ def programs(ops):
 
 
 def start(context):
-    """Two watched values, one that nobody watches, and a variable."""
+    """Two watched values, one that is not watched, and a variable."""
     random = np.random.default_rng(0)
     results = [context.constant(random.uniform(-1.5, 1.5, SHAPE)) for _ in range(3)]
     return results, Variable(context.constant(random.uniform(-1.5, 1.5, SHAPE)), trainable=True)

@@ -82,7 +82,7 @@ def test_a_loop_runs_while_its_condition_is_true(session: Session) -> None:
 
 
 def gradient(session: Session, command: Command, target: str, *sources: str) -> list[Any]:
-    """The derivatives of what a command makes, None where there are none."""
+    """The derivatives of what a command makes, None for an unconnected source."""
     watched = [commands.TapeOpen("t"), commands.TapeWatch("t", sources), command]
     outputs = tuple(f"d{name}" for name in sources)
     question = commands.Gradient("t", (target,), sources, outputs)

@@ -36,7 +36,7 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
 
-#: y = x·x as a custom call whose tag is f, and z = 3 y behind it.
+#: y = x·x as a custom call whose tag is f, and z = 3 y after it.
 CALLED = (
     Call("mul", ("x", "x"), ("r",)),
     Call("identity", ("r",), ("y",)),

@@ -30,7 +30,7 @@ def array(item):
 
 
 def gradients(f, *inputs):
-    """(dy, d(Σ dy)): the gradient of f by each array input, and of the sum of those; None where there is none."""
+    """(dy, d(Σ dy)): the gradient of f by each array input, and of the sum of those; None if it is unconnected."""
     context = CpuExecutor()
     with backend("cpu").quiet():
         results = [as_operand(context, array(operand)) for operand in inputs]
@@ -63,10 +63,10 @@ def close(result, expected):
 
 
 def clip(call, x):
-    return call("clip_by_value", x, call("fill", one(0.0), shape=()), call("fill", one(1.0), shape=()))
+    return call("clip_by_value", x, call("fill", scalar(0.0), shape=()), call("fill", scalar(1.0), shape=()))
 
 
-def one(number):
+def scalar(number):
     return CpuExecutor().constant(np.array(number, F32))
 
 
@@ -116,7 +116,7 @@ EDGES = {
     "stop_gradient": (of("stop_gradient"), ([1.5],), [None], [None]),
     "reshape": (of("reshape", shape=[1]), ([1.5],), [[1]], [None]),
     "where, the nan trap": (
-        lambda call, x: call("where", call("greater", x, one(0.0)), call("log", x), call("zeros_like", x)),
+        lambda call, x: call("where", call("greater", x, scalar(0.0)), call("log", x), call("zeros_like", x)),
         ([0.0, 2],),
         [[NAN, 0.5]],
         None,

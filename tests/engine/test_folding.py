@@ -1,4 +1,4 @@
-"""Folding: every item in one segment, what repeats together, never more segments than asked for."""
+"""Folding: every item is in one segment, repetitions are together, and there are at most max_segments segments."""
 
 import random
 

@@ -64,7 +64,7 @@ class Outline(SpecRecorder):
 
 
 def recorded(context, steps, x, tapes):
-    """The result of the steps on x under the tapes; the last of them is closed behind it."""
+    """The result of the steps on x under the tapes; the last tape is closed after them."""
     for tape in tapes:
         context.open(tape)
         context.watch(tape, [x])
@@ -242,11 +242,11 @@ WRONG = {
 
 @pytest.mark.parametrize("why", WRONG)
 def test_wrong_stacks_are_refused_and_the_tape_can_still_be_asked(why):
-    given_, text = WRONG[why]
+    weights, text = WRONG[why]
     context, tape = Program(), Tape()
     x = as_operand(context, X)
     y = recorded(context, ["sin"], x, [tape])
-    seeds = [None if item is None else context.constant(np.asarray(item)) for item in given_]
+    seeds = [None if item is None else context.constant(np.asarray(item)) for item in weights]
     with pytest.raises(InvalidArgumentError, match=text):
         vjps(context, GradientQuery(tape, [y] * len(seeds), [x], output_gradients=seeds))
     assert not tape.consumed

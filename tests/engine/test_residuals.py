@@ -74,7 +74,7 @@ def test_these_keep_no_array_beside_their_result(name):
 
 
 def chain(length, size=MIB // 8, persistent=False):
-    """A tape over so many tanh of a MiB each, and the last of them; nobody else holds those between."""
+    """A tape over n tanh of a MiB each, and the last of them; only the tape keeps those between."""
     context, tape = CpuExecutor(), Tape(persistent=persistent)
     x = context.constant(np.full(size, 0.5))
     context.open(tape)

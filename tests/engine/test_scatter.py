@@ -1,4 +1,4 @@
-"""Assignments to a part of a variable: what each mode does, in place where nobody can see it, and what it refuses."""
+"""Assignments to a part of a variable: each mode, in place if nothing else has the array, and what it refuses."""
 
 import re
 import tracemalloc

@@ -1,4 +1,4 @@
-"""What no tape follows: bounded records, reads told apart by their numbers, and explanations that walk through them."""
+"""Provenance logs: they are bounded, reads are recognized by their numbers, and explanations walk through them."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_session_explains_with_the_lines_that_the_caller_sent(session):
         Call("round", ("y",), ("z",), where="a.py:3"),
     )
     explanation = explained(session)
-    # An op that is made of others: they stand in its line.
+    # An op that is made of others: all of them have its call site.
     assert (explanation["code"], explanation["where"]) == ("saturated", "a.py:1")
     explanation = explained(session, "z")
     assert (explanation["code"], explanation["op"], explanation["where"]) == (

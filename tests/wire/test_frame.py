@@ -245,7 +245,7 @@ def test_a_release_is_an_id() -> None:
 @given(st.data(), batches)
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 def test_a_mutated_frame_gives_a_clear_error_or_a_batch(data: st.DataObject, batch: Batch) -> None:
-    """Mutations behind the checksums too: they are made right again."""
+    """Mutations with correct checksums too."""
     frame = bytearray(encoded(batch))
     chance = random.Random(data.draw(st.integers(0, 2**32)))
     for _ in range(chance.randint(1, 4)):

@@ -29,10 +29,9 @@ from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.derivatives.query import GradientQuery
-from teletape_engine.errors import TeletapeError
+from teletape_engine.errors import TapeConsumedError, TeletapeError
 from teletape_engine.recording.tape import Tape
 
-_CONSUMED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 _INSIDE = (
     "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient than "
     "calling it outside the context (it causes the gradient ops to be recorded on the tape, leading to increased CPU "
@@ -178,7 +177,7 @@ class GradientTape(Jacobians, TapeInspection):
             RuntimeError: It has answered, or was never entered.
         """
         if self._tape is None:
-            raise RuntimeError(_CONSUMED)
+            raise RuntimeError(TapeConsumedError().message)
         if self._recording:
             if self._persistent:
                 key = "jacobian inside" if jacobian else f"inside {call_site_text(caller())}"

@@ -9,7 +9,7 @@ from teletape_engine.commands.base import Command, FunctionId, Id, Input, NewId
 
 @dataclass(frozen=True, slots=True)
 class Custom(Command):
-    """Tells the active tapes that `outputs`, each just made by an identity, come from `inputs` by a custom call.
+    """Notes on the active tapes that `outputs`, each just made by an identity, come from `inputs` by a custom call.
 
     Tapes that follow an input go through the call from now on. `tag` is the caller's id for the call, which backward
     passes report, `label` a name for people. The function and its gradient function stay with the caller.

@@ -1,4 +1,4 @@
-"""The lives of tapes and of forward accumulators, and what can be asked of a tape besides derivatives."""
+"""The lives of tapes and of forward accumulators, and the inspection of tapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the test vectors: frames in hexadecimal beside the JSON that says the same. Run it when the version rises."""
+"""Writes the test vectors: frames in hexadecimal with the JSON of the same content. Run it when the version rises."""
 
 import json
 from pathlib import Path
@@ -73,7 +73,7 @@ BATCHES = {
         ),
     ),
     "questions": (
-        "What a tape is asked beside the gradient, with every field given; stacks as tensors in the frame.",
+        "Questions to a tape other than the gradient, with every field given; stacks as tensors in the frame.",
         Batch(
             (
                 commands.Jacobian(
