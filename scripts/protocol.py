@@ -5,17 +5,17 @@ What a command does is the first paragraph of its record's docstring, what a fie
 its example, executed here, with what it answers.
 """
 
-import dataclasses
 import json
-import re
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import teletape_wire as wire
-from teletape_engine.commands import COMMANDS, Command
+from teletape_engine.commands import COMMANDS, Command, FieldKind
+from teletape_engine.commands.fields import Field
 from teletape_engine.commands.meanings import meaning
+from teletape_engine.commands.schema import FIELDS
 from teletape_engine.session.session import Session
 from teletape_wire.frame import CODES
 
@@ -114,40 +114,30 @@ SESSION: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+#: What a field holds: one, and several.
 TYPES = {
-    "Id": "id",
-    "NewId": "new id",
-    "FunctionId": "function id",
-    "str": "string",
-    "bool": "boolean",
-    "int": "integer",
-    "Input": "input",
-    "TensorOrNumber": "tensor or number",
-    "Mapping[str, Any]": "object",
-    "Step": "command",
+    FieldKind.ID: ("id", "ids"),
+    FieldKind.FUNCTION_ID: ("function id", "function ids"),
+    FieldKind.INPUT: ("input", "inputs"),
+    FieldKind.TENSOR: ("tensor or number", "tensors or numbers"),
+    FieldKind.STEP: ("command", "commands"),
+    FieldKind.ATTRIBUTES: ("object", "objects"),
+    FieldKind.NAME: ("string", "strings"),
+    FieldKind.FLAG: ("boolean", "booleans"),
+    FieldKind.COUNT: ("integer", "integers"),
 }
 
 
-def type_of(annotation: str) -> str:
+def type_of(field: Field) -> str:
     """What the page calls the type of a field."""
-    if annotation in TYPES:
-        return TYPES[annotation]
-    if annotation.endswith(" | None"):
-        return f"{type_of(annotation.removesuffix(' | None'))} or null"
-    members = re.fullmatch(r"tuple\[(.+), \.\.\.\]", annotation)
-    assert members, annotation
-    member = type_of(members[1])
-    plural = {"input": "inputs", "command": "commands"}.get(member, re.sub(r"^(\w+?)( id)?(?= or|$)", r"\1\2s", member))
-    return f"list of {plural}"
+    one_value, several = (("new " if field.created else "") + name for name in TYPES[field.kind])
+    text = f"list of {several}" + (" and nulls" if field.null_members else "") if field.is_list else one_value
+    return text + (", or null" if field.nullable else "")
 
 
-def default_of(field: "dataclasses.Field[Any]") -> str:
+def default_of(field: Field) -> str:
     """The field's default as JSON, or nothing if it has none."""
-    if field.default is not dataclasses.MISSING:
-        return f"`{json.dumps(field.default)}`"
-    if field.default_factory is not dataclasses.MISSING:
-        return f"`{json.dumps(field.default_factory())}`"
-    return ""
+    return "" if field.required else f"`{json.dumps(field.default)}`"
 
 
 def entry(name: str, cls: type[Command], answers: dict[str, Any]) -> str:
@@ -155,10 +145,10 @@ def entry(name: str, cls: type[Command], answers: dict[str, Any]) -> str:
     summary = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
     facts = [f"code {CODES[name]}"] + ["structural"] * cls.structural + ["may be a step of a function"] * cls.step
     lines = [f"#### `{name}`\n", textwrap.fill(f"{summary} *({', '.join(facts)})*", 120) + "\n"]
-    if dataclasses.fields(cls):
+    if FIELDS[name]:
         lines += ["| field | type | default | meaning |", "| --- | --- | --- | --- |"]
-    for field in dataclasses.fields(cls):
-        cells = (f"`{field.name}`", type_of(str(field.type)), default_of(field), meaning(name, field.name))
+    for field in FIELDS[name].values():
+        cells = (f"`{field.name}`", type_of(field), default_of(field), meaning(name, field.name))
         lines.append("| " + " | ".join(cells) + " |")
     example = next(command for command in SESSION if command["do"] == name)
     lines += ["", "```json", json.dumps(example), "```"]
