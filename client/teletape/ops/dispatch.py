@@ -138,7 +138,7 @@ def _first_dtype(value: Any) -> DType | None:
 
 
 def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
-    """Runs `op` on tensors, variables, numbers, arrays and lists; others than tensors take the dtype of the first tensor.
+    """Runs `op` on tensors, variables, numbers, arrays and lists; other values take the first tensor's dtype.
 
     Raises:
         InvalidArgumentError: The op does not take such inputs.
