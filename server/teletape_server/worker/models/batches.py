@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
+from teletape_engine.commands import OnFailure
 from teletape_server.worker.models.base import Answer, Body, Id, TensorValue, component, examples
 
 #: A command in JSON; `teletape_wire` reads it.
@@ -30,6 +31,14 @@ class Batch(Body):
     client: Annotated[int, Field(ge=0, description="The number from /attach; 0: no client and no sequence")] = 0
     seq: Annotated[int, Field(ge=0, description="The batch's number in the client's sequence")] = 0
     nonce: Annotated[str, Field(pattern="^([0-9a-fA-F]{32})?$", description="Identifies retries")] = ""
+    temporaries: list[Id] = Field(default=[], description="Ids that end with the batch, and are free again")
+    on_failure: Annotated[
+        OnFailure,
+        Field(
+            description="The ids that a failed batch should have created: poison (using them fails), free, or rollback "
+            "(also those that earlier commands created are free)"
+        ),
+    ] = OnFailure.POISON
 
 
 class BatchAnswer(Answer):
