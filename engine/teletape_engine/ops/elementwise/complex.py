@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, sum_to
@@ -20,8 +22,6 @@ _Z = ((0.7 + 0.4j), (-1.1 + 0.3j), (0.2 - 1.3j))
 
 
 def _complex_samples() -> list[Any]:
-    import numpy as np
-
     return [sample(np.array(_Z)), sample(np.array([_Z, _Z[::-1]])), sample(np.array(_Z[0]))]
 
 
@@ -108,9 +108,7 @@ def complex_(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _zeros(t: Any, y_spec: Spec) -> Any:
-    from teletape_engine.ops.shapes.shape import broadcast_to
-
-    return broadcast_to(zeros_like(t), shape=y_spec.shape)
+    return ops.broadcast_to(zeros_like(t), shape=y_spec.shape)
 
 
 # -------------------------------------------------------------------------------------------------- size and angle
