@@ -1,5 +1,5 @@
 # Everything a person or CI runs here; `make help` lists it. Recipes need bash, make and Python 3.11 or newer with venv.
-# ARGS goes to the command of a target: make test ARGS='-k tape', make serve ARGS='--port 9000'.
+# ARGS goes to the command behind a target: make test ARGS='-k tape', make serve ARGS='--port 9000'.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One session with curl: a variable, a tape, ops on the tape, a gradient, and a step of gradient descent.
-# TELETAPE_URL is the server's address, TELETAPE_API_KEY your key if the server needs one.
+# A session by curl, from its making to its end: a variable, a tape, ops on it, a gradient, a step down the slope.
+# TELETAPE_URL says where the server is, TELETAPE_API_KEY holds its key if it asks for one.
 set -euo pipefail
 
 url=${TELETAPE_URL:-http://127.0.0.1:8470}/v1
@@ -21,7 +21,7 @@ ask "$url/sessions/walk/tapes/tape/ops" --data '{"ops": [
     {"op": "square", "inputs": ["y"], "outputs": ["squares"]},
     {"op": "reduce_sum", "inputs": ["squares"], "outputs": ["loss"]}]}'
 
-# the gradient, kept as dw
+# asked of the tape; kept as dw
 ask "$url/sessions/walk/tapes/tape/gradient" --data '{"targets": ["loss"], "sources": ["w"], "outputs": ["dw"]}'
 
 # w -= dw / 100
@@ -29,7 +29,7 @@ ask "$url/sessions/walk/ops" --data '{"ops": [{"op": "mul", "inputs": ["dw", 0.0
 ask "$url/sessions/walk/variables/w" --request PUT --data '{"value": "step", "mode": "sub"}'
 ask "$url/sessions/walk/variables/w"
 
-# raw bytes: send a tensor, and read it again
+# a tensor's bytes in, and out again
 printf '\000\000\200?\000\000\000@' | curl --silent --fail --data-binary @- "$url/sessions/walk/tensors?id=raw" \
     ${TELETAPE_API_KEY:+--header "Authorization: Bearer $TELETAPE_API_KEY"} \
     --header 'Content-Type: application/octet-stream' --header 'Tensor-Dtype: float32' --header 'Tensor-Shape: 2'

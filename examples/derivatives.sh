@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Derivatives with curl: a Jacobian, a Hessian-vector product, an explanation of a null gradient, a gradient check, a
-# graph, the gradient of a function, a loop in one request, and a custom gradient.
-# TELETAPE_URL is the server's address, TELETAPE_API_KEY your key if the server needs one.
+# What else a tape and a function answer, by curl: a Jacobian, a Hessian-vector product, why a gradient is null, a check
+# against differences, a picture; a function's gradient, and a loop over it in one request.
+# TELETAPE_URL says where the server is, TELETAPE_API_KEY holds its key if it asks for one.
 set -euo pipefail
 
 url=${TELETAPE_URL:-http://127.0.0.1:8470}/v1
@@ -27,15 +27,15 @@ ask "$session/tapes/tape/questions" --data '{"questions": [
     {"ask": "jacobian", "targets": ["cubes"], "sources": ["w"]},
     {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[0.5, 0.5, 0.5]]}]}'
 
-# why this gradient is null, with the caller's line
+# null: why, and at which line of the caller's
 ask "$session/tapes/tape/gradient" --data '{"targets": ["steps"], "sources": ["w"]}'
 ask "$session/tapes/tape/explain" --data '{"targets": ["steps"], "sources": ["w"]}'
 
-# check the gradients; draw the tape
+# are the gradients right? what does the tape look like?
 ask "$session/tapes/tape/check_gradients" --data '{"targets": ["loss"], "sources": ["w"]}'
 ask "$session/tapes/tape/graph?targets=steps&sources=w&format=dot"
 
-# Newton's step for the square root of a: values and gradients in one request; then the loop, recorded by a tape
+# Newton's step for the square root of a: results and gradients in one request, then the loop, which a tape records
 ask "$session/functions" --data '{"id": "newton", "inputs": ["x", "a"], "outputs": ["next"], "steps": [
     {"op": "div", "inputs": ["a", "x"], "outputs": ["quotient"]},
     {"op": "add", "inputs": ["x", "quotient"], "outputs": ["sum"]},
@@ -47,7 +47,7 @@ ask "$session/functions/newton/scan" --data '{
     "inputs": [4.5, "a"], "carried": 1, "captured": 1, "length": 8, "tape": "loop", "outputs": ["root"]}'
 ask "$session/tapes/loop/gradient" --data '{"targets": ["root"], "sources": ["a"]}'
 
-# a custom gradient: the pass stops at the call, and continues with the caller's cotangents
+# a gradient of the caller's own: the pass stops at the call, and goes on with what the caller gives
 ask "$url/run" --data '{"commands": [
     {"do": "variable", "id": "x", "value": [3.5, 4.5]},
     {"do": "tape.open", "id": "t"},

@@ -1,10 +1,10 @@
 // The gradient of sin(x)·x at 2, from JavaScript with nothing installed: node examples/gradient.mjs
-// TELETAPE_URL is the server's address, TELETAPE_API_KEY your key if the server needs one.
+// TELETAPE_URL says where the server is, TELETAPE_API_KEY holds its key if it asks for one.
 
 const url = process.env.TELETAPE_URL ?? "http://127.0.0.1:8470";
 const key = process.env.TELETAPE_API_KEY;
 
-// JavaScript writes 2.0 as 2, which would be an integer: give the dtype.
+// JavaScript writes 2.0 as 2, an integer: so the dtype is said.
 const answer = await fetch(`${url}/v1/run`, {
   method: "POST",
   headers: { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) },

@@ -2,8 +2,8 @@
 
     python examples/lstm.py                    # inside this process; TELETAPE_URL=http://… for a server
 
-Each step of a sequence shows a number in [0, 1] and a mark; the answer is the sum of the two marked numbers. A constant
-answer of 1 has a mean squared error of 0.167. Prints the error on sequences that training never saw.
+Each step of a sequence shows a number in [0, 1] and a mark; the answer is the sum of the two marked numbers, which is
+0.167 off on average (squared) for who always says 1. Prints the error on sequences that training never saw.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
     python examples/transformer.py             # inside this process; TELETAPE_URL=http://… for a server
 
-For every position of a list the network predicts the digit at this position after sorting. Prints the share of
+Every token of a list sees every other and says which digit stands in its own place after sorting. Prints the share of
 digits that are right on lists that training never saw.
 """
 

@@ -1,8 +1,5 @@
 """Each trait of an op is held by a law, so that no op can have it wrongly, or lack it unseen."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,7 +11,6 @@ from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.checking.harness import Case
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, Spec
 
-ROOT = Path(__file__).resolve().parents[2]
 VECTOR = Spec.of((3,), DTYPES["float64"])
 #: Traits that say why elements of a gradient may be exactly zero.
 ZEROS = {Trait.SELECTS, Trait.SATURATES, Trait.MULTIPLIES, Trait.JOINS, Trait.EDGES}
@@ -38,39 +34,6 @@ def vjp(case, inputs=None):
 @pytest.mark.parametrize("trait", Trait)
 def test_every_trait_is_used(trait):
     assert having(trait)
-
-
-# ------------------------------------------------------------------------------------------------ no test of op names
-def _strings(node):
-    return {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-
-
-def _tests_of_ops(source):
-    """Comparisons of a name, an op or an op type with the name or type of an op."""
-    known = {text for op in CATALOGUE.values() for text in (op.name, op.op_type)}
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            names = {side.attr for side in sides if isinstance(side, ast.Attribute)}
-            if names & {"name", "op", "op_type"} and any(_strings(side) & known for side in sides):
-                yield ast.unparse(node)
-
-
-@pytest.mark.parametrize("package", ["engine", "client", "server", "wire"])
-def test_nobody_tests_for_an_op_by_its_name(package):
-    """What a module must know of an op is a trait."""
-    paths = sorted((ROOT / package).rglob("*.py"))
-    assert paths
-    comparisons = {path.name: list(_tests_of_ops(path.read_text(encoding="utf-8"))) for path in paths}
-    assert not {name: texts for name, texts in comparisons.items() if texts}
-
-
-def test_a_test_of_an_op_by_its_name_is_seen():
-    assert list(_tests_of_ops('if bound.op_type in ("Relu", "Elu") or command.op == "ensure": pass')) == [
-        "bound.op_type in ('Relu', 'Elu')",
-        "command.op == 'ensure'",
-    ]
-    assert not list(_tests_of_ops('if dtype.name == "bool" or kind == "identity": pass'))
 
 
 # -------------------------------------------------------------------------------------------------- a zero is explained

@@ -21,7 +21,6 @@ FAMILIES = {"ops", "routes"}
 #: Files of more than 400 lines whose docstring does not say why: none may join them.
 LONG = {
     "client/teletape/functions/function.py",
-    "client/teletape/sessions/remote.py",
 }
 
 

@@ -157,7 +157,7 @@ def joined(traces: Sequence[Traced]) -> tuple[list[Function], list[Any]]:
 
 def _with_inputs(traced: Traced, keys: Sequence[Any]) -> Function:
     """Returns the function with one input for each key after its arguments; it does not use all of them."""
-    function = traced.program
+    function = traced.function
     arguments = len(function.inputs) - len(traced.captures)
     captures = zip(traced.captures, function.inputs[arguments:], strict=True)
     names = {_key(capture): name for capture, name in captures}
@@ -179,4 +179,4 @@ def _operands(values: Leaves) -> list[Any]:
 
 def _run(command: type[commands.Command], functions: list[Function], inputs: list[Any], **fields: Any) -> list[Tensor]:
     owner = current()
-    return [EagerTensor(result, owner) for result in owner.flow(command, functions, inputs, **fields)]
+    return [EagerTensor(result, owner) for result in owner.run_command(command, functions, inputs, **fields)]

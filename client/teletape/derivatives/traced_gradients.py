@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from teletape.derivatives.per_row import NotBatchable
-from teletape.functions.trace import NotTraceable, gradient_program
+from teletape.functions.trace import NotTraceable, trace_gradient
 from teletape.ops import dispatch
 from teletape.sessions.session import Session
 from teletape_engine.catalogue.slices import GradientKind
@@ -79,8 +79,8 @@ class TracedGradients:
     def _program(self, stop: Stop, bound: CustomCall) -> tuple[FunctionGradient, list[Any]]:
         name = stop.label
         try:
-            traced, has_gradient = gradient_program(stop.residuals[0].function, bound.outputs, bound.specs)
-            check_vectorizes(traced.program)
+            traced, has_gradient = trace_gradient(stop.residuals[0].function, bound.outputs, bound.specs)
+            check_vectorizes(traced.function)
         except NotTraceable as stopped:
             stopped.withdraw()
             raise NotBatchable(
@@ -90,8 +90,8 @@ class TracedGradients:
         except UnimplementedError as error:
             raise NotBatchable(f"the gradient function of {name}: {error.message}") from None
         others = [_value(capture) for capture in traced.bound()]
-        gradient = FunctionGradient(traced.program, has_gradient)
-        self._names.append(self._owner.stand_in(bound.tag, gradient, others))
+        gradient = FunctionGradient(traced.function, has_gradient)
+        self._names.append(self._owner.replace_gradient(bound.tag, gradient, others))
         return gradient, others
 
 

@@ -1,1 +1,1 @@
-"""`tf.function`: tracing a Python function into a program."""
+"""`tf.function`: traces a Python function into an engine function."""

@@ -33,7 +33,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
 
-__all__ = ["NotTraceable", "Traced", "control", "gradient_program", "running_through", "trace", "values_of"]
+__all__ = ["NotTraceable", "Traced", "control", "running_through", "trace", "trace_gradient", "values_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,15 +43,15 @@ class Traced:
     """A traced function.
 
     Attributes:
-        program: Its inputs are the tensors and variables among the arguments, and then the captures.
+        function: Its inputs are the tensors and variables among the arguments, and then the captures.
         captures: What it takes from outside.
         structure: The Python function's result with a `_Leaf` in the place of each tensor.
-        specs: Of the program's results.
+        specs: Of the engine function's results.
         variables_made: The number of variables that the function made.
         deferred: What is done with values after each call, and with which: what the function prints.
     """
 
-    program: Function
+    function: Function
     captures: tuple[Capture, ...]
     structure: Any
     specs: tuple[Spec, ...]
@@ -59,7 +59,7 @@ class Traced:
     deferred: tuple[tuple[Callable[[Any], None], Any], ...] = ()
 
     def bound(self) -> list[Any]:
-        """Returns the captures as the current session's values: the program's last inputs."""
+        """Returns the captures as the current session's values: the engine function's last inputs."""
         return bind_captures(self.captures)
 
     def call(self, arguments: Sequence[Any]) -> Any:
@@ -72,7 +72,7 @@ class Traced:
             The Python function's result.
         """
         owner = current()
-        results = owner.flow(commands.CallFunction, [self.program], [*arguments, *self.bound()])
+        results = owner.run_command(commands.CallFunction, [self.function], [*arguments, *self.bound()])
         for action, structure in self.deferred:
             action(_filled(structure, results, owner))
         return _filled(self.structure, results, owner)
@@ -87,9 +87,9 @@ class _Leaf:
     """One leaf of a function's result.
 
     Attributes:
-        indices: Positions of its values among the program's results: one for a tensor, two for slices.
+        indices: Positions of its values among the engine function's results: one for a tensor, two for slices.
         dense: The spec of the array that slices stand for.
-        host: The elements of strings, which no program holds. Without any of the three: None.
+        host: The elements of strings, which no engine function holds. Without any of the three: None.
     """
 
     indices: tuple[int, ...] = ()
@@ -145,7 +145,7 @@ def trace(
         NotTraceable: It needs a value, also if it has caught this exception itself.
         TypeError: It returns what is no tensor.
     """
-    tracing = TracingSession(current(), gradient_program)
+    tracing = TracingSession(current(), trace_gradient)
     tracing.deferred = [] if defers else None
     arguments: list[Symbol] = []
     try:
@@ -193,12 +193,12 @@ def _traced(function: Any, result: Any, tracing: TracingSession, arguments: list
             for action, values in tracing.deferred or ()
         ]
     )
-    program = tracing.program(arguments, symbols)
-    return Traced(program, tuple(tracing.log.captures), structure, specs, tracing.variables_made, deferred)
+    traced = tracing.function(arguments, symbols)
+    return Traced(traced, tuple(tracing.log.captures), structure, specs, tracing.variables_made, deferred)
 
 
 def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
-    """Returns a leaf of the result, and appends its values to the program's results."""
+    """Returns a leaf of the result, and appends its values to the engine function's results."""
     if leaf is None:
         return _Leaf()
     if isinstance(leaf, IndexedSlices):
@@ -221,11 +221,11 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
 
 
 def _deferred_leaf(leaf: Any, symbols: list[Symbol], function: Any) -> Any:
-    """Returns a leaf of what is printed: a result of the program if it is a tensor, else the leaf itself."""
+    """Returns a leaf of what is printed: a result of the engine function if it is a tensor, else the leaf itself."""
     return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | IndexedSlices) else leaf
 
 
-def gradient_program(
+def trace_gradient(
     function: Callable[[Sequence[Any]], Sequence[Any]], results: Sequence[Spec], inputs: Sequence[Spec]
 ) -> tuple[Traced, list[bool]]:
     """Traces the gradient function of a custom gradient.

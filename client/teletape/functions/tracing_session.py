@@ -16,7 +16,7 @@ from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.step_log import StepLog, Symbol, bind_captures
 from teletape.functions.tracer import Tracer
 from teletape.sessions.current import inside
-from teletape.sessions.session import Session, taking
+from teletape.sessions.session import Session, with_functions
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -33,7 +33,7 @@ class TracingSession(Session):
 
     Args:
         outer: The session that the function is for: the program's, or that of another trace around this one.
-        gradient_program: Traces the gradient function of a custom gradient; see `trace.gradient_program`.
+        trace_gradient: Traces the gradient function of a custom gradient; see `trace.trace_gradient`.
 
     Attributes:
         log: Steps and captures.
@@ -46,10 +46,10 @@ class TracingSession(Session):
     local = False
     tracing = True
 
-    def __init__(self, outer: Session, gradient_program: Callable[..., tuple[Any, list[bool]]]) -> None:
+    def __init__(self, outer: Session, trace_gradient: Callable[..., tuple[Any, list[bool]]]) -> None:
         super().__init__()
         self.outer = outer
-        self._gradient_program = gradient_program
+        self._trace_gradient = trace_gradient
         self.declarations = outer.declarations
         self.departures = outer.departures
         self.log = StepLog()
@@ -90,18 +90,18 @@ class TracingSession(Session):
         if not inputs or not outputs:
             return outputs
         specs = [output.spec for output in outputs], [value.spec for value in inputs]
-        traced, has_gradient = self._gradient_program(function, *specs)
+        traced, has_gradient = self._trace_gradient(function, *specs)
         others, tracer = traced.bound(), self.recorder()
         fields = {"has_gradient": tuple(has_gradient), "results": len(outputs), "label": label}
         self._thread.recorder = self._new_recorder()  # one step, whatever tapes of the trace are active
         try:
-            results = self.flow(commands.CustomCall, [traced.program], [*inputs, *outputs, *others], **fields)
+            results = self.run_command(commands.CustomCall, [traced.function], [*inputs, *outputs, *others], **fields)
         finally:
             self._thread.recorder = tracer
         for before, after in zip(outputs, results, strict=True):
             tracer.note_identity(before, after)
         values = [tracer.read(value) if isinstance(value, Variable) else value for value in others]
-        gradient = (FunctionGradient(traced.program, has_gradient), *values)
+        gradient = (FunctionGradient(traced.function, has_gradient), *values)
         record_custom(tracer.tapes, inputs, results, tag=None, label=label, gradient=gradient, where=tracer.here())
         return results
 
@@ -144,9 +144,9 @@ class TracingSession(Session):
                 once=True,
             )
         inputs = [capture.symbol for capture in captures]
-        program = written_down(needed_steps(steps, [symbol.number]), inputs, [symbol])
+        function = written_down(needed_steps(steps, [symbol.number]), inputs, [symbol])
         with inside(None):
-            [value] = self.home.flow(commands.CallFunction, [program], bind_captures(captures))
+            [value] = self.home.run_command(commands.CallFunction, [function], bind_captures(captures))
         return value
 
     def assign(self, variable: Variable, value: Any, mode: str, *indices: Any) -> None:
@@ -161,25 +161,25 @@ class TracingSession(Session):
             "read it outside",
         )
 
-    def flow(
-        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
+    def run_command(
+        self, command: type[Command], functions: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Any]:
-        tracer, step = self.recorder(), taking(command, programs, **fields)
+        tracer, step = self.recorder(), with_functions(command, functions, **fields)
         local = [tracer.local_variable(value) if isinstance(value, Variable) else value for value in inputs]
         if tracer.tapes or tracer.accumulators:  # a tape of this trace records it: its steps become this trace's
-            return [tracer.as_value(result) for result in RUNNERS[command](tracer, step, programs, local)]
+            return [tracer.as_value(result) for result in RUNNERS[command](tracer, step, functions, local)]
         copies = [Variable(value.value, trainable=False) if isinstance(value, Variable) else value for value in local]
-        inferred = RUNNERS[command](SpecRecorder(), step, programs, copies)
+        inferred = RUNNERS[command](SpecRecorder(), step, functions, copies)
         results = [self.log.new_symbol(_strong(result.spec), f"{step.verb}:0") for result in inferred]
         step_inputs = [tracer.number_of(value) if isinstance(value, Variable) else value for value in local]
-        assigned = sorted(assigned_inputs(step, programs))
+        assigned = sorted(assigned_inputs(step, functions))
         self.log.add(step, step_inputs, results, [step_inputs[i] for i in assigned])
         for i in assigned:
             tracer.changed_variable(local[i])
         return results
 
     # ----------------------------------------------------------------------------------------------------- the result
-    def program(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Function:
+    def function(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Function:
         """Returns the traced function: its inputs are the arguments and then the captures."""
         steps = needed_steps(self.log.steps, [result.number for result in results])
         return written_down(steps, [*arguments, *(capture.symbol for capture in self.log.captures)], results)

@@ -151,13 +151,13 @@ def get(identifier: Any) -> Callable[..., Any]:
     Raises:
         ValueError: No activation has the name, or it is neither.
     """
-    activation = linear if identifier is None else identifier
-    if isinstance(activation, str):
-        activation = _BY_NAME.get(activation)
-    if not callable(activation):
+    found = linear if identifier is None else identifier
+    if isinstance(found, str):
+        found = _BY_NAME.get(found)
+    if not callable(found):
         raise ValueError(
             f"Could not interpret activation function identifier: {identifier}"
             + (f" (there are: {', '.join(_BY_NAME)})" if isinstance(identifier, str) else "")
         )
-    chosen: Callable[..., Any] = activation
+    chosen: Callable[..., Any] = found
     return chosen

@@ -1,7 +1,7 @@
 """`tf.keras.initializers`: what new weights start from, by name or as they are.
 
-Random values are other than Keras's. Without a seed an initializer draws one from Python's `random` when it is made,
-as in Keras: `random.seed(0)` makes a program repeatable.
+The values of random ones are not Keras's. One without a seed draws it when it is made, from Python's `random`, as Keras
+does: `random.seed(0)` makes a program repeatable.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ _CLASSES: Final[tuple[type[Initializer], ...]] = (
     *(Zeros, Ones, Constant, RandomUniform, RandomNormal, GlorotUniform, HeNormal),
 )
 _BY_NAME: Final[dict[str, type[Initializer]]] = {
-    **{name: value for name, value in globals().items() if inspect.isclass(value) and value in _CLASSES},
+    **{name: made for name, made in globals().items() if inspect.isclass(made) and made in _CLASSES},
     "zero": Zeros,
     "one": Ones,
     "uniform": RandomUniform,
@@ -181,11 +181,11 @@ def get(identifier: Any) -> Any:
     """
     if isinstance(identifier, np.ndarray | TensorLike):
         return Constant(identifier)
-    initializer = _BY_NAME.get(identifier) if isinstance(identifier, str) else identifier
-    if inspect.isclass(initializer) and issubclass(initializer, Initializer):
-        return initializer()
-    if identifier is None or callable(initializer):
-        return initializer
+    found = _BY_NAME.get(identifier) if isinstance(identifier, str) else identifier
+    if inspect.isclass(found) and issubclass(found, Initializer):
+        return found()
+    if identifier is None or callable(found):
+        return found
     raise ValueError(
         f"Could not interpret initializer identifier: {identifier}"
         + (f" (there are: {', '.join(sorted(_BY_NAME))})" if isinstance(identifier, str) else "")

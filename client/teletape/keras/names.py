@@ -1,4 +1,4 @@
-"""Names for layers and variables without one, and the path of layers inside which a variable is made."""
+"""Names for layers and variables that got none, and the path of layers inside which a variable is made."""
 
 from __future__ import annotations
 
@@ -26,21 +26,17 @@ def unique_name(class_name: str) -> str:
     return f"{words}_{times}" if times else words
 
 
-def checked(name: object, *, with_type: bool = False) -> str:
-    """Returns `name`, a string without a slash.
-
-    Raises:
-        ValueError: It is something else; the message says its type `with_type`.
-    """
+def checked(name: object, *, told: bool = False) -> str:
+    """`name`, a string without a slash; ValueError otherwise, with the type of `name` if `told`."""
     if isinstance(name, str) and "/" not in name:
         return name
-    kind = f" (of type {type(name)})" if with_type else ""
+    kind = f" (of type {type(name)})" if told else ""
     raise ValueError(f"Argument `name` must be a string and cannot contain character `/`. Received: name={name}{kind}")
 
 
 @contextmanager
 def inside(owner: object, name: str) -> Iterator[None]:
-    """Puts `name/` into the paths of variables made in this block; once, also if the same `owner` enters again."""
+    """Variables made in this block have `name/` in their path; once, however often `owner` enters in a row."""
     path = _open.get()
     if path and path[-1][0] == id(owner):
         yield
@@ -53,5 +49,5 @@ def inside(owner: object, name: str) -> Iterator[None]:
 
 
 def path_of(name: str) -> str:
-    """`name` after the names of the layers inside which this runs: "dense/kernel"."""
+    """`name` behind the layers inside which this runs: "dense/kernel"."""
     return "/".join([*(layer for _, layer in _open.get()), name])

@@ -1,4 +1,4 @@
-"""Calls of ops: Python values become inputs, and the current session's recorder runs or records the op."""
+"""From Python values to an op's inputs, and the call: the one way in which the SDK runs an op."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
-    """Returns `value` as a tensor: a variable is read, and a list with tensors in it is stacked.
+    """A tensor of `value`; tensors stay, variables are read, lists that hold tensors are stacked.
 
     Args:
         value: Anything that `constant` takes, tensors, variables, IndexedSlices (made dense), or lists with them.
         dtype: Required dtype.
-        dtype_hint: The dtype of a Python value, if it fits; else ignored.
+        dtype_hint: Used where it fits, else ignored.
         name: Accepted, without effect.
 
     Raises:
@@ -99,7 +99,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A tensor, variable or IndexedSlices as a tensor; reading a variable makes a new value."""
+    """A tensor, variable or IndexedSlices as a tensor; a variable's reading is a value of its own."""
     if isinstance(value, EagerTensor):
         return value
     if isinstance(value, IndexedSlices):
@@ -114,38 +114,34 @@ def as_tensor(value: Any) -> Tensor:
 
 def holds_tensors(value: Any) -> bool:
     """Whether a (nested) list has a tensor or variable in it."""
-    return any(
-        isinstance(entry, TensorLike) or (isinstance(entry, list | tuple) and holds_tensors(entry)) for entry in value
-    )
+    return any(isinstance(one, TensorLike) or (isinstance(one, list | tuple) and holds_tensors(one)) for one in value)
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
     leaf = dtype or _first_dtype(value)
-    rows = [convert_to_tensor(entry, None if isinstance(entry, TensorLike) else leaf) for entry in value]
+    rows = [convert_to_tensor(one, None if isinstance(one, TensorLike) else leaf) for one in value]
     return call(ops.stack, rows, axis=0)
 
 
 def _first_dtype(value: Any) -> DType | None:
-    for entry in value:
-        dtype: DType | None = None
-        if isinstance(entry, TensorLike):
-            dtype = entry.dtype
-        elif isinstance(entry, list | tuple):
-            dtype = _first_dtype(entry)
-        if dtype is not None:
-            return dtype
+    for one in value:
+        found = (
+            one.dtype if isinstance(one, TensorLike) else _first_dtype(one) if isinstance(one, list | tuple) else None
+        )
+        if found is not None:
+            return found
     return None
 
 
 def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
-    """Runs `op` on tensors, variables, numbers, arrays and lists; other values take the first tensor's dtype.
+    """Runs `op` on tensors, variables, numbers, arrays and lists; the others take the dtype of the first tensor.
 
     Raises:
         InvalidArgumentError: The op does not take such inputs.
         TypeError: A number that the tensor's dtype cannot hold.
     """
     try:
-        frame = _frame(2)  # mostly the program's: it called TensorFlow's function, which called this
+        frame = _frame(2)  # mostly the program's: between it and this is the function that TensorFlow has for the op
     except ValueError:  # called from the outermost frame
         frame = _frame(1)
     code = frame.f_code
@@ -161,15 +157,15 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
 
 
 _frame: Final = sys._getframe
-_latest: CodeType | None = None  # the program's code that called a function last
+_latest: CodeType | None = None  # the program's code that has called a function last
 
 
 def _line(frame: FrameType) -> Where:
     global _latest
-    call_site = call_site_of(frame)
-    if call_site[0] is frame.f_code:
-        _latest = call_site[0]
-    return call_site
+    found = call_site_of(frame)
+    if found[0] is frame.f_code:
+        _latest = found[0]
+    return found
 
 
 def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
@@ -182,49 +178,49 @@ def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
 
 
 def operands(op: Op, args: Sequence[Any]) -> list[Any]:
-    """The inputs of a call as recorded values; what is no tensor takes the dtype of a tensor among them."""
-    inputs: list[Any] = [None] * len(args)
+    """The inputs of a call: what is no tensor is converted beside those that are."""
+    found: list[Any] = [None] * len(args)
     for i, arg in enumerate(args):
         if isinstance(arg, IndexedSlices):
             arg = as_tensor(arg)
         if isinstance(arg, TensorLike):
-            inputs[i] = arg.operand()
+            found[i] = arg.operand()
     for i, arg in enumerate(args):
-        if inputs[i] is None:
+        if found[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
-            dtype = next((inputs[j].spec.dtype for j in group if inputs[j] is not None), None)
-            inputs[i] = operand(op, arg, dtype, apart=Trait.CONVERTS_APART in op.traits)
-    return inputs
+            beside = next((found[j].spec.dtype for j in group if found[j] is not None), None)
+            found[i] = operand(op, arg, beside, alone=Trait.CONVERTS_APART in op.traits)
+    return found
 
 
 def _alike(op: Op, i: int, j: int) -> bool:
     return max(i, j) < len(op.like) and op.like[i] == op.like[j]
 
 
-def operand(op: Op, arg: Any, dtype: Any, *, apart: bool = False) -> Any:
+def operand(op: Op, arg: Any, beside: Any, *, alone: bool = False) -> Any:
     """Anything but a tensor as an op's input.
 
     Args:
         op: The op.
         arg: A number, list or array.
-        dtype: The dtype of the op's other inputs, which it takes; None: its own.
-        apart: Whether a value that does not fit keeps its own dtype, so that the op refuses the pair.
+        beside: The dtype of the tensor beside it, which it takes; None: its own.
+        alone: Convert it by itself where it does not fit beside the tensor, and let the op refuse the pair.
 
     Raises:
         TypeError: It does not fit.
     """
     if isinstance(arg, list | tuple) and holds_tensors(arg):
         return _stacked(arg, None).operand()
-    if dtype is None:
+    if beside is None:
         return constant(arg).operand()
-    if arg.__class__ is int and dtype in INTEGER and not fits(arg, dtype):
-        arg = wrapped(arg, dtype)
+    if arg.__class__ is int and beside in INTEGER and not fits(arg, beside):
+        arg = wrapped(arg, beside)
     kind = arg.__class__
-    if op.weak and kind in _NUMBERS and (dtype in DIFFERENTIABLE or (kind is int and dtype in INTEGER)):
+    if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
         return Literal(arg)
     try:
-        return constant(arg, dtypes.as_dtype(dtype)).operand()
+        return constant(arg, dtypes.as_dtype(beside)).operand()
     except TypeError:
-        if not apart:
+        if not alone:
             raise
         return constant(arg).operand()

@@ -1,4 +1,4 @@
-"""TensorFlow's operators on tensors and variables: the op of each, and the conversion of the other side."""
+"""TensorFlow's operators on tensors and variables: which op each is, and how it converts the other side."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
     theirs_first = f"__r{python}__"
 
     def operate(self: Any, other: Any) -> Any:
-        frame = _frame(1)  # `call_site.caller` written out: a call of it costs as much as all of this
+        frame = _frame(1)  # `places.caller` written out: a call costs as much as all of this
         code = frame.f_code
         where = (code, frame.f_lasti) if code is _latest else _line(frame)
         owner = current()
@@ -65,23 +65,23 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
             return NotImplemented
         if division and not reflected:
             return truediv(self, other)
-        converted = operand(op, other, mine.spec.dtype, apart=python == "add" and not reflected)
-        pair = (converted, mine) if reflected else (mine, converted)
+        given = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
+        pair = (given, mine) if reflected else (mine, given)
         return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
 
     return operate
 
 
 _frame: Final = sys._getframe
-_latest: CodeType | None = None  # the program's code that used an operator last
+_latest: CodeType | None = None  # the program's code that has used an operator last
 
 
 def _line(frame: FrameType) -> Where:
     global _latest
-    call_site = call_site_of(frame)
-    if call_site[0] is frame.f_code:
-        _latest = call_site[0]
-    return call_site
+    found = call_site_of(frame)
+    if found[0] is frame.f_code:
+        _latest = found[0]
+    return found
 
 
 def _converts(other: Any) -> bool:

@@ -23,6 +23,7 @@ from teletape.sessions import progress
 from teletape.sessions.batch_buffer import BatchBuffer, Name, SealedBatch
 from teletape.sessions.http import Connection
 from teletape.sessions.sender import Sender
+from teletape_engine.catalogue import describe
 from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.commands.results import Answer, Failure, Result
 
@@ -33,15 +34,15 @@ _EXIT_PATIENCE: Final = 10.0  #: Seconds that the last batch gets when the progr
 
 
 class Channel:
-    """One client's place in a session on a server.
+    """A client of a new session on a server.
 
     Args:
         http: The connection to the server.
-        session: The session's id.
-        attached: The server's answer to `attach`: client, seq, first_id.
+        device: Where the session computes; None: the server's default.
         lazy: Whether commands wait until a value is read.
 
     Attributes:
+        session: The session's id.
         http: As passed.
         lazy: As passed.
         next_id: Returns an id that this client has never used.
@@ -51,9 +52,12 @@ class Channel:
         closed: Why the session can no longer be used, or None.
     """
 
-    def __init__(self, http: Connection, session: str, attached: Mapping[str, int], *, lazy: bool) -> None:
+    def __init__(self, http: Connection, device: str | None, *, lazy: bool) -> None:
         self.http, self.lazy = http, lazy
-        self._path = f"/v1/sessions/{session}"
+        _compare_catalogues(http.json("GET", "/v1/info"))
+        self.session: str = http.json("POST", "/v1/sessions", {} if device is None else {"device": device})["id"]
+        self._path = f"/v1/sessions/{self.session}"
+        attached = http.json("POST", f"{self._path}/attach")
         self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
         self.buffer = BatchBuffer(attached["client"], attached["seq"])
         self.call_sites = environment.call_sites()
@@ -260,6 +264,18 @@ class Channel:
             self.close()
         except Exception as error:
             logs.get_logger().error("the last commands were not delivered: %s", error)
+
+
+def _compare_catalogues(info: Any) -> None:
+    """Warns if the server's ops are others: it may then refuse predictions made here, but results are never wrong."""
+    if info["catalogue"] != describe.digest():
+        logs.get_logger().warning(
+            "the server's ops (version %s, catalogue %s) are not this SDK's (catalogue %s): gradients that differ in "
+            "structure are refused as structure_mismatch; install the same version on both sides",
+            info["version"],
+            info["catalogue"],
+            describe.digest(),
+        )
 
 
 def _cause(failure: Failure, sealed: SealedBatch) -> TeletapeError:

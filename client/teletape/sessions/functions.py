@@ -14,7 +14,7 @@ from typing import Any, Final
 from teletape.sessions.batch_buffer import Name
 from teletape.sessions.channel import Channel
 from teletape.sessions.recorder import Handle, RemoteRecorder, id_of
-from teletape.sessions.session import taking
+from teletape.sessions.session import with_functions
 from teletape_engine import commands
 from teletape_engine.commands import Command, schema
 from teletape_engine.commands.results import Facts
@@ -32,14 +32,14 @@ class RemoteFunctions:
         self._channel = channel
         self._names: weakref.WeakKeyDictionary[Function, Name] = weakref.WeakKeyDictionary()
 
-    def id(self, recorder: RemoteRecorder, program: Function) -> int:
+    def id(self, recorder: RemoteRecorder, function: Function) -> int:
         """Returns the id of a function, which is defined on the first request, or again if that failed."""
-        name = self._names.get(program)
+        name = self._names.get(function)
         if name is None or self._channel.failed(name.id):
-            name = self._names[program] = self._channel.new_name()
-            steps = tuple([self._step(recorder, step) for step in program.commands])
-            definition = commands.DefineFunction(name.id, program.inputs, steps, program.outputs)
-            recorder.emit(definition, program.nbytes)
+            name = self._names[function] = self._channel.new_name()
+            steps = tuple([self._step(recorder, step) for step in function.commands])
+            definition = commands.DefineFunction(name.id, function.inputs, steps, function.outputs)
+            recorder.emit(definition, function.nbytes)
         return name.id
 
     def _step(self, recorder: RemoteRecorder, step: Command) -> Command:
@@ -50,54 +50,54 @@ class RemoteFunctions:
         if not taken:
             return step
         fields = {name: getattr(step, name) for name in schema.fields(step.verb)}
-        return taking(type(step), [self.id(recorder, program) for program in taken], **fields)
+        return with_functions(type(step), [self.id(recorder, function) for function in taken], **fields)
 
     def run(
         self,
         recorder: RemoteRecorder,
         command: type[Command],
-        programs: Sequence[Function],
+        functions: Sequence[Function],
         inputs: Sequence[Any],
         fields: dict[str, Any],
     ) -> list[Handle]:
         """See `Session.flow`."""
-        ids = [self.id(recorder, program) for program in programs]
+        ids = [self.id(recorder, function) for function in functions]
         fields["inputs"] = tuple([value if isinstance(value, Literal) else id_of(value) for value in inputs])
-        decides = command in _DECIDING or any(program.decides for program in programs)
+        decides = command in _DECIDING or any(function.decides for function in functions)
         if decides and recorder.follows(inputs):
             carried = len(inputs) - fields.get("captured", 0)
-            count = carried if command is commands.While else len(programs[0].outputs)
+            count = carried if command is commands.While else len(functions[0].outputs)
             names = [self._channel.new_name() for _ in range(count)]
             fields |= {"outputs": tuple([name.id for name in names]), "report_decisions": True}
-            answer = recorder.ask(taking(command, ids, **fields))
+            answer = recorder.ask(with_functions(command, ids, **fields))
             assert isinstance(answer, Facts)
-            inferred = _inferred(recorder, command, programs, inputs, fields, answer.facts["decisions"])
+            inferred = _inferred(recorder, command, functions, inputs, fields, answer.facts["decisions"])
             return [_named(value, name) for value, name in zip(inferred, names, strict=True)]
-        inferred = _inferred(recorder, command, programs, inputs, fields, None)
+        inferred = _inferred(recorder, command, functions, inputs, fields, None)
         results = [_named(value, self._channel.new_name()) for value in inferred]
         fields["outputs"] = tuple([id_of(result) for result in results])
-        recorder.emit(taking(command, ids, **fields))
-        if any(program.checks for program in programs):
-            self._channel.sync()  # a failed assertion is raised on the program's own line
+        recorder.emit(with_functions(command, ids, **fields))
+        if any(function.checks for function in functions):
+            self._channel.sync()  # a failed assertion is raised on the function's own line
         return results
 
 
 def _inferred(
     recorder: RemoteRecorder,
     command: type[Command],
-    programs: Sequence[Function],
+    functions: Sequence[Function],
     inputs: Sequence[Any],
     fields: dict[str, Any],
     decisions: Any,
 ) -> list[Any]:
     """Returns the command's results by their specs; active tapes record the steps that the server runs."""
-    (program, *_) = programs
-    if command is commands.CallFunction and decisions is None and not (recorder.recorded or program.refuses):
-        for i in program.assigns:
+    (function, *_) = functions
+    if command is commands.CallFunction and decisions is None and not (recorder.recorded or function.refuses):
+        for i in function.assigns:
             _changed(inputs[i])
-        return [Handle(spec) for spec in program.infer([value.spec for value in inputs])]
+        return [Handle(spec) for spec in function.infer([value.spec for value in inputs])]
     with recorder.replaying(decisions):
-        return RUNNERS[command](recorder, taking(command, programs, **fields), programs, inputs)
+        return RUNNERS[command](recorder, with_functions(command, functions, **fields), functions, inputs)
 
 
 def _changed(variable: Variable) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from teletape import call_site, environment
-from teletape.sessions.session import Recorded, Session, taking
+from teletape.sessions.session import Recorded, Session, with_functions
 from teletape_engine.arrays import HostArray
 from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import Command
@@ -35,13 +35,14 @@ class LocalSession(Session):
 
     def __init__(self, device: str | None = None) -> None:
         super().__init__()
-        self._engine = State(device or "cpu")
+        self._state = state = State(device or "cpu")
+        self.declarations, self.departures, self.numbers = state.declarations, state.departures, state.numbers
         # TensorFlow does not warn about 1 / 0. NumPy's errstate costs 1.7 µs for each op, a filter costs nothing while
         # nothing overflows.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"teletape_engine\.")
 
     def _new_recorder(self) -> Executor:
-        recorder = Executor(self._engine.backend, self._engine.memory)
+        recorder = Executor(self._state.backend, self._state.memory)
         recorder.locate = call_site.caller if environment.call_sites() else None
         recorder.departures = self.departures
         self.trails.append(recorder.trail)
@@ -50,8 +51,9 @@ class LocalSession(Session):
     def constant(self, array: HostArray) -> Value:
         if array.dtype == object:  # strings are no arrays of the engine: they only pass through
             return Value(array, Spec.of(array.shape, array.dtype), new_uid())
-        value = self._engine.context(0).constant(array)
-        self.recorder().arrived(value, array)
+        recorder = self.recorder()
+        value: Value = recorder.constant(array)
+        recorder.arrived(value, array)
         return value
 
     def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
@@ -65,15 +67,15 @@ class LocalSession(Session):
     def fetch(self, value: Recorded) -> HostArray:
         if value.spec.dtype == object:
             return value.array  # type: ignore[no-any-return]  # strings stay on the host
-        array = self._engine.backend.get(value.array)
+        array = self._state.backend.get(value.array)
         self.departures.note(value.uid, array, self.recorder().here())
         return array
 
-    def flow(
-        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
+    def run_command(
+        self, command: type[Command], functions: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Recorded]:
         recorder = self.recorder()
-        results = RUNNERS[command](recorder, taking(command, programs, **fields), programs, inputs)
+        results = RUNNERS[command](recorder, with_functions(command, functions, **fields), functions, inputs)
         return [
             recorder.number(result, weak_dtype(result.spec, None)) if isinstance(result, Literal) else result
             for result in results
@@ -85,12 +87,12 @@ class LocalSession(Session):
         return explain_numbers(self.recorder(), tape, targets, sources, explanations, declarations=self.declarations)
 
     def _size(self) -> Size:
-        base = self._engine.backend.base
+        base = self._state.backend.base
         return lambda value: base(value.array)
 
     def footprint(self, tape: Tape) -> Footprint:
-        return footprint(tape, self._engine.backend.base)
+        return footprint(tape, self._state.backend.base)
 
     def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
-        aside = Executor(self._engine.backend, self._engine.memory)
+        aside = Executor(self._state.backend, self._state.memory)
         return check_tape(aside, tape, targets, sources, settings, self.declarations)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape import logs
 from teletape.call_site import call_site_text, caller
 from teletape.sessions import custom_backward
 from teletape.sessions.batch_buffer import Name
@@ -25,7 +24,6 @@ from teletape.sessions.recorder import Handle, RemoteRecorder, id_of, query_fiel
 from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
-from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
@@ -76,11 +74,8 @@ class RemoteSession(Session):
         connection: Connection | None = None,
     ) -> None:
         super().__init__()
-        http = connection or Connection(url, api_key)
-        _compare_catalogues(http.json("GET", "/v1/info"))
-        self.id: str = http.json("POST", "/v1/sessions", {} if device is None else {"device": device})["id"]
-        attached = http.json("POST", f"/v1/sessions/{self.id}/attach")
-        self.channel = Channel(http, self.id, attached, lazy=lazy)
+        self.channel = Channel(connection or Connection(url, api_key), device, lazy=lazy)
+        self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads: Counter[str] = Counter()
 
@@ -159,7 +154,7 @@ class RemoteSession(Session):
             assert not isinstance(fetched.array, SlicesArrays)
             value.host = fetched.array
 
-    def part(self, slices: SlicesValue, which: str) -> Handle:
+    def slices_component(self, slices: SlicesValue, which: str) -> Handle:
         handle: Handle = slices.values if which == "values" else slices.indices
         if handle.name is None:
             recorder = self.recorder()
@@ -167,10 +162,10 @@ class RemoteSession(Session):
             recorder.emit(commands.SlicesComponent(slices.name.id, which, handle.name.id))
         return handle
 
-    def flow(
-        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
+    def run_command(
+        self, command: type[Command], functions: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Any]:
-        return self._functions.run(self.recorder(), command, programs, inputs, fields)
+        return self._functions.run(self.recorder(), command, functions, inputs, fields)
 
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
@@ -331,11 +326,11 @@ class RemoteSession(Session):
             recorder.emit(commands.Custom(*ids, tag, label))
         return outputs
 
-    def stand_in(self, tag: Any, gradient: FunctionGradient, others: Sequence[Any]) -> Name:
+    def replace_gradient(self, tag: Any, gradient: FunctionGradient, others: Sequence[Any]) -> Name:
         recorder = self.recorder()
-        name, program = recorder.new_name(), self._functions.id(recorder, gradient.function)
+        name, function = recorder.new_name(), self._functions.id(recorder, gradient.function)
         inputs = tuple([id_of(value) for value in others])
-        recorder.emit(commands.CustomFunction(name.id, tag, program, inputs, gradient.has_gradient))
+        recorder.emit(commands.CustomFunction(name.id, tag, function, inputs, gradient.has_gradient))
         return name
 
     # ------------------------------------------------------------------------------------------------------- lifetime
@@ -370,18 +365,6 @@ class RemoteSession(Session):
     def close(self) -> None:
         """Delivers what waits and ends the session on the server; raises what failed."""
         self.channel.close()
-
-
-def _compare_catalogues(info: Any) -> None:
-    """Warns if the server's ops are others: it may then refuse predictions made here, but results are never wrong."""
-    if info["catalogue"] != describe.digest():
-        logs.get_logger().warning(
-            "the server's ops (version %s, catalogue %s) are not this SDK's (catalogue %s): gradients that differ in "
-            "structure are refused as structure_mismatch; install the same version on both sides",
-            info["version"],
-            info["catalogue"],
-            describe.digest(),
-        )
 
 
 def _ids(values: Sequence[Any]) -> tuple[Id, ...]:

@@ -127,7 +127,7 @@ class Session(ABC):
         """Returns the elements of several values, in one round trip."""
         return [self.fetch(value) for value in values]
 
-    def part(self, slices: SlicesValue, which: str) -> Recorded:
+    def slices_component(self, slices: SlicesValue, which: str) -> Recorded:
         """Returns the `values` or `indices` of slices that a tape returned."""
         return slices.values if which == "values" else slices.indices
 
@@ -136,14 +136,14 @@ class Session(ABC):
         return next_draw()
 
     @abstractmethod
-    def flow(
-        self, command: type[Command], programs: Sequence[Function], inputs: Sequence[Any], **fields: Any
+    def run_command(
+        self, command: type[Command], functions: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Recorded]:
         """Runs a command that takes functions, and returns its results.
 
         Args:
             command: The command's class, as `commands.CallProgram`.
-            programs: The functions, in the order of the command's fields; a field of several takes the rest.
+            functions: The functions, in the order of the command's fields; a field of several takes the rest.
             inputs: Recorded values, Literals and variables.
             **fields: The command's other fields, except `outputs`.
         """
@@ -297,7 +297,7 @@ class Session(ABC):
         )
         return outputs
 
-    def stand_in(self, tag: Any, gradient: FunctionGradient, others: Sequence[Recorded]) -> Any:
+    def replace_gradient(self, tag: Any, gradient: FunctionGradient, others: Sequence[Recorded]) -> Any:
         """Makes a function replace a custom call's gradient in vectorized passes, until the result is dropped.
 
         Args:
@@ -359,9 +359,9 @@ class Session(ABC):
         self.close()
 
 
-def taking(command: type[Command], programs: Sequence[Any], **fields: Any) -> Command:
+def with_functions(command: type[Command], functions: Sequence[Any], **fields: Any) -> Command:
     """Returns the command with these functions (or their ids) in its fields for them; inputs and outputs are empty."""
-    values, rest = {"inputs": (), "outputs": ()} | fields, list(programs)
+    values, rest = {"inputs": (), "outputs": ()} | fields, list(functions)
     for name in commands.FUNCTION_FIELDS[command.verb]:
         is_list = schema.FIELDS[command.verb][name].is_list
         values[name] = tuple(rest) if is_list else rest.pop(0)

@@ -83,13 +83,13 @@ class _TapeSlices(IndexedSlices):
     @property
     def values(self) -> Any:
         if self._values is None:
-            self._values = EagerTensor(self._session.part(self.recorded, "values"), self._session)
+            self._values = EagerTensor(self._session.slices_component(self.recorded, "values"), self._session)
         return self._values
 
     @property
     def indices(self) -> Any:
         if self._indices is None:
-            self._indices = EagerTensor(self._session.part(self.recorded, "indices"), self._session)
+            self._indices = EagerTensor(self._session.slices_component(self.recorded, "indices"), self._session)
         return self._indices
 
     @property

@@ -350,7 +350,7 @@ def test_threads_trace_on_their_own(here: Any) -> None:
 def test_trace_gives_data(here: Any) -> None:
     w = tf.Variable(2.0)
     traced = trace(lambda x: {"y": x * w, "n": None}, [Spec.of((2,), np.dtype(np.float32))])
-    assert [call.op for call in traced.program.commands] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
+    assert [call.op for call in traced.function.commands] == ["mul"]  # type: ignore[attr-defined]  # calls of ops
     assert traced.specs == (Spec.of((2,), np.dtype(np.float32)),)
     result = traced.call([tf.constant([1.0, 2.0]).recorded])
     assert (result["y"].numpy().tolist(), result["n"]) == ([2.0, 4.0], None)
