@@ -53,7 +53,7 @@ def test_names_that_are_not_loopback(host: str) -> None:
 
 
 def test_the_name_in_a_host_header() -> None:
-    assert [host_name(one) for one in ("a:80", "a", "[::1]:80", "[::1]", "")] == ["a", "a", "[::1]", "[::1]", ""]
+    assert [host_name(header) for header in ("a:80", "a", "[::1]:80", "[::1]", "")] == ["a", "a", "[::1]", "[::1]", ""]
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_with_keys_names_and_origins_are_free(server: Server) -> None:
 def test_every_answer_carries_a_request_id(server: Server) -> None:
     with server.client() as http:
         assert http.get("/v1/health", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"] == "mine-1"
-        made = {
+        ids = {
             http.get("/v1/health", headers={"X-Request-Id": bad}).headers["X-Request-Id"]
             for bad in ("", "a b", "x" * 65)
         }
-        assert len(made) == 3
-        assert not made & {"", "a b", "x" * 65}
+        assert len(ids) == 3
+        assert not ids & {"", "a b", "x" * 65}
         problem(http.get("/v1/nothing", headers={"X-Request-Id": "mine-2"}), 404, "not_found")

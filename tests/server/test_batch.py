@@ -33,7 +33,7 @@ def program(http: httpx.Client) -> Program:
 
 
 def numbers(answer: Any) -> list[Any]:
-    return [one.array.tolist() for one in answer.results if isinstance(one, Fetched)]
+    return [result.array.tolist() for result in answer.results if isinstance(result, Fetched)]
 
 
 def long_batch(program: Program, *last: Any) -> Batch:
@@ -96,9 +96,9 @@ def test_a_frame_may_ask_for_json_and_json_for_a_frame(http: httpx.Client, progr
 
 
 def test_json_previews_large_tensors_unless_all_is_asked_for(http: httpx.Client) -> None:
-    made = [{"do": "op", "op": "fill", "inputs": [1.0], "outputs": ["x"], "attrs": {"shape": [5000]}}]
-    made[0]["inputs"] = [{"dtype": "float32", "shape": [], "data": 1.0}]
-    ok(http.post("/v1/sessions/demo/batch", json={"commands": made}))
+    commands = [{"do": "op", "op": "fill", "inputs": [1.0], "outputs": ["x"], "attrs": {"shape": [5000]}}]
+    commands[0]["inputs"] = [{"dtype": "float32", "shape": [], "data": 1.0}]
+    ok(http.post("/v1/sessions/demo/batch", json={"commands": commands}))
     fetch = {"commands": [{"do": "fetch", "id": "x"}]}
     (brief,) = ok(http.post("/v1/sessions/demo/batch", json=fetch)).json()["results"]
     assert (brief["value"]["complete"], len(brief["value"]["data"])) == (False, 1000)
@@ -114,9 +114,9 @@ def test_large_tensors_go_through_shared_memory_unharmed(program: Program) -> No
     for i, array in enumerate(arrays):
         program.run(Constant(i, array))
     for i, array in enumerate(arrays):
-        (found,) = program.run(Fetch(i)).results
-        assert isinstance(found, Fetched)
-        assert np.array_equal(found.array, array)
+        (fetched,) = program.run(Fetch(i)).results
+        assert isinstance(fetched, Fetched)
+        assert np.array_equal(fetched.array, array)
 
 
 def test_a_retry_gets_the_first_answer_again(program: Program) -> None:
@@ -137,8 +137,8 @@ def test_a_retry_of_a_running_batch_joins_it(program: Program) -> None:
         assert float(response.headers["Retry-After"]) > 0
         waits.append(response.json())
     assert waits, "the batch was too short to be waited for"
-    assert {one["status"] for one in waits} == {"running"}
-    assert all(0 <= one["done"] <= one["total"] for one in waits)
+    assert {progress["status"] for progress in waits} == {"running"}
+    assert all(0 <= progress["done"] <= progress["total"] for progress in waits)
     assert numbers(wire.decode_answer(ok(response).content)[0]) == [1.0]
     assert numbers(program.run(Fetch("v"))) == [1.0]
 
@@ -146,7 +146,7 @@ def test_a_retry_of_a_running_batch_joins_it(program: Program) -> None:
 def test_two_senders_of_one_running_batch_get_one_answer(server: Server, program: Program) -> None:
     program.run(MakeVariable("v", np.zeros((), np.float32)))
     batch = long_batch(program, Assign("v", Literal(1.0), "add"), Fetch("v"))
-    found: list[Any] = []
+    values: list[Any] = []
 
     def send() -> None:
         with server.client() as client:
@@ -155,14 +155,14 @@ def test_two_senders_of_one_running_batch_get_one_answer(server: Server, program
                 response = client.post(program.path, content=frame, headers={"Content-Type": wire.FRAME_TYPE})
                 if response.status_code != 202:
                     break
-            found.append(numbers(wire.decode_answer(ok(response).content)[0]))
+            values.append(numbers(wire.decode_answer(ok(response).content)[0]))
 
     threads = [threading.Thread(target=send) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[1.0]] * 3
+    assert values == [[1.0]] * 3
 
 
 def test_another_batch_of_the_same_seq_is_a_conflict(program: Program) -> None:
@@ -243,9 +243,9 @@ def test_malformed_json_tells_line_and_column(http: httpx.Client) -> None:
 
 def test_a_bad_command_is_named_by_its_place(http: httpx.Client) -> None:
     body = {"commands": [{"do": "fetch", "id": "x"}, {"do": "fetch"}]}
-    found = problem(http.post("/v1/sessions/demo/batch", json=body), 422, "bad_command")
-    assert found["detail"].startswith("command 1: ")
-    assert found["details"] == {"command": 1}
+    refusal = problem(http.post("/v1/sessions/demo/batch", json=body), 422, "bad_command")
+    assert refusal["detail"].startswith("command 1: ")
+    assert refusal["details"] == {"command": 1}
 
 
 @pytest.mark.parametrize(
@@ -305,15 +305,15 @@ def test_a_body_without_a_length_is_refused(http: httpx.Client) -> None:
 
 def test_unknown_content_types_come_with_the_list_of_known_ones(http: httpx.Client) -> None:
     response = http.post("/v1/sessions/demo/batch", content=b"x", headers={"Content-Type": "text/csv"})
-    found = problem(response, 415, "unsupported_media_type")
-    assert found["details"]["known"] == [wire.FRAME_TYPE, wire.JSON_TYPE]
+    refusal = problem(response, 415, "unsupported_media_type")
+    assert refusal["details"]["known"] == [wire.FRAME_TYPE, wire.JSON_TYPE]
     for accept in ("text/html", "application/json;q=0", "image/*, text/*;q=0.5"):
         response = http.post("/v1/sessions/demo/batch", json={"commands": []}, headers={"Accept": accept})
         assert problem(response, 406, "not_acceptable")["details"]["known"] == [wire.FRAME_TYPE, wire.JSON_TYPE]
 
 
 @pytest.mark.parametrize(
-    ("accept", "given"),
+    ("accept", "expected"),
     [
         ("*/*", wire.JSON_TYPE),
         ("application/*", wire.JSON_TYPE),
@@ -323,14 +323,14 @@ def test_unknown_content_types_come_with_the_list_of_known_ones(http: httpx.Clie
         ("text/html, application/json;q=0.2, */*;q=0.1", wire.JSON_TYPE),
     ],
 )
-def test_accept_is_weighed(http: httpx.Client, accept: str, given: str) -> None:
+def test_accept_is_weighed(http: httpx.Client, accept: str, expected: str) -> None:
     response = ok(http.post("/v1/sessions/demo/batch", json={"commands": []}, headers={"Accept": accept}))
-    assert response.headers["content-type"] == given
+    assert response.headers["content-type"] == expected
 
 
 def test_an_allocation_over_the_limit_is_refused_with_the_numbers(http: httpx.Client) -> None:
-    one = {"dtype": "float32", "shape": [], "data": 1.0}
-    fill = {"do": "op", "op": "fill", "inputs": [one], "outputs": ["x"], "attrs": {"shape": [10**12]}}
+    scalar = {"dtype": "float32", "shape": [], "data": 1.0}
+    fill = {"do": "op", "op": "fill", "inputs": [scalar], "outputs": ["x"], "attrs": {"shape": [10**12]}}
     answer = ok(http.post("/v1/sessions/demo/batch", json={"commands": [fill]})).json()
     assert answer["failure"]["code"] == "resource_exhausted"
     assert f"{4 * 10**12:,}" in answer["failure"]["message"]

@@ -43,14 +43,16 @@ def page(server_url: str, seen: Seen) -> "Iterator[Page]":
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
         try:
-            made = browser.new_page()
-            made.set_default_timeout(PATIENCE)
-            made.on("request", lambda request: seen.requests.append(request.url))
-            made.on("pageerror", lambda error: seen.complaints.append(str(error)))
-            made.on("console", lambda said: seen.complaints.append(said.text) if said.type == "error" else None)
-            made.goto(f"{server_url}/docs")
-            made.locator(".opblock").first.wait_for()
-            yield made
+            api_page = browser.new_page()
+            api_page.set_default_timeout(PATIENCE)
+            api_page.on("request", lambda request: seen.requests.append(request.url))
+            api_page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+            api_page.on(
+                "console", lambda message: seen.complaints.append(message.text) if message.type == "error" else None
+            )
+            api_page.goto(f"{server_url}/docs")
+            api_page.locator(".opblock").first.wait_for()
+            yield api_page
         finally:
             browser.close()
 
@@ -91,11 +93,11 @@ def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
     assert sum(urlsplit(url).path.endswith("/gradient") for url in seen.requests) == 2
 
 
-def test_the_page_stands_in_the_order_of_the_walk(page: "Page") -> None:
+def test_the_api_pagestands_in_the_order_of_the_walk(page: "Page") -> None:
     import httpx
     import walk
 
     document = httpx.get(page.url.removesuffix("/docs") + "/openapi.json", trust_env=False).json()
     expected = [step.operation for step in walk.steps(document)]
-    found = page.locator(".opblock").evaluate_all("all => all.map(one => one.id)")
-    assert [one.removeprefix("operations-").partition("-")[2] for one in found] == expected
+    ids = page.locator(".opblock").evaluate_all("all => all.map(one => one.id)")
+    assert [id.removeprefix("operations-").partition("-")[2] for id in ids] == expected

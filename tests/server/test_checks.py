@@ -24,21 +24,21 @@ def post(server_url):
 
 def test_a_function_is_checked_where_it_is_asked(post):
     post("functions", F)
-    found = post("functions/f/check_gradients", {"inputs": [[0.5, 1.5], [2.0, 3.0]], "settings": {"entries": 1}})
-    assert found["agrees"] is True
-    assert (found["dtype"], found["checked"], found["entries"]) == ("float64", 2, 4)
-    assert found["worst"]["error"] < 1e-7
-    assert found["message"].startswith("2 of 4 entries compared in float64 (seed 0): all agree")
+    answer = post("functions/f/check_gradients", {"inputs": [[0.5, 1.5], [2.0, 3.0]], "settings": {"entries": 1}})
+    assert answer["agrees"] is True
+    assert (answer["dtype"], answer["checked"], answer["entries"]) == ("float64", 2, 4)
+    assert answer["worst"]["error"] < 1e-7
+    assert answer["message"].startswith("2 of 4 entries compared in float64 (seed 0): all agree")
 
 
 def test_a_wrong_gradient_is_an_answer_and_no_problem(post):
     calls = [{"op": "round", "inputs": ["a"], "outputs": ["r"]}, {"op": "mul", "inputs": ["r", "r"], "outputs": ["m"]}]
     post("functions", {"id": "g", "inputs": ["a"], "steps": calls, "outputs": ["m"]})
-    found = post("functions/g/check_gradients", {"inputs": [[0.5000001, 0.7]]})
-    assert found["agrees"] is False
-    assert found["worst"]["automatic"] is None
-    assert found["worst"]["index"] == [0]
-    assert len(found["worst"]["sides"]) == 2
+    answer = post("functions/g/check_gradients", {"inputs": [[0.5000001, 0.7]]})
+    assert answer["agrees"] is False
+    assert answer["worst"]["automatic"] is None
+    assert answer["worst"]["index"] == [0]
+    assert len(answer["worst"]["sides"]) == 2
 
 
 def test_a_variable_among_the_inputs_stays_as_it_is(post):
@@ -51,8 +51,8 @@ def test_a_tape_is_checked_and_still_answers(post):
     post("variables", {"id": "w", "value": [1.0, 2.0]})
     assert post("tapes", {"id": "t", "replayable": True})["ops"] == 0
     post("tapes/t/ops", {"ops": [{"op": "exp", "inputs": ["w"], "outputs": ["y"]}]})
-    found = post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})
-    assert found["agrees"] is True
+    answer = post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})
+    assert answer["agrees"] is True
     assert post("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"][0]["kind"] == "dense"
     assert post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})["code"] == "tape_state"
 
@@ -69,9 +69,9 @@ def test_a_tape_is_checked_and_still_answers(post):
 )
 def test_what_cannot_be_checked_is_refused(post, body, code, text):
     post("functions", F)
-    found = post("functions/f/check_gradients", body)
-    assert found["code"] == code
-    assert text in found["detail"]
+    answer = post("functions/f/check_gradients", body)
+    assert answer["code"] == code
+    assert text in answer["detail"]
 
 
 def test_an_unknown_setting_of_a_batch_is_told(post):
@@ -87,6 +87,6 @@ def test_a_tape_that_keeps_no_inputs_says_so(post):
     post("variables", {"id": "w", "value": [1.0, 2.0]})
     post("tapes", {"id": "t"})
     post("tapes/t/ops", {"ops": [{"op": "exp", "inputs": ["w"], "outputs": ["y"]}]})
-    found = post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})
-    assert found["code"] == "tape_state"
-    assert "open it as replayable" in found["detail"]
+    answer = post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})
+    assert answer["code"] == "tape_state"
+    assert "open it as replayable" in answer["detail"]

@@ -138,7 +138,7 @@ def test_a_python_client_is_generated_whole_and_runs(server_url: str, tmp_path: 
     printed = run(PYTHON / "openapi-python-client", "generate", *arguments, folder=tmp_path)
     assert "WARNING" not in printed
     assert "missing" not in printed
-    operations = [one for methods in json.loads(DOCUMENT.read_text())["paths"].values() for one in methods]
+    operations = [operation for methods in json.loads(DOCUMENT.read_text())["paths"].values() for operation in methods]
     endpoints = [path for path in (tmp_path / "teletape_client/api").rglob("*.py") if path.name != "__init__.py"]
     assert len(endpoints) == len(operations)
     printed = run(PYTHON / "python", CLIENTS / "run_client.py", server_url, folder=tmp_path, PYTHONPATH=str(tmp_path))

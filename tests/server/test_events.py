@@ -61,15 +61,15 @@ def test_a_batch_tells_how_far_it_is_and_answers_last(http: httpx.Client) -> Non
     commands = [*loop(LONG), {"do": "fetch", "id": "last"}]
     response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)
     assert response.headers["content-type"].startswith("text/event-stream")
-    *told, (kind, status, answer) = events(response)
+    *progress, (kind, status, answer) = events(response)
     assert (kind, status) == ("answer", "200")
     assert answer["failure"] is None
     assert answer["results"][0]["value"]["data"] == LONG
-    assert {one[0] for one in told} == {"progress"}
-    iterations = [data["iteration"] for _, _, data in told]
+    assert {event[0] for event in progress} == {"progress"}
+    iterations = [data["iteration"] for _, _, data in progress]
     assert iterations == sorted(iterations)
     assert 0 < iterations[-1] < LONG
-    assert told[-1][2]["total"] == len(commands)
+    assert progress[-1][2]["total"] == len(commands)
 
 
 def test_the_iterations_to_come_are_told_where_they_are_known(http: httpx.Client) -> None:
@@ -79,9 +79,9 @@ def test_the_iterations_to_come_are_told_where_they_are_known(http: httpx.Client
         {"do": "scan", "body": "body", "inputs": [0.0], "outputs": ["last"], "carried": 1, "length": LONG},
     ]
     response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)
-    *told, (kind, _, answer) = events(response)
+    *progress, (kind, _, answer) = events(response)
     assert (kind, answer["failure"]) == ("answer", None)
-    assert {data["iterations"] for _, _, data in told} == {LONG}
+    assert {data["iterations"] for _, _, data in progress} == {LONG}
 
 
 def test_a_refusal_is_the_last_event(http: httpx.Client) -> None:
@@ -89,9 +89,9 @@ def test_a_refusal_is_the_last_event(http: httpx.Client) -> None:
         "/v1/sessions/demo/ops", json={"ops": [{"op": "addd", "inputs": [1, 2], "outputs": ["x"]}]}, headers=EVENTS
     )
     assert response.status_code == 200, "the stream had begun"
-    ((kind, status, said),) = events(response)
-    assert (kind, status, said["code"]) == ("problem", "422", "unknown_op")
-    assert said["instance"].startswith("urn:teletape:request:")
+    ((kind, status, refusal),) = events(response)
+    assert (kind, status, refusal["code"]) == ("problem", "422", "unknown_op")
+    assert refusal["instance"].startswith("urn:teletape:request:")
 
 
 def test_what_is_refused_before_it_runs_is_an_ordinary_problem(http: httpx.Client) -> None:
@@ -100,10 +100,10 @@ def test_what_is_refused_before_it_runs_is_an_ordinary_problem(http: httpx.Clien
 
 def test_run_tells_how_far_it_is_and_its_session_is_gone_behind_it(http: httpx.Client) -> None:
     response = http.post("/v1/run", json={"commands": loop(LONG), "fetch": ["last"]}, headers=EVENTS)
-    *told, (kind, _, answer) = events(response)
+    *progress, (kind, _, answer) = events(response)
     assert (kind, answer["values"]["last"]["data"]) == ("answer", LONG)
-    assert told
-    assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo"]
+    assert progress
+    assert [session["id"] for session in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo"]
 
 
 def running(http: httpx.Client) -> dict[str, Any]:
@@ -175,8 +175,8 @@ def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
     ]
     answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": commands})).json()
     assert answer["failure"]["code"] == "deadline_exceeded"
-    said = strict.post("/v1/run", json={"commands": commands})
-    assert "0.5 seconds" in problem(said, 422, "deadline_exceeded")["detail"]
+    refusal = strict.post("/v1/run", json={"commands": commands})
+    assert "0.5 seconds" in problem(refusal, 422, "deadline_exceeded")["detail"]
 
 
 def test_who_goes_away_from_run_frees_the_server(server: Server, http: httpx.Client) -> None:

@@ -9,12 +9,6 @@ import pytest
 from serving import ok, problem
 
 
-@pytest.fixture(scope="module")
-def http(server_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
-        yield client
-
-
 @pytest.fixture
 def session(http: httpx.Client) -> Iterator[str]:
     path = f"/v1/sessions/{ok(http.post('/v1/sessions', json={})).json()['id']}"
@@ -40,7 +34,7 @@ def test_a_jvp_and_a_hessian_vector_product_from_one_request(http: httpx.Client)
         {"do": "jvp", "accumulator": "a", "targets": ["y", "g"], "outputs": ["jvp", "hvp"]},
     ]
     answer = ok(http.post("/v1/run", json={"commands": commands, "fetch": ["jvp", "hvp"]})).json()
-    assert {name: one["data"] for name, one in answer["values"].items()} == {"jvp": [3.0, 0.0], "hvp": [6.0, 0.0]}
+    assert {name: value["data"] for name, value in answer["values"].items()} == {"jvp": [3.0, 0.0], "hvp": [6.0, 0.0]}
 
 
 def test_a_tangent_that_there_is_none_of_is_null(http: httpx.Client) -> None:
@@ -59,12 +53,12 @@ def test_a_tangent_that_there_is_none_of_is_null(http: httpx.Client) -> None:
 def test_an_accumulator_goes_on_from_one_batch_to_the_next(http: httpx.Client, session: str) -> None:
     begin = {"commands": [{"do": "variable", "id": "x", "value": [1.0, 2.0]}, OPEN]}
     assert ok(http.post(f"{session}/batch", json=begin)).json()["failure"] is None
-    asked = [*CUBE, {"do": "accumulator.close", "accumulator": "a"}, op("mul", "y", "y", to="z")]
-    asked += [
+    commands = [*CUBE, {"do": "accumulator.close", "accumulator": "a"}, op("mul", "y", "y", to="z")]
+    commands += [
         {"do": "jvp", "accumulator": "a", "targets": ["y", "z"], "outputs": ["dy", "dz"]},
         {"do": "fetch", "id": "dy"},
     ]
-    answer = ok(http.post(f"{session}/batch", json={"commands": asked})).json()
+    answer = ok(http.post(f"{session}/batch", json={"commands": commands})).json()
     assert answer["failure"] is None
     kinds, fetched = answer["results"]
     assert kinds["kinds"] == ["dense", "none"]

@@ -37,21 +37,21 @@ def test_the_engines_and_the_wires_codes_are_all_in_the_table() -> None:
 
 
 def test_a_session_is_made_looked_at_listed_and_ended(server: Server, http: httpx.Client) -> None:
-    made = http.post("/v1/sessions", json={"id": "demo", "device": "cpu", "memory_limit": 1 << 20})
-    assert made.status_code == 201
-    assert made.headers["Location"] == "/v1/sessions/demo"
+    created = http.post("/v1/sessions", json={"id": "demo", "device": "cpu", "memory_limit": 1 << 20})
+    assert created.status_code == 201
+    assert created.headers["Location"] == "/v1/sessions/demo"
     facts = ok(http.get("/v1/sessions/demo")).json()
-    assert facts == made.json() | {"expires_at": facts["expires_at"]}
+    assert facts == created.json() | {"expires_at": facts["expires_at"]}
     assert (facts["device"], facts["memory_limit"], facts["bytes_in_use"]) == ("cpu", 1 << 20, 0)
     assert facts["running"] == {"requests": 0, "done": 0, "total": 0, "iteration": 0, "iterations": 0}
     other = ok(http.post("/v1/sessions", json={})).json()
     assert other["id"].startswith("_")
-    assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo", other["id"]]
+    assert [session["id"] for session in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo", other["id"]]
     assert http.delete("/v1/sessions/demo").status_code == 204
-    assert [one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]] == [other["id"]]
-    found = problem(http.get("/v1/sessions/demo"), 410, "session_ended")
-    assert found["details"]["reason"] == "deleted"
-    assert found["details"]["ended_at"].endswith("Z")
+    assert [session["id"] for session in ok(http.get("/v1/sessions")).json()["sessions"]] == [other["id"]]
+    refusal = problem(http.get("/v1/sessions/demo"), 410, "session_ended")
+    assert refusal["details"]["reason"] == "deleted"
+    assert refusal["details"]["ended_at"].endswith("Z")
 
 
 def test_making_the_same_session_again_gives_it_and_another_is_a_conflict(http: httpx.Client) -> None:
@@ -96,9 +96,9 @@ def test_a_session_ends_after_the_idle_limit(server: Server, http: httpx.Client)
     server.clock.ahead += 50
     ok(http.get("/v1/sessions/demo"))
     server.clock.ahead += 11
-    found = problem(program.post(program.batch()), 410, "session_ended")
-    assert found["details"]["reason"] == "idle"
-    assert "60 s" in found["detail"]
+    refusal = problem(program.post(program.batch()), 410, "session_ended")
+    assert refusal["details"]["reason"] == "idle"
+    assert "60 s" in refusal["detail"]
     problem(http.get("/v1/sessions/demo"), 410, "session_ended")
 
 
@@ -127,8 +127,8 @@ def test_the_answer_tells_when_the_session_expires(server: Server, http: httpx.C
 def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
     for _ in range(3):
         ok(http.post("/v1/sessions", json={}))
-    found = problem(http.post("/v1/sessions", json={}), 409, "too_many_sessions")
-    assert found["details"] == {"found": 3, "limit": 3}
+    refusal = problem(http.post("/v1/sessions", json={}), 409, "too_many_sessions")
+    assert refusal["details"] == {"found": 3, "limit": 3}
     with server.client("bob") as bob:
         for _ in range(2):
             ok(bob.post("/v1/sessions", json={}))
@@ -142,8 +142,8 @@ def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
 
 
 def test_a_session_may_not_ask_for_more_memory_than_there_is(http: httpx.Client) -> None:
-    found = problem(http.post("/v1/sessions", json={"memory_limit": 1 << 40}), 422, "invalid_request")
-    assert found["details"] == {"found": 1 << 40, "limit": 64 << 20}
+    refusal = problem(http.post("/v1/sessions", json={"memory_limit": 1 << 40}), 422, "invalid_request")
+    assert refusal["details"] == {"found": 1 << 40, "limit": 64 << 20}
 
 
 def test_memory_is_limited_by_session(http: httpx.Client) -> None:
@@ -163,7 +163,7 @@ def test_memory_is_limited_by_session(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "text"),
     [
         ({"id": "has space"}, "body.id"),
         ({"id": "_generated"}, "body.id"),
@@ -175,25 +175,25 @@ def test_memory_is_limited_by_session(http: httpx.Client) -> None:
         ([], "body"),
     ],
 )
-def test_a_session_that_is_asked_for_wrongly(http: httpx.Client, body: Any, said: str) -> None:
-    found = problem(http.post("/v1/sessions", json=body), 422, "invalid_request")
-    assert said in found["detail"]
-    assert found["details"]["fields"]
+def test_a_session_that_is_asked_for_wrongly(http: httpx.Client, body: Any, text: str) -> None:
+    refusal = problem(http.post("/v1/sessions", json=body), 422, "invalid_request")
+    assert text in refusal["detail"]
+    assert refusal["details"]["fields"]
 
 
 def test_a_device_that_is_not_there(http: httpx.Client) -> None:
     present = ok(http.get("/v1/devices")).json()
     assert present["devices"][0] == present["default"] == "cpu"
-    found = problem(http.post("/v1/sessions", json={"device": "gpu:99"}), 422, "unknown_device")
-    assert found["details"]["devices"] == present["devices"]
+    refusal = problem(http.post("/v1/sessions", json={"device": "gpu:99"}), 422, "unknown_device")
+    assert refusal["details"]["devices"] == present["devices"]
     ok(http.post("/v1/sessions", json={"id": "demo"}))
 
 
 def test_bodies_that_the_front_parses_are_small(http: httpx.Client) -> None:
     padded = b'{"id": "demo"' + b" " * (1 << 20) + b"}"
     headers = {"Content-Type": "application/json"}
-    found = problem(http.post("/v1/sessions", content=padded, headers=headers), 413, "body_too_large")
-    assert found["details"]["limit"] == 1 << 20
+    refusal = problem(http.post("/v1/sessions", content=padded, headers=headers), 413, "body_too_large")
+    assert refusal["details"]["limit"] == 1 << 20
     problem(http.post("/v1/sessions", content=b"{", headers=headers), 400, "malformed_json")
     problem(http.post("/v1/sessions", content=iter([b"{}"]), headers=headers), 411, "length_required")
 
@@ -209,9 +209,9 @@ def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, htt
     os.kill(server.worker("doomed"), signal.SIGKILL)
     while (response := doomed.post(batch)).status_code == 202:
         pass
-    found = problem(response, 410, "session_ended")
-    assert found["details"]["reason"] == "worker_died"
-    assert "SIGKILL" in found["detail"]
+    refusal = problem(response, 410, "session_ended")
+    assert refusal["details"]["reason"] == "worker_died"
+    assert "SIGKILL" in refusal["detail"]
     problem(http.get("/v1/sessions/doomed"), 410, "session_ended")
     assert other.run(Fetch("x")).failure is None
     ok(http.post("/v1/sessions", json={"id": "doomed"}))

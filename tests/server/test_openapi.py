@@ -26,9 +26,9 @@ def document() -> dict[str, Any]:
 
 def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [
-        (f"{method.upper()} {path}", one)
+        (f"{method.upper()} {path}", operation)
         for path, methods in document["paths"].items()
-        for method, one in methods.items()
+        for method, operation in methods.items()
     ]
 
 
@@ -78,7 +78,7 @@ def change_type(new: dict[str, Any]) -> None:
 
 def require_parameter(new: dict[str, Any]) -> None:
     parameters = new["paths"]["/v1/run"]["post"]["parameters"]
-    next(one for one in parameters if one["name"] == "device")["required"] = True
+    next(operation for operation in parameters if operation["name"] == "device")["required"] = True
 
 
 def drop_raw(new: dict[str, Any]) -> None:
@@ -136,18 +136,18 @@ def test_export_refuses_to_break_clients(
 
 
 def test_every_operation_is_told_of(document: dict[str, Any]) -> None:
-    found = operations(document)
-    assert len(found) > 35
-    for where, one in found:
-        assert one["summary"], where
-        assert one["description"], where
-        assert one["tags"][0] in SECTIONS, where
-        assert "HTTPValidationError" not in json.dumps(one), where
-        problems = [answer for status, answer in one["responses"].items() if not status.startswith("2")]
+    found_operations = operations(document)
+    assert len(found_operations) > 35
+    for where, operation in found_operations:
+        assert operation["summary"], where
+        assert operation["description"], where
+        assert operation["tags"][0] in SECTIONS, where
+        assert "HTTPValidationError" not in json.dumps(operation), where
+        problems = [answer for status, answer in operation["responses"].items() if not status.startswith("2")]
         assert all([*answer["content"]] == ["application/problem+json"] for answer in problems), where
         if "{session}" in where:
-            assert {"401", "404", "410"} <= one["responses"].keys(), where
-    assert len({one["operationId"] for _, one in found}) == len(found)
+            assert {"401", "404", "410"} <= operation["responses"].keys(), where
+    assert len({operation["operationId"] for _, operation in found_operations}) == len(found_operations)
 
 
 def test_every_component_is_used_and_every_reference_has_one(document: dict[str, Any]) -> None:
@@ -228,15 +228,15 @@ def test_no_example_is_made_of_whole_numbers_that_mean_fractions(document: dict[
     """A browser writes 2.0 as 2, which reads as int32."""
 
     def lists(value: Any) -> Iterator[list[Any]]:
-        for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            yield from lists(one)
-        if isinstance(value, list) and all(isinstance(one, int | float) for one in value):
+        for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from lists(member)
+        if isinstance(value, list) and all(isinstance(member, int | float) for member in value):
             yield value
 
     for name, schema in document["components"]["schemas"].items():
-        for one in lists(schema.get("examples", [])):
-            wholes = [float(number).is_integer() for number in one]
-            assert not (any(isinstance(number, float) for number in one) and all(wholes)), (name, one)
+        for member in lists(schema.get("examples", [])):
+            wholes = [float(number).is_integer() for number in member]
+            assert not (any(isinstance(number, float) for number in member) and all(wholes)), (name, member)
 
 
 def test_the_walk_can_begin_anew_wherever_it_was_left(server_url: str, document: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ def test_every_file_that_the_page_names_is_there(server_url: str) -> None:
     with httpx.Client(base_url=server_url, trust_env=False) as http:
         named = re.findall(r'(?:src|href)="([^"]+)"', http.get("/docs").text)
         assert len(named) == 5
-        types = {one: ok(http.get("/" + one)).headers["content-type"].partition(";")[0] for one in named}
+        types = {path: ok(http.get("/" + path)).headers["content-type"].partition(";")[0] for path in named}
         assert types["docs/static/swagger-ui/swagger-ui.css"] == "text/css"
         assert types["docs/static/page.js"] == "text/javascript"
         problem(http.get("/docs/static/none.js"), 404, "not_found")

@@ -41,20 +41,14 @@ class Tape:
         return problem(self.http.post(f"{self.path}/tapes/t/{what}", json=body), status, code)
 
     def tensors(self) -> set[str]:
-        return {one["id"] for one in ok(self.http.get(f"{self.path}/tensors")).json()["tensors"]}
-
-
-@pytest.fixture(scope="module")
-def http(server_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
-        yield client
+        return {tensor["id"] for tensor in ok(self.http.get(f"{self.path}/tensors")).json()["tensors"]}
 
 
 @pytest.fixture
 def tape(http: httpx.Client) -> Iterator[Tape]:
-    one = Tape(http)
-    yield one
-    http.delete(one.path)
+    session_tape = Tape(http)
+    yield session_tape
+    http.delete(session_tape.path)
 
 
 def data(answer: Any) -> Any:
@@ -66,10 +60,13 @@ w, x = np.asarray(W), np.asarray(X)
 
 def test_a_jacobian(tape: Tape) -> None:
     before = tape.tensors()
-    found = tape.ask("jacobian", {"targets": ["y"], "sources": ["w", "x"], "outputs": ["J", None]})["derivatives"]
-    np.testing.assert_allclose(data(found[0]), np.diag(2 * w * x))
-    np.testing.assert_allclose(data(found[1]), np.diag(w * w))
-    assert [(one["source"], one["kind"], one["id"]) for one in found] == [("w", "dense", "J"), ("x", "dense", None)]
+    derivatives = tape.ask("jacobian", {"targets": ["y"], "sources": ["w", "x"], "outputs": ["J", None]})["derivatives"]
+    np.testing.assert_allclose(data(derivatives[0]), np.diag(2 * w * x))
+    np.testing.assert_allclose(data(derivatives[1]), np.diag(w * w))
+    assert [(derivative["source"], derivative["kind"], derivative["id"]) for derivative in derivatives] == [
+        ("w", "dense", "J"),
+        ("x", "dense", None),
+    ]
     assert tape.tensors() == before | {"J"}
 
 
@@ -77,26 +74,26 @@ def test_a_jacobian_in_chunks_is_the_same_and_below_a_row_refused(tape: Tape) ->
     [whole] = tape.ask("jacobian", {"targets": ["y"], "sources": ["w"]})["derivatives"]
     [parts] = tape.ask("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 60})["derivatives"]
     assert parts == whole
-    told = tape.refused("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 8}, 507, "resource_exhausted")
-    assert "max_bytes is 8: raise it" in told["detail"]
-    assert told["details"]["bound"] == 8 < told["details"]["needed"]
+    refusal = tape.refused("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 8}, 507, "resource_exhausted")
+    assert "max_bytes is 8: raise it" in refusal["detail"]
+    assert refusal["details"]["bound"] == 8 < refusal["details"]["needed"]
     tape.refused("jacobian", {"targets": ["y"], "sources": ["w"], "max_bytes": 0}, 422, "invalid_request")
 
 
 def test_the_jacobian_of_each_example(tape: Tape) -> None:
-    [found] = tape.ask("batch_jacobian", {"targets": ["grown"], "sources": ["columns"], "outputs": ["B"]})[
+    [derivative] = tape.ask("batch_jacobian", {"targets": ["grown"], "sources": ["columns"], "outputs": ["B"]})[
         "derivatives"
     ]
-    np.testing.assert_allclose(data(found)[:, 0, 0], np.exp(w * w * x), rtol=1e-5)
-    assert (found["source"], found["id"]) == ("columns", "B")
-    told = tape.refused("batch_jacobian", {"targets": ["y"], "sources": ["w"]}, 422, "invalid_argument")
-    assert told["detail"] == "Shape (3,) must have rank at least 2"
+    np.testing.assert_allclose(data(derivative)[:, 0, 0], np.exp(w * w * x), rtol=1e-5)
+    assert (derivative["source"], derivative["id"]) == ("columns", "B")
+    refusal = tape.refused("batch_jacobian", {"targets": ["y"], "sources": ["w"]}, 422, "invalid_argument")
+    assert refusal["detail"] == "Shape (3,) must have rank at least 2"
 
 
 def test_a_stack_of_gradients(tape: Tape) -> None:
     stack = [[1.5, 0.5, 0.5], [0.5, 0.5, 2.5]]
-    [found] = tape.ask("vjps", {"targets": ["y"], "sources": ["w"], "output_gradients": [stack]})["derivatives"]
-    np.testing.assert_allclose(data(found), np.asarray(stack) * 2 * w * x)
+    [derivative] = tape.ask("vjps", {"targets": ["y"], "sources": ["w"], "output_gradients": [stack]})["derivatives"]
+    np.testing.assert_allclose(data(derivative), np.asarray(stack) * 2 * w * x)
     body = {"targets": ["y"], "sources": ["w"], "output_gradients": [[1.5, 0.5, 0.5]]}
     assert "it must be float32[k, 3], one leading axis" in tape.refused("vjps", body, 422, "invalid_argument")["detail"]
 
@@ -122,8 +119,8 @@ def test_a_product_with_the_hessian(tape: Tape) -> None:
     first, second = tape.ask("hvp", body)["derivatives"]
     np.testing.assert_allclose(data(first), 2 * x * u + 2 * w * v)
     np.testing.assert_allclose(data(second), 2 * w * u)
-    told = tape.refused("hvp", body | {"vectors": [u]}, 422, "invalid_argument")
-    assert told["detail"] == "2 sources, but 1 vectors: give one for each"
+    refusal = tape.refused("hvp", body | {"vectors": [u]}, 422, "invalid_argument")
+    assert refusal["detail"] == "2 sources, but 1 vectors: give one for each"
 
 
 def test_second_derivatives_leave_the_tape_as_it_was(tape: Tape) -> None:
@@ -162,15 +159,15 @@ def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) ->
     tape = Tape(http, persistent=False)
     before = tape.tensors()
     wrong = {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[1.5]]}
-    told = tape.refused("questions", {"questions": [MANY[0], wrong, MANY[2]]}, 422, "invalid_argument")
-    assert told["detail"].startswith("question 1: a vector float32[1] for a source float32[3]")
-    assert told["details"]["question"] == 1
+    refusal = tape.refused("questions", {"questions": [MANY[0], wrong, MANY[2]]}, 422, "invalid_argument")
+    assert refusal["detail"].startswith("question 1: a vector float32[1] for a source float32[3]")
+    assert refusal["details"]["question"] == 1
     assert tape.tensors() == before
     assert len(tape.ask("questions", {"questions": MANY[:2]})["results"]) == 2  # the tape has not been used up
 
 
 @pytest.mark.parametrize(
-    ("questions", "told"),
+    ("questions", "text"),
     [
         ([], "questions"),
         (
@@ -184,8 +181,8 @@ def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) ->
         ),
     ],
 )
-def test_bad_questions_are_refused_with_their_place(tape: Tape, questions: Any, told: str) -> None:
-    assert told in tape.refused("questions", {"questions": questions}, 422, "invalid_request")["detail"]
+def test_bad_questions_are_refused_with_their_place(tape: Tape, questions: Any, text: str) -> None:
+    assert text in tape.refused("questions", {"questions": questions}, 422, "invalid_request")["detail"]
 
 
 def test_parents_record_the_answers(http: httpx.Client) -> None:

@@ -6,34 +6,28 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from test_rest import Rest, op
+from rest_client import Rest, op
 
 from serving import ok, problem
 
 W = [1.5, -0.5, 2.0]
 
 
-@pytest.fixture(scope="module")
-def http(server_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
-        yield client
-
-
 @pytest.fixture
 def rest(http: httpx.Client) -> Iterator[Rest]:
     """A session: w, a tape t over cubes = w³ and loss = Σ cubes, and the functions square, add and always."""
-    one = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
-    one.made("variables", {"id": "w", "value": W})
-    one.made("tapes", {"id": "t", "persistent": True})
-    one.done("tapes/t/ops", {"ops": [op("pow", "w", 3.0, to="cubes"), op("reduce_sum", "cubes", to="loss")]})
+    session = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
+    session.made("variables", {"id": "w", "value": W})
+    session.made("tapes", {"id": "t", "persistent": True})
+    session.done("tapes/t/ops", {"ops": [op("pow", "w", 3.0, to="cubes"), op("reduce_sum", "cubes", to="loss")]})
     for name, inputs, call in (
         ("square", ["x"], op("square", "x", to="y")),
         ("add", ["x", "e"], op("add", "x", "e", to="y")),
         ("always", ["x"], op("less", "x", 1e30, to="y")),
     ):
-        one.made("functions", {"id": name, "inputs": inputs, "steps": [call], "outputs": ["y"]})
-    yield one
-    http.delete(one.path)
+        session.made("functions", {"id": name, "inputs": inputs, "steps": [call], "outputs": ["y"]})
+    yield session
+    http.delete(session.path)
 
 
 class State:
@@ -184,15 +178,15 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "body", "status", "code", "said"), REFUSED)
+@pytest.mark.parametrize(("place", "body", "status", "code", "text"), REFUSED)
 def test_a_refusal_says_what_was_found_and_leaves_everything(
-    rest: Rest, place: str, body: Any, status: int, code: str, said: str
+    rest: Rest, place: str, body: Any, status: int, code: str, text: str
 ) -> None:
     before = State(rest)
-    assert said in problem(rest.post(place, body), status, code)["detail"]
+    assert text in problem(rest.post(place, body), status, code)["detail"]
     assert State(rest) == before
-    found = rest.done("tapes/t/gradient", {"targets": ["loss"], "sources": ["w"]})["derivatives"]
-    np.testing.assert_allclose(found[0]["value"]["data"], 3 * np.square(W))
+    derivatives = rest.done("tapes/t/gradient", {"targets": ["loss"], "sources": ["w"]})["derivatives"]
+    np.testing.assert_allclose(derivatives[0]["value"]["data"], 3 * np.square(W))
 
 
 def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
@@ -203,11 +197,11 @@ def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
     rest.done("tapes/wide/watch", {"values": ["row"]})
     rest.done("tapes/wide/ops", {"ops": ops[1:]})
     before = State(rest)
-    said = problem(
+    refusal = problem(
         rest.post("tapes/wide/jacobian", {"targets": ["squares"], "sources": ["row"]}), 507, "resource_exhausted"
     )
-    assert said["details"]["answer"] == n * n * 4
-    assert "3,600,000,000" in said["detail"]
+    assert refusal["details"]["answer"] == n * n * 4
+    assert "3,600,000,000" in refusal["detail"]
     assert State(rest) == before
     rest.done("tapes/wide/gradient", {"targets": ["squares"], "sources": ["row"]})
 
@@ -255,8 +249,8 @@ def test_what_belongs_to_another_session_is_unknown_here(rest: Rest, http: httpx
         problem(rest.post(place, body), 404, "unknown_id")
     ok(other.http.delete(other.path))
     for place in ("call", "gradient", "check_gradients", "while", "scan"):
-        said = problem(other.post(f"functions/their_function/{place}", {"inputs": [1.0]}), 410, "session_ended")
-        assert "it was deleted" in said["detail"]
+        refusal = problem(other.post(f"functions/their_function/{place}", {"inputs": [1.0]}), 410, "session_ended")
+        assert "it was deleted" in refusal["detail"]
 
 
 @pytest.mark.parametrize(
@@ -279,8 +273,8 @@ def test_json_that_is_none_is_told_and_nothing_happens(rest: Rest, text: bytes, 
 
 def test_a_letter_outside_of_the_first_plane_is_a_letter(rest: Rest) -> None:
     text = b'{"inputs": ["x\\ud83d\\ude00"], "steps": [], "outputs": ["x\\ud83d\\ude00"], "id": "smile"}'
-    made = ok(rest.http.post(f"{rest.path}/functions", content=text, headers={"Content-Type": "application/json"}))
-    assert made.json()["inputs"] == ["x😀"]
+    created = ok(rest.http.post(f"{rest.path}/functions", content=text, headers={"Content-Type": "application/json"}))
+    assert created.json()["inputs"] == ["x😀"]
 
 
 def test_functions_within_functions_have_a_bound(rest: Rest) -> None:
@@ -303,8 +297,8 @@ def test_a_function_tells_its_steps_as_they_were_given(rest: Rest) -> None:
         {"do": "assign", "variable": "c", "value": "a", "mode": "add"},
         {"do": "call", "function": "square", "inputs": ["a"], "outputs": ["y"]},
     ]
-    made = rest.made("functions", {"inputs": ["x", "c"], "steps": steps, "outputs": ["y"]})
-    assert made["steps"] == [
+    created = rest.made("functions", {"inputs": ["x", "c"], "steps": steps, "outputs": ["y"]})
+    assert created["steps"] == [
         {"op": "reduce_sum", "inputs": ["x"], "attrs": {"axis": [0], "keepdims": True}, "output": "s"},
         {"op": "mul", "inputs": ["s", "inf"], "attrs": {}, "output": "m"},
         {"op": "add", "inputs": ["m", {"dtype": "float32", "shape": [2]}], "attrs": {}, "output": "a"},
@@ -331,15 +325,15 @@ def test_a_sparse_gradient_counts_what_it_holds(rest: Rest) -> None:
     rest.made("tapes", {"id": "lookup"})
     rest.done("tapes/lookup/ops", {"ops": [op("gather", "few", {"dtype": "int32", "data": [1, 3, 1]}, to="rows")]})
     rest.done("tapes/lookup/gradient", {"targets": ["rows"], "sources": ["few"], "outputs": ["g"]})
-    found = ok(rest.get("tensors/g")).json()
-    assert (found["kind"], found["shape"], found["rows"]) == ("slices", [4, 2], 3)
-    assert found["bytes"] == 3 * 2 * 4 + 3 * 4
+    tensor = ok(rest.get("tensors/g")).json()
+    assert (tensor["kind"], tensor["shape"], tensor["rows"]) == ("slices", [4, 2], 3)
+    assert tensor["bytes"] == 3 * 2 * 4 + 3 * 4
 
 
 def test_the_end_of_a_thing_tells_the_bytes_that_are_left(rest: Rest) -> None:
     def used() -> int:
-        found: int = ok(rest.http.get(rest.path)).json()["bytes_in_use"]
-        return found
+        used_bytes: int = ok(rest.http.get(rest.path)).json()["bytes_in_use"]
+        return used_bytes
 
     before = used()
     rest.made("tapes", {"id": "other", "persistent": True})

@@ -1,6 +1,5 @@
 """POST /v1/run: one request, one session, nothing left behind."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -9,18 +8,12 @@ import pytest
 from serving import Server, ok, problem
 
 
-@pytest.fixture(scope="module")
-def http(server_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
-        yield client
-
-
 def op(name: str, *inputs: Any, to: str, **attrs: Any) -> dict[str, Any]:
     return {"do": "op", "op": name, "inputs": list(inputs), "outputs": [to], "attrs": attrs}
 
 
 def sessions(http: httpx.Client) -> set[str]:
-    return {one["id"] for one in ok(http.get("/v1/sessions")).json()["sessions"]}
+    return {session["id"] for session in ok(http.get("/v1/sessions")).json()["sessions"]}
 
 
 SQUARE = [
@@ -35,7 +28,7 @@ def test_a_gradient_from_one_request(http: httpx.Client) -> None:
     before = sessions(http)
     for _ in range(2):
         answer = ok(http.post("/v1/run", json={"commands": SQUARE, "fetch": ["y", "dx"]})).json()
-        assert {name: one["data"] for name, one in answer["values"].items()} == {"y": 12.25, "dx": 7.0}
+        assert {name: value["data"] for name, value in answer["values"].items()} == {"y": 12.25, "dx": 7.0}
     assert sessions(http) == before
 
 
@@ -61,7 +54,7 @@ def test_large_answers_are_previewed(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "code", "told"),
+    ("body", "status", "code", "text"),
     [
         ({"commands": [*SQUARE, op("nothing", "x", to="z")]}, 422, "unknown_op", "command 4: unknown op"),
         ({"commands": [{"do": "dance"}]}, 422, "bad_command", "dance"),
@@ -73,18 +66,29 @@ def test_large_answers_are_previewed(http: httpx.Client) -> None:
         ({"commands": [*SQUARE, SQUARE[3] | {"outputs": ["again"]}]}, 409, "tape_consumed", "command 4"),
     ],
 )
-def test_what_cannot_run(http: httpx.Client, body: Any, status: int, code: str, told: str) -> None:
+def test_what_cannot_run(http: httpx.Client, body: Any, status: int, code: str, text: str) -> None:
     before = sessions(http)
-    assert told in problem(http.post("/v1/run", json=body), status, code)["detail"]
+    assert text in problem(http.post("/v1/run", json=body), status, code)["detail"]
     assert sessions(http) == before
 
 
-def test_types_devices_and_malformed_json(http: httpx.Client) -> None:
-    problem(http.post("/v1/run", content=b"{", headers={"Content-Type": "application/json"}), 400, "malformed_json")
-    problem(http.post("/v1/run", content=b"x", headers={"Content-Type": "text/plain"}), 415, "unsupported_media_type")
-    problem(http.post("/v1/run", json={"commands": []}, headers={"Accept": "text/html"}), 406, "not_acceptable")
-    problem(http.post("/v1/run?device=gpu:99", json={"commands": []}), 422, "unknown_device")
-    problem(http.post("/v1/run?device=abacus", json={"commands": []}), 422, "invalid_request")
+@pytest.mark.parametrize(
+    ("content", "headers", "status", "code"),
+    [
+        (b"{", {"Content-Type": "application/json"}, 400, "malformed_json"),
+        (b"x", {"Content-Type": "text/plain"}, 415, "unsupported_media_type"),
+        (b'{"commands": []}', {"Content-Type": "application/json", "Accept": "text/html"}, 406, "not_acceptable"),
+    ],
+)
+def test_a_body_of_another_type_is_refused(
+    http: httpx.Client, content: bytes, headers: dict[str, str], status: int, code: str
+) -> None:
+    problem(http.post("/v1/run", content=content, headers=headers), status, code)
+
+
+@pytest.mark.parametrize(("device", "code"), [("gpu:99", "unknown_device"), ("abacus", "invalid_request")])
+def test_an_unknown_device_is_refused(http: httpx.Client, device: str, code: str) -> None:
+    problem(http.post("/v1/run", params={"device": device}, json={"commands": []}), 422, code)
 
 
 def test_a_slow_run_is_waited_for_even_with_a_key(server: Server) -> None:
@@ -95,9 +99,13 @@ def test_a_slow_run_is_waited_for_even_with_a_key(server: Server) -> None:
         assert answer["values"]["x20000"]["data"] == 1.5
 
 
-def test_limits_and_keys(server: Server) -> None:
-    with server.client() as http, server.client(None) as nobody:
-        problem(nobody.post("/v1/run", json={"commands": []}), 401, "unauthenticated")
+def test_a_run_needs_a_key(server: Server) -> None:
+    with server.client(None) as http:
+        problem(http.post("/v1/run", json={"commands": []}), 401, "unauthenticated")
+
+
+def test_a_run_counts_as_a_session(server: Server) -> None:
+    with server.client() as http:
         for _ in range(server.settings.sessions_per_key):
             ok(http.post("/v1/sessions", json={}))
         problem(http.post("/v1/run", json={"commands": []}), 409, "too_many_sessions")

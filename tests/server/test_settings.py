@@ -60,7 +60,7 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "expected"),
     [
         ("port", "65536", "a whole number from 0 to 65535; found '65536'"),
         ("port", "-1", "whole number"),
@@ -78,11 +78,11 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
         ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann occurs twice"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_it_may_be(name: str, text: str, said: str) -> None:
+def test_a_wrong_value_is_named_with_what_it_may_be(name: str, text: str, expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load(**{"TELETAPE_" + name.upper(): text})
     assert f"TELETAPE_{name.upper()} must be" in str(caught.value)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     if name == "api_keys":
         assert text not in str(caught.value)
     else:
@@ -120,9 +120,9 @@ def test_a_wrong_command_line_ends_with_2_and_says_why(
     for name in [name for name in os.environ if name.startswith("TELETAPE_")]:
         monkeypatch.delenv(name)
     assert cli.main(arguments) == 2
-    said = capsys.readouterr()
-    assert "teletape" in said.err
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert "teletape" in output.err
+    assert output.out == ""
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,9 +142,9 @@ def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str
 
 
 def children(pid: int) -> set[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
-    direct = {int(one) for one in found}
-    return direct.union(*(children(one) for one in direct)) if direct else direct
+    pids = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+    direct = {int(pid_) for pid_ in pids}
+    return direct.union(*(children(pid_) for pid_ in direct)) if direct else direct
 
 
 def gone(pids: set[int]) -> None:

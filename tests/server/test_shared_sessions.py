@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from test_rest import Rest, op
+from rest_client import Rest, op
 
 from serving import Program, ok, problem
 from teletape_engine import commands
@@ -23,14 +23,14 @@ EVENTS = {"Accept": "text/event-stream"}
 def rest(server_url: str) -> Iterator[Rest]:
     """A session with a variable v = 1 and the functions step (x + 1) and bump (v += x)."""
     with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
-        one = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
-        one.made("variables", {"id": "v", "value": 1.5})
+        session = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
+        session.made("variables", {"id": "v", "value": 1.5})
         add = op("add", "x", 1.0, to="y")
-        one.made("functions", {"id": "step", "inputs": ["x"], "steps": [add], "outputs": ["y"]})
+        session.made("functions", {"id": "step", "inputs": ["x"], "steps": [add], "outputs": ["y"]})
         bump = [{"do": "assign", "variable": "v", "value": "x", "mode": "add"}, op("mul", "v", "x", to="y")]
-        one.made("functions", {"id": "bump", "inputs": ["v", "x"], "steps": bump, "outputs": ["y"]})
-        yield one
-        http.delete(one.path)
+        session.made("functions", {"id": "bump", "inputs": ["v", "x"], "steps": bump, "outputs": ["y"]})
+        yield session
+        http.delete(session.path)
 
 
 def running(rest: Rest) -> Any:
@@ -45,16 +45,16 @@ def until(rest: Rest, enough: Callable[[Any], bool]) -> None:
 @contextlib.contextmanager
 def beside(rest: Rest, place: str, body: Any) -> Iterator[list[httpx.Response]]:
     """Posts it from another thread; the response is there when the block has ended."""
-    found: list[httpx.Response] = []
+    responses: list[httpx.Response] = []
 
     def post() -> None:
         with httpx.Client(base_url=rest.http.base_url, timeout=60, trust_env=False) as http:
-            found.append(http.post(f"{rest.path}/{place}", json=body))
+            responses.append(http.post(f"{rest.path}/{place}", json=body))
 
     thread = threading.Thread(target=post)
     thread.start()
     try:
-        yield found
+        yield responses
     finally:
         thread.join()
 

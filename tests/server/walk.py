@@ -60,7 +60,7 @@ def send(http: httpx.Client, step: Step) -> httpx.Response:
 def _as_javascript(value: Any) -> Any:
     """The value once a browser has read and written it: 2.0 comes out as 2."""
     if isinstance(value, dict):
-        return {name: _as_javascript(one) for name, one in value.items()}
+        return {name: _as_javascript(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_as_javascript(one) for one in value]
+        return [_as_javascript(member) for member in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

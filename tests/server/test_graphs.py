@@ -28,14 +28,14 @@ def test_json_tells_nodes_edges_and_the_cut(tape):
     answer = tape("?targets=c&sources=w")
     assert answer.headers["content-type"] == "application/json"
     facts = answer.json()
-    assert [one["label"] for one in facts["nodes"]] == ["variable", "read", "tanh", "round", "mul"]
-    assert [one["name"] for one in facts["nodes"]] == [NASTY, None, "a", "b", "c"]
+    assert [node["label"] for node in facts["nodes"]] == ["variable", "read", "tanh", "round", "mul"]
+    assert [node["name"] for node in facts["nodes"]] == [NASTY, None, "a", "b", "c"]
     assert facts["nodes"][3]["marks"] == ["cut"]
     assert facts["explanations"][0]["drawn"] == facts["nodes"][3]["id"]
 
 
 @pytest.mark.parametrize(
-    ("query", "accept", "found"),
+    ("query", "accept", "expected"),
     [
         ("", "*/*", "application/json"),
         ("", "text/vnd.graphviz", "text/vnd.graphviz; charset=utf-8"),
@@ -44,10 +44,10 @@ def test_json_tells_nodes_edges_and_the_cut(tape):
         ("?format=svg", "text/html", "image/svg+xml; charset=utf-8"),
     ],
 )
-def test_the_form_is_what_accept_or_the_query_says(tape, query, accept, found):
+def test_the_form_is_what_accept_or_the_query_says(tape, query, accept, expected):
     answer = tape(query, accept=accept)
     assert answer.status_code == 200
-    assert answer.headers["content-type"] == found
+    assert answer.headers["content-type"] == expected
     assert answer.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     assert answer.headers["x-content-type-options"] == "nosniff"
 
@@ -55,11 +55,13 @@ def test_the_form_is_what_accept_or_the_query_says(tape, query, accept, found):
 def test_a_name_in_the_picture_is_text_and_nothing_else(tape):
     answer = tape("?format=svg&targets=c&sources=w")
     picture = xml.fromstring(answer.content)
-    kinds = {one.tag.rpartition("}")[2] for one in picture.iter()}
+    kinds = {element.tag.rpartition("}")[2] for element in picture.iter()}
     assert kinds <= {"svg", "g", "title", "polygon", "path", "text", "a", "ellipse", "polyline"}
-    assert not [name for one in picture.iter() for name in one.attrib if name.startswith("on") or "href" in name]
-    texts = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert any(one.startswith('<script>alert(1)</script>"];x[label=') for one in texts if one)
+    assert not [
+        name for element in picture.iter() for name in element.attrib if name.startswith("on") or "href" in name
+    ]
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(element.startswith('<script>alert(1)</script>"];x[label=') for element in texts if element)
 
 
 def test_an_unknown_form_type_or_tape_is_refused(tape, server_url):
@@ -80,7 +82,7 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
         return METHODS["tape.graph"](session, request(params, b""))
 
     def request(params, body):
-        return Request(params, "application/json", memoryview(body), 0, lambda: False, lambda *told: None, 0.0)
+        return Request(params, "application/json", memoryview(body), 0, lambda: False, lambda *progress: None, 0.0)
 
     session = Session()
     METHODS["tape.create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
@@ -99,11 +101,11 @@ def test_a_tape_tells_its_bytes(server_url):
         client.post(f"{base}/tapes/t/watch", json={"values": ["x"]})
         ops = [{"op": "tanh", "inputs": ["x"], "outputs": ["a"]}, {"op": "exp", "inputs": ["a"], "outputs": ["b"]}]
         client.post(f"{base}/tapes/t/ops", json={"ops": ops})
-        found = client.get(f"{base}/tapes/t").json()
-        assert (found["ops"], found["bytes"], found["frees"]) == (2, 800, 0)
+        facts = client.get(f"{base}/tapes/t").json()
+        assert (facts["ops"], facts["bytes"], facts["frees"]) == (2, 800, 0)
         client.delete(f"{base}/tensors/a")
         assert client.get(f"{base}/tapes").json()["tapes"][0]["frees"] == 400
         client.post(f"{base}/tapes/t/gradient", json={"targets": ["b"], "sources": ["x"]})
-        found = client.get(f"{base}/tapes/t").json()
-        assert (found["ops"], found["bytes"], found["frees"], found["consumed"]) == (2, 0, 0, True)
+        facts = client.get(f"{base}/tapes/t").json()
+        assert (facts["ops"], facts["bytes"], facts["frees"], facts["consumed"]) == (2, 0, 0, True)
         client.delete(base)

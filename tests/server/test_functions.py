@@ -1,23 +1,13 @@
 """Functions over REST: steps that assign, call, loop and choose; and their gradient in one request."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
-from test_rest import Rest, op
+from rest_client import Rest, op
 
 from serving import ok, problem
 
-
-@pytest.fixture
-def rest(server_url: str) -> Iterator[Rest]:
-    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
-        one = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
-        yield one
-        http.delete(one.path)
-
-
+ONE_TO_THREE = {"dtype": "float32", "data": [1, 2, 3]}
 ERROR = {
     "id": "error",
     "inputs": ["w", "x", "y"],
@@ -35,7 +25,7 @@ def test_a_gradient_takes_one_request_and_leaves_nothing(rest: Rest) -> None:
     rest.made("variables", {"id": "w", "value": [2.0, 3.0]})
     answer = rest.done("functions/error/gradient", {"inputs": ["w", [1.0, 1.0], [0.0, 0.0]], "targets": ["sum"]})
     assert answer["values"]["sum"]["data"] == 13.0
-    assert {one["source"]: one["value"]["data"] for one in answer["derivatives"]} == {
+    assert {derivative["source"]: derivative["value"]["data"] for derivative in answer["derivatives"]} == {
         "w": [4.0, 6.0],
         "x": [8.0, 18.0],
         "y": [-4.0, -6.0],
@@ -81,14 +71,14 @@ def test_a_question_that_does_not_fit_leaves_nothing(rest: Rest, body: Any, stat
 
 def test_steps_assign_to_the_variables_they_are_given(rest: Rest) -> None:
     steps = [{"do": "assign", "variable": "v", "value": "by", "mode": "add"}, op("mul", "v", 2, to="twice")]
-    made = rest.made("functions", {"id": "bump", "inputs": ["v", "by"], "steps": steps, "outputs": ["twice"]})
-    assert made["assigns"] == ["v"]
+    created = rest.made("functions", {"id": "bump", "inputs": ["v", "by"], "steps": steps, "outputs": ["twice"]})
+    assert created["assigns"] == ["v"]
     rest.made("variables", {"id": "count", "value": 1.0})
     [twice] = rest.done("functions/bump/call", {"inputs": ["count", 2.0]})["values"].values()
     assert twice["data"] == 6.0
     assert rest.get("variables/count").json()["value"]["data"] == 3.0
-    said = problem(rest.post("functions/bump/call", {"inputs": [1.0, 2.0]}), 422, "invalid_argument")
-    assert "assigns to its input 'v': give it a variable" in said["detail"]
+    refusal = problem(rest.post("functions/bump/call", {"inputs": [1.0, 2.0]}), 422, "invalid_argument")
+    assert "assigns to its input 'v': give it a variable" in refusal["detail"]
 
 
 def test_functions_call_functions_and_choose_among_them(rest: Rest) -> None:
@@ -108,3 +98,44 @@ def test_functions_call_functions_and_choose_among_them(rest: Rest) -> None:
         404,
         "unknown_id",
     )
+
+
+def test_a_function_is_called_and_recorded(rest: Rest) -> None:
+    calls = [op("square", "a", to="s"), op("add", "s", "b", to="sum")]
+    created = rest.made("functions", {"id": "f", "inputs": ["a", "b"], "steps": calls, "outputs": ["sum", "s"]})
+    assert [step["op"] for step in created["steps"]] == ["square", "add"]
+    rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
+    rest.made("tapes", {"id": "t"})
+    answer = rest.done("functions/f/call", {"inputs": ["w", 1], "outputs": ["y", "z"], "tape": "t"})
+    assert answer["values"]["y"]["data"] == [2, 5, 10]
+    [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]
+    assert dw["value"]["data"] == [2, 4, 6]
+    assert len(rest.done("functions/f/call", {"inputs": ["w", 1], "fetch": []})["outputs"]) == 2
+    problem(rest.post("functions/f/call", {"inputs": ["w"]}), 422, "invalid_argument")
+    problem(rest.post("functions/f/call", {"inputs": ["w", 1], "outputs": ["one"]}), 422, "invalid_request")
+    problem(
+        rest.post("functions", {"inputs": ["a"], "steps": [op("neg", "b", to="c")], "outputs": ["c"]}),
+        422,
+        "invalid_argument",
+    )
+    assert rest.delete("functions/f").status_code == 204
+
+
+def test_an_integer_id_of_a_program_is_reached_by_its_digits(rest: Rest) -> None:
+    ok(
+        rest.post(
+            "batch",
+            {
+                "commands": [
+                    {"do": "variable", "id": {"id": 77}, "value": 1.5},
+                    {"do": "tape.open", "id": {"id": 78}},
+                    {"do": "tape.pause", "tape": {"id": 78}},
+                ]
+            },
+        )
+    )
+    assert rest.data("variables/77") == 1.5
+    ok(rest.put("variables/77", {"value": 2.5}))
+    rest.done("tapes/78/ops", {"ops": [op("square", {"id": 77}, to="y")]})
+    [derivative] = rest.done("tapes/78/gradient", {"targets": ["y"], "sources": [{"id": 77}]})["derivatives"]
+    assert (derivative["source"], derivative["value"]["data"]) == (77, 5)

@@ -36,25 +36,25 @@ class Rest:
 
     def why(self, target: Any = "y", source: Any = "x") -> dict[str, Any]:
         body = {"targets": [target], "sources": [source]}
-        [found] = self.post("/tapes/t/explain", body)["explanations"]
-        assert found["source"] == (source if isinstance(source, str) else source["id"])
-        return found  # type: ignore[no-any-return]  # JSON
+        [answer] = self.post("/tapes/t/explain", body)["explanations"]
+        assert answer["source"] == (source if isinstance(source, str) else source["id"])
+        return answer  # type: ignore[no-any-return]  # JSON
 
     def gradient(self) -> dict[str, Any]:
-        [found] = self.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"]})["derivatives"]
-        return found  # type: ignore[no-any-return]  # JSON
+        [answer] = self.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"]})["derivatives"]
+        return answer  # type: ignore[no-any-return]  # JSON
 
 
 @pytest.fixture
 def rest(server_url: str) -> Iterator[Rest]:
     with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
-        one = Rest(http)
-        yield one
-        http.delete(one.path)
+        session = Rest(http)
+        yield session
+        http.delete(session.path)
 
 
-def told(found: dict[str, Any]) -> tuple[Any, ...]:
-    return found["code"], found["outcome"], found["op"], found["where"]
+def summary(explanation: dict[str, Any]) -> tuple[Any, ...]:
+    return explanation["code"], explanation["outcome"], explanation["op"], explanation["where"]
 
 
 def test_a_null_is_told_with_the_op_and_the_callers_line_before_and_after_the_answer(rest: Rest) -> None:
@@ -62,7 +62,7 @@ def test_a_null_is_told_with_the_op_and_the_callers_line_before_and_after_the_an
     rest.tape()
     rest.ops(("mul", "x", 2.0, "a"), ("round", "a", "b"), ("reduce_sum", "b", "y"))
     before = rest.why()
-    assert told(before) == ("non_differentiable_op", "none", "round", "train.js:2")
+    assert summary(before) == ("non_differentiable_op", "none", "round", "train.js:2")
     assert [(step["op"], step["where"], step["cut"]) for step in before["path"]] == [
         ("reduce_sum", "train.js:3", False),
         ("round", "train.js:2", True),
@@ -80,7 +80,7 @@ def test_it_survives_the_release_of_what_lies_between(rest: Rest) -> None:
     rest.tape()
     rest.ops(("floor", "x", "a"), ("mul", "a", 3.0, "y"))
     ok(rest.http.delete(f"{rest.path}/tensors/a"))
-    assert told(rest.why()) == ("non_differentiable_op", "none", "floor", "train.js:1")
+    assert summary(rest.why()) == ("non_differentiable_op", "none", "floor", "train.js:1")
 
 
 def test_a_value_that_was_shown_and_came_back(rest: Rest) -> None:
@@ -90,9 +90,9 @@ def test_a_value_that_was_shown_and_came_back(rest: Rest) -> None:
     shown = ok(rest.http.get(f"{rest.path}/tensors/a")).json()["value"]
     rest.post("/tensors", {"id": "back", "value": shown})
     rest.ops(("reduce_sum", "back", "y"))
-    found = rest.why()
-    assert told(found)[:3] == ("left_and_returned", "none", "left and returned")
-    assert [step["op"] for step in found["path"]] == ["reduce_sum", "left and returned", "mul", "read x"]
+    explanation = rest.why()
+    assert summary(explanation)[:3] == ("left_and_returned", "none", "left and returned")
+    assert [step["op"] for step in explanation["path"]] == ["reduce_sum", "left and returned", "mul", "read x"]
 
 
 def test_a_number_that_was_shown_and_came_back_among_the_inputs(rest: Rest) -> None:
@@ -112,9 +112,9 @@ def test_assigned_not_watched_not_trainable(rest: Rest) -> None:
     rest.tape(persistent=True)
     ok(rest.http.put(f"{rest.path}/variables/state", json={"value": "x", "mode": "add"}))
     rest.ops(("mul", "state", "frozen", "a"), ("mul", "a", "c", "y"))
-    assert told(rest.why())[:3] == ("assigned", "none", "assign")
-    assert told(rest.why(source="frozen"))[:2] == ("not_trainable", "none")
-    assert told(rest.why(source="c")) == ("not_watched", "none", "mul", "train.js:2")
+    assert summary(rest.why())[:3] == ("assigned", "none", "assign")
+    assert summary(rest.why(source="frozen"))[:2] == ("not_trainable", "none")
+    assert summary(rest.why(source="c")) == ("not_watched", "none", "mul", "train.js:2")
     rest.post("/tapes/t/watch", {"values": ["c"]})
     assert rest.why(source="c")["code"] == "watched_after_use"
     assert rest.why(source="state")["code"] in ("connected", "partly_cut")
@@ -125,7 +125,7 @@ def test_ops_that_ran_on_no_tape_or_before_a_reset(rest: Rest) -> None:
     rest.ops(("mul", "x", 3.0, "early"), on="")
     rest.tape()
     rest.ops(("mul", "early", 2.0, "y"))
-    assert told(rest.why()) == ("computed_before_tape", "none", "mul", "train.js:1")
+    assert summary(rest.why()) == ("computed_before_tape", "none", "mul", "train.js:1")
     rest.ops(("mul", "x", 2.0, "a"))
     rest.ops(("mul", "a", 2.0, "b"), on="")
     rest.ops(("mul", "b", 2.0, "z"))
@@ -141,17 +141,17 @@ def test_a_gradient_is_no_second_derivative_without_a_parent(rest: Rest) -> None
     rest.tape(persistent=True)
     rest.ops(("mul", "x", "x", "a"), ("mul", "a", "x", "y"))
     rest.post("/tapes/t/gradient", {"targets": ["y"], "sources": ["x"], "outputs": ["slope"]})
-    assert told(rest.why("slope"))[:3] == ("no_outer_tape", "none", "gradient")
+    assert summary(rest.why("slope"))[:3] == ("no_outer_tape", "none", "gradient")
 
 
 def test_zeros_and_infinities_need_the_numbers(rest: Rest) -> None:
     rest.variable("x", [0.0, 4.0])
     rest.tape(persistent=True)
     rest.ops(("log", "x", "root"), ("mul", "root", 0.0, "none"), ("sub", "x", 9.0, "low"), ("relu", "low", "flat"))
-    assert told(rest.why("root")) == ("infinite_derivative", "not_finite", "log", "train.js:1")
-    assert told(rest.why("none")) == ("zero_times_infinity", "not_finite", "log", "train.js:1")
-    assert told(rest.why("flat")) == ("saturated", "zero", "relu", "train.js:4")
-    assert told(rest.why("low"))[:2] == ("connected", "gradient")
+    assert summary(rest.why("root")) == ("infinite_derivative", "not_finite", "log", "train.js:1")
+    assert summary(rest.why("none")) == ("zero_times_infinity", "not_finite", "log", "train.js:1")
+    assert summary(rest.why("flat")) == ("saturated", "zero", "relu", "train.js:4")
+    assert summary(rest.why("low"))[:2] == ("connected", "gradient")
 
 
 def test_a_tape_that_has_answered_has_no_numbers_any_more(rest: Rest) -> None:
@@ -160,16 +160,16 @@ def test_a_tape_that_has_answered_has_no_numbers_any_more(rest: Rest) -> None:
     rest.ops(("sqrt", "x", "y"))
     assert rest.why()["code"] == "infinite_derivative"
     assert rest.gradient()["value"]["data"] == "Infinity"
-    found = rest.why()
-    assert told(found)[:2] == ("numbers_gone", "gradient")
-    assert "persistent" in found["advice"]
+    explanation = rest.why()
+    assert summary(explanation)[:2] == ("numbers_gone", "gradient")
+    assert "persistent" in explanation["advice"]
 
 
 def test_an_op_without_a_gradient_is_told_as_the_error_that_asking_gives(rest: Rest) -> None:
     rest.variable("x", [[[1.0, 2.0, 3.0]]])
     rest.tape()
     rest.ops(("adjust_contrast", "x", 2.0, "y"))
-    assert told(rest.why()) == ("no_gradient_registered", "error", "adjust_contrast", "train.js:1")
+    assert summary(rest.why()) == ("no_gradient_registered", "error", "adjust_contrast", "train.js:1")
 
 
 def test_several_targets_and_sources_and_integer_ids(rest: Rest) -> None:
@@ -184,9 +184,12 @@ def test_several_targets_and_sources_and_integer_ids(rest: Rest) -> None:
     ]
     rest.post("/batch", {"commands": commands, "client": client["client"], "seq": 1, "nonce": "0" * 31 + "1"})
     body = {"targets": [{"id": first + 1}], "sources": ["z", "x"]}
-    found = rest.post(f"/tapes/{first}/explain", body)["explanations"]
-    assert [(one["source"], one["code"]) for one in found] == [("z", "unconnected"), ("x", "non_differentiable_op")]
-    assert found[1]["where"] == "a.py:1"
+    explanations = rest.post(f"/tapes/{first}/explain", body)["explanations"]
+    assert [(entry["source"], entry["code"]) for entry in explanations] == [
+        ("z", "unconnected"),
+        ("x", "non_differentiable_op"),
+    ]
+    assert explanations[1]["where"] == "a.py:1"
 
 
 def test_what_cannot_be_asked(rest: Rest) -> None:

@@ -36,7 +36,7 @@ def test_the_client_reads_computes_and_goes_on(http: httpx.Client) -> None:
     assert stands["facts"] == {"through": False, "tag": "mine", "function": "steep", "cotangents": ["dense"]}
     dy = fetched["value"]["data"]
     assert dy == [3.0, 3.0]
-    mine = [10.0 * one for one in dy]
+    mine = [10.0 * element for element in dy]
     answer = send(
         http,
         {"do": "backward.resume", "id": "b", "cotangents": [{"dtype": "float32", "shape": [2], "data": mine}]},
@@ -60,7 +60,7 @@ def test_a_wrong_tag_says_where_the_pass_stands_and_the_pass_stays(http: httpx.C
         {"do": "backward.resume", "id": "b", "cotangents": [None]},
         {"do": "backward.end", "id": "b", "outputs": ["g"]},
     )
-    assert [one.get("kinds") for one in answer["results"]] == [None, ["none"]]
+    assert [result.get("kinds") for result in answer["results"]] == [None, ["none"]]
 
 
 def test_a_pass_released_in_the_middle_is_gone_and_the_tape_has_answered(http: httpx.Client) -> None:

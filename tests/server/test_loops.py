@@ -43,14 +43,14 @@ BELOW = {
 
 
 def data(answer: httpx.Response) -> dict[str, Any]:
-    return {name: one["data"] for name, one in ok(answer).json()["values"].items()}
+    return {name: entry["data"] for name, entry in ok(answer).json()["values"].items()}
 
 
 def test_a_function_is_repeated_while_a_condition_holds(http: httpx.Client) -> None:
     body = {"inputs": [3.0, 2.0], "captured": 1, "cond": BELOW, "outputs": ["last", "iterations"]}
     assert data(http.post("functions/step/while", json=body)) == {"last": 1536.0, "iterations": 9}
     listed = ok(http.get("functions")).json()["functions"]
-    assert [one["id"] for one in listed] == ["step", "running"], "the condition was for this request alone"
+    assert [entry["id"] for entry in listed] == ["step", "running"], "the condition was for this request alone"
 
 
 def test_a_tape_records_every_iteration(http: httpx.Client) -> None:
@@ -59,8 +59,10 @@ def test_a_tape_records_every_iteration(http: httpx.Client) -> None:
     ok(http.post("functions", json={"id": "below", **BELOW}))
     body = {"inputs": [3.0, "w"], "captured": 1, "cond": "below", "outputs": ["last"], "tape": "tape"}
     assert data(http.post("functions/step/while", json=body)) == {"last": 1536.0}
-    (found,) = ok(http.post("tapes/tape/gradient", json={"targets": ["last"], "sources": ["w"]})).json()["derivatives"]
-    assert found["value"]["data"] == 9 * 1536.0 / 2.0
+    (derivative,) = ok(http.post("tapes/tape/gradient", json={"targets": ["last"], "sources": ["w"]})).json()[
+        "derivatives"
+    ]
+    assert derivative["value"]["data"] == 9 * 1536.0 / 2.0
 
 
 def test_a_bound_on_the_iterations(http: httpx.Client) -> None:
@@ -100,7 +102,7 @@ def test_a_loop_in_a_function_and_in_one_request(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "code", "said"),
+    ("path", "body", "code", "text"),
     [
         ("step/while", {"inputs": [3.0, 2.0], "captured": 1}, "invalid_request", "cond"),
         (
@@ -136,7 +138,7 @@ def test_a_loop_in_a_function_and_in_one_request(http: httpx.Client) -> None:
         ("nobody/scan", {"inputs": [[1.0]]}, "unknown_id", "nobody"),
     ],
 )
-def test_loops_that_are_wrong(http: httpx.Client, path: str, body: dict[str, Any], code: str, said: str) -> None:
+def test_loops_that_are_wrong(http: httpx.Client, path: str, body: dict[str, Any], code: str, text: str) -> None:
     status = {"unknown_id": 404}.get(code, 422)
-    assert said in problem(http.post(f"functions/{path}", json=body), status, code)["detail"]
-    assert [one["id"] for one in ok(http.get("functions")).json()["functions"]] == ["step", "running"]
+    assert text in problem(http.post(f"functions/{path}", json=body), status, code)["detail"]
+    assert [entry["id"] for entry in ok(http.get("functions")).json()["functions"]] == ["step", "running"]

@@ -1,0 +1,105 @@
+"""The channel between the server and a worker process: messages, and bodies in shared memory."""
+
+import gc
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import teletape_wire as wire
+from teletape_server.hosts.protocols import Start
+from teletape_server.worker.channel import INLINE, Channel
+
+START = Start("cpu", 64 << 20, 16 << 20)
+BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Channel, Channel]]:
+    near, far = (Channel(sock) for sock in socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    yield near, far
+    near.close()
+    far.close()
+
+
+def send(channel: Channel, head: Any, content: bytes | None = None) -> int:
+    """Sends a message; returns the id of the segment that its body lies in, 0 for none."""
+    body = None
+    if content is not None:
+        body = channel.body(len(content))
+        body.view[:] = content
+    segment = body.segment.id if body is not None and body.segment is not None else 0
+    channel.transmit(*channel.encode(head, body))
+    return segment
+
+
+def test_small_bodies_travel_in_their_message(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    assert send(near, ["head", 1], b"x" * INLINE) == 0
+    head, body = far.receive() or (None, None)
+    assert head == ("head", 1)
+    assert body == b"x" * INLINE
+    assert send(near, ["no body"]) == 0
+    assert far.receive() == (("no body",), None)
+
+
+def test_large_bodies_lie_in_memory_that_is_used_again_once_nobody_looks(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    size = INLINE + 1
+    first = send(near, 1, b"a" * size)
+    _, body = far.receive() or (None, None)
+    assert body is not None
+    assert body.readonly
+    array = np.frombuffer(body[100:200], np.uint8)
+    del body
+    second = send(near, 2, b"b" * size)
+    far.receive()
+    send(far, "what is free")
+    near.receive()
+    assert second != first
+    third = send(near, 3, b"c" * size)
+    far.receive()
+    assert third == second
+    assert (array == ord("a")).all()
+    del array
+    gc.collect()
+    send(far, "what is free")
+    near.receive()
+    assert {send(near, 4, b"d" * size), send(near, 5, b"e" * size)} == {first, second}
+
+
+def test_a_room_that_is_given_back_is_used_again(ends: tuple[Channel, Channel]) -> None:
+    near, _ = ends
+    body = near.body(INLINE + 1)
+    assert body.segment is not None
+    number = body.segment.id
+    body.discard()
+    again = near.body(INLINE + 1)
+    assert again.segment is not None
+    assert again.segment.id == number
+
+
+def test_idle_memory_is_bounded_and_the_other_end_lets_go_of_it(ends: tuple[Channel, Channel]) -> None:
+    """Bodies of ever new sizes: what is kept for reuse stays under 256 MiB, on both ends."""
+    near, far = ends
+    for n in range(40):
+        body = near.body((10 << 20) + (n << 20))
+        near.transmit(*near.encode(n, body))
+        far.receive()
+        send(far, "what is free")
+        near.receive()
+    near.body(0)
+    send(near, "what is forgotten")
+    far.receive()
+    assert sum(segment.size for segment in near.pool._idle) <= 256 << 20
+    assert len(far._maps) == len(near.pool._segments) < 20
+
+
+def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    near.close()
+    assert far.receive() is None
+    with pytest.raises(OSError, match="closed"):
+        near.body(INLINE + 1)

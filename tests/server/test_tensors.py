@@ -1,0 +1,81 @@
+"""/tensors: JSON and bytes both ways, previews of large ones."""
+
+import httpx
+import numpy as np
+import pytest
+from rest_client import RAW, Rest
+
+from serving import ok, problem
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "bool", "complex64"])
+def test_raw_bytes_go_in_and_come_out(rest: Rest, dtype: str) -> None:
+    size = {"bfloat16": 2, "bool": 1}.get(dtype) or np.dtype(dtype).itemsize
+    body = bytes([1, 0] * (3 * size))
+    headers = {"Content-Type": RAW, "Tensor-Dtype": dtype, "Tensor-Shape": "2,3"}
+    response = rest.http.post(f"{rest.path}/tensors?id=x", content=body, headers=headers)
+    assert response.status_code == 201, response.text
+    response = ok(rest.get("tensors/x", Accept=RAW))
+    assert response.content == body
+    assert (response.headers["tensor-dtype"], response.headers["tensor-shape"]) == (dtype, "2,3")
+    assert response.headers["content-type"] == RAW
+
+
+def test_a_scalar_and_an_empty_tensor_go_raw(rest: Rest) -> None:
+    for shape, body in (("", b"\0\0\x80?"), ("0,3", b"")):
+        headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": shape}
+        created = ok(rest.http.post(f"{rest.path}/tensors", content=body, headers=headers)).json()
+        response = ok(rest.get(f"tensors/{created['id']}", Accept=RAW))
+        assert (response.content, response.headers["tensor-shape"]) == (body, shape)
+
+
+def test_a_raw_variable_takes_its_fields_from_the_query(rest: Rest) -> None:
+    headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": "2"}
+    path = f"{rest.path}/variables"
+    ok(rest.http.post(f"{path}?id=w&trainable=false&name=label", content=b"\0\0\x80?" * 2, headers=headers))
+    ok(rest.http.put(f"{path}/w?mode=add", content=b"\0\0\x80?" * 2, headers=headers))
+    response = ok(rest.get("variables/w")).json()
+    assert (response["trainable"], response["name"], response["value"]["data"]) == (False, "label", [2, 2])
+    refusal = problem(rest.http.post(f"{path}?id=v", json={"value": 1.5}), 422, "invalid_request")
+    assert "query parameters id belong" in refusal["detail"]
+
+
+def test_a_large_tensor_is_held_once_and_previewed(rest: Rest) -> None:
+    array = np.arange(1_000_000, dtype=np.float32)
+    headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": "1000,1000"}
+    ok(rest.http.post(f"{rest.path}/tensors?id=big", content=array.tobytes(), headers=headers))
+    shown = ok(rest.get("tensors/big")).json()["value"]
+    assert shown["complete"] is False
+    assert (shown["shape"], len(shown["data"]), shown["data"][:3]) == ([1000, 1000], 1000, [0, 1, 2])
+    whole = ok(rest.get("tensors/big?full=true")).json()["value"]
+    assert "complete" not in whole
+    assert whole["data"][-1][-1] == 999_999
+    assert ok(rest.get("tensors/big", Accept=RAW)).content == array.tobytes()
+    assert ok(rest.http.get(rest.path)).json()["bytes_in_use"] == array.nbytes
+
+
+def test_nan_and_infinities_both_ways(rest: Rest) -> None:
+    words = ["NaN", "Infinity", "-Infinity", 1.5]
+    rest.made("tensors", {"id": "x", "value": words})
+    assert rest.data("tensors/x") == words
+    assert ok(rest.get("tensors/x")).json()["value"]["dtype"] == "float32"
+    bare = '{"value": [NaN]}'
+    response = rest.http.post(f"{rest.path}/tensors", content=bare, headers={"Content-Type": "application/json"})
+    assert '"NaN"' in problem(response, 400, "malformed_json")["detail"]
+
+
+def test_lying_raw_tensors_are_refused(rest: Rest) -> None:
+    def send(body: bytes, **headers: str) -> httpx.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return rest.http.post(f"{rest.path}/tensors?id=x", content=body, headers={"Content-Type": RAW, **named})
+
+    refusal = problem(send(b"1234", Tensor_Dtype="float32", Tensor_Shape="2"), 422, "invalid_request")
+    assert "takes 8 bytes, the body has 4" in refusal["detail"]
+    for headers in ({}, {"Tensor_Dtype": "float32"}, {"Tensor_Shape": "1"}):
+        assert "Tensor-Shape" in problem(send(b"1234", **headers), 422, "invalid_request")["detail"]
+    for shape in ("a", "-1", "1,,1", "1.5", ",".join("1" * 33)):
+        problem(send(b"1234", Tensor_Dtype="float32", Tensor_Shape=shape), 422, "invalid_request")
+    assert "float99" in problem(send(b"1", Tensor_Dtype="float99", Tensor_Shape="1"), 422, "invalid_argument")["detail"]
+    problem(send(b"\2", Tensor_Dtype="bool", Tensor_Shape="1"), 422, "invalid_request")
+    problem(send(b"", Tensor_Dtype="float32", Tensor_Shape=f"0,{10**30}"), 422, "invalid_request")
+    assert ok(rest.get("tensors")).json() == {"tensors": []}

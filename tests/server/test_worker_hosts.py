@@ -1,0 +1,275 @@
+"""Worker processes: started, asked, cancelled, killed and ended, without HTTP."""
+
+import asyncio
+import functools
+import os
+import re
+import resource
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import teletape_wire as wire
+from teletape_engine.commands import Batch, Call, Constant, Fetch
+from teletape_engine.commands.results import Answer, Fetched
+from teletape_engine.errors import UnimplementedError
+from teletape_engine.recording.values import Literal
+from teletape_server.hosts.protocols import HostGone, Running, Start
+from teletape_server.hosts.worker_host import WorkerHost
+from teletape_server.hosts.worker_pool import WorkerPool
+
+START = Start("cpu", 64 << 20, 16 << 20)
+BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
+
+
+@asynccontextmanager
+async def workers() -> AsyncIterator[WorkerPool]:
+    pool = WorkerPool()
+    pool.prepare()
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def run(test: Callable[[WorkerPool], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with workers() as pool:
+            await test(pool)
+
+    asyncio.run(whole())
+
+
+async def started(pool: WorkerPool, start: Start = START) -> WorkerHost:
+    host = await pool.start(start)
+    assert isinstance(host, WorkerHost)
+    return host
+
+
+def submit(host: WorkerHost, *commands: Any, releases: tuple[Any, ...] = ()) -> Running:
+    return post(host, b"".join(wire.encode_batch(Batch(commands, releases)).buffers))
+
+
+def post(host: WorkerHost, frame: bytes) -> Running:
+    buffer = host.body_buffer(len(frame))
+    buffer.view[:] = frame
+    return host.submit("batch", BATCH, content_type=wire.FRAME_TYPE, body=buffer)
+
+
+async def execute(host: WorkerHost, *commands: Any) -> Answer:
+    reply = await submit(host, *commands).reply
+    assert reply.code is None, reply.facts
+    return wire.decode_answer(reply.body)[0]
+
+
+GOOD_SMALL = b"".join(wire.encode_batch(Batch(())).buffers)
+
+
+@functools.cache
+def long() -> bytes:
+    """A batch that takes a good part of a second: made once, since making it takes as long."""
+    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
+    return b"".join(wire.encode_batch(Batch((Constant(1, np.zeros((), np.float32)), *chain, Fetch(100_000)))).buffers)
+
+
+def test_a_spare_process_becomes_the_next_session() -> None:
+    async def test(pool: WorkerPool) -> None:
+        first = await started(pool)
+        second = await started(pool)
+        assert first.pid != second.pid
+        await execute(first, Constant("x", np.ones(2, np.float32)))
+        answer = await execute(second, Fetch("x"))
+        assert answer.failure is not None
+        assert answer.failure.code == "unknown_id"
+
+    run(test)
+
+
+def test_a_spare_that_died_is_replaced() -> None:
+    async def test(pool: WorkerPool) -> None:
+        assert pool._spare is not None
+        spare = await pool._spare
+        assert spare.pid is not None
+        os.kill(spare.pid, signal.SIGKILL)
+        await spare.ended
+        host = await started(pool)
+        assert (await execute(host, Constant("x", np.ones(2)))).failure is None
+
+    run(test)
+
+
+def test_requests_run_in_the_order_in_which_they_came() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        first = submit(host, Constant("x", np.full(3, 2.0, np.float32)))
+        second = submit(host, Call("mul", ("x", "x"), ("y",)), Fetch("y"))
+        assert len(host.running) == 2
+        await first.reply
+        answer = wire.decode_answer((await second.reply).body)[0]
+        (fetched,) = answer.results
+        assert isinstance(fetched, Fetched)
+        assert fetched.array.tolist() == [4.0] * 3
+        assert not host.running
+
+    run(test)
+
+
+def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
+    """A megabyte put is held once: the body's segment leaves the pool until the value is released."""
+
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        large = np.arange(1 << 18, dtype=np.float32)
+        await execute(host, Constant("large", large))
+        assert len(host._channel.pool._segments) == 1
+        await execute(host, Constant("other", large + 1))
+        assert len(host._channel.pool._segments) == 2
+        await submit(host, releases=("large",)).reply
+        for n in range(6):
+            await execute(host, *[Constant(1000 * n + i, large[: 1 << 10]) for i in range(256)])
+        answer = await execute(host, Fetch("other"), Fetch(5))
+        assert [result.array.ravel()[-1] for result in answer.results if isinstance(result, Fetched)] == [
+            1 << 18,
+            1023.0,
+        ]
+        assert len(host._channel.pool._segments) <= 4  # two that held values, two that take turns
+
+    run(test)
+
+
+def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:
+    """Good ones and refused ones, small and large: memory that waits for a garbage collection counts as used."""
+
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        assert host.pid is not None
+        good = b"".join(wire.encode_batch(Batch((Constant("x", np.ones(1 << 16)),), ("x",))).buffers)
+        sizes = []
+        for n in range(1200):
+            await post(host, good if n % 4 == 0 else GOOD_SMALL if n % 4 == 1 else good[:-8] + b"spoiled!").reply
+            if n in (200, 1199):
+                sizes.append(int(re.search(r"VmData:\s+([0-9]+) kB", proc(host.pid, "status"))[1]))  # type: ignore[index]
+        assert sizes[1] - sizes[0] < 8192
+        assert len(host._channel.pool._segments) <= 4
+
+    run(test)
+
+
+def test_progress_comes_before_the_answer() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        running = post(host, long())
+        seen = set()
+        while not running.reply.done():
+            seen.add((running.done, running.total))
+            await asyncio.sleep(0)
+        steps = sorted(done for done, total in seen if total)
+        assert steps
+        assert {total for _, total in seen} <= {0, 100_001}
+
+    run(test)
+
+
+def test_cancel_reaches_what_runs_and_what_waits_and_nothing_later() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        running = [post(host, long()), post(host, long())]
+        while not running[0].total:  # noqa: ASYNC110  # what the front shows is polled by its callers too
+            await asyncio.sleep(0)
+        host.cancel()
+        for request in running:
+            failure = wire.decode_answer((await request.reply).body)[0].failure
+            assert failure is not None
+            assert failure.code in ("cancelled", "id_in_use")
+        assert (await execute(host, Constant("x", np.ones(2)))).failure is None
+
+    run(test)
+
+
+def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host, other = await started(pool), await started(pool)
+        running = [post(host, long()), post(host, long())]
+        assert host.pid is not None
+        os.kill(host.pid, signal.SIGKILL)
+        for request in running:
+            with pytest.raises(HostGone, match=r"SIGKILL.*memory runs out"):
+                await request.reply
+        assert "SIGKILL" in await host.ended
+        with pytest.raises(HostGone):
+            host.submit("attach", {})
+        with pytest.raises(HostGone):
+            host.body_buffer(10)
+        assert (await execute(other, Constant("x", np.ones(2)))).failure is None
+        await host.end("again")
+
+    run(test)
+
+
+def test_ending_a_host_ends_its_process_also_while_it_computes() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        running = post(host, long())
+        await host.end("enough")
+        with pytest.raises(HostGone, match="enough"):
+            await running.reply
+        assert await host.ended == "enough"
+        assert host.pid is not None
+        with pytest.raises(ProcessLookupError):
+            os.kill(host.pid, 0)
+
+    run(test)
+
+
+def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None:
+    async def test(pool: WorkerPool) -> None:
+        with pytest.raises(UnimplementedError, match="gpu"):
+            await pool.start(Start("gpu:99", 1 << 20, 1 << 20))
+        assert all(host.device == "" for host in pool._hosts)
+        assert (await pool.devices())[0] == "cpu"
+        assert await pool.devices() == await pool.devices()
+
+    run(test)
+
+
+def test_no_host_starts_after_the_end() -> None:
+    async def test(pool: WorkerPool) -> None:
+        await pool.close()
+        pool.prepare()
+        pool._spare = None
+        with pytest.raises(HostGone, match="shutting down"):
+            await pool.start(START)
+
+    run(test)
+
+
+def proc(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text()
+
+
+def test_a_workers_memory_is_capped_and_its_linear_algebra_has_one_thread() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        assert host.pid is not None
+        cap = int(re.search(r"Max address space +([0-9]+)", proc(host.pid, "limits"))[1])  # type: ignore[index]
+        assert START.memory_limit < cap < 8 << 30
+        assert "OPENBLAS_NUM_THREADS=1" in proc(host.pid, "environ").split("\0")
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] != cap
+
+    run(test)
+
+
+def test_an_unknown_method_is_a_defect_and_the_session_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        reply = await host.submit("no.such.method", {}).reply
+        assert reply.code == "internal"
+        assert "no.such.method" in reply.facts["message"]
+        assert (await execute(host, Constant("x", np.ones(2)))).failure is None
+
+    run(test)
