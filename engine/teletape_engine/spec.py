@@ -72,7 +72,7 @@ def dtype_of(name: Any) -> DType:
     if dtype is None and name is not None and not isinstance(name, str):  # NumPy reads None as float64
         try:
             dtype = DTYPES.get(np.dtype(name).name)
-        except TypeError:
+        except (TypeError, ValueError):  # NumPy reads an object as a structured dtype
             dtype = None
     if dtype is None:
         raise InvalidArgumentError(f"unknown dtype {name!r}: the dtypes are {', '.join(sorted(DTYPES))}")

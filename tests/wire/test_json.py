@@ -133,6 +133,7 @@ def test_tensors_as_a_person_writes_them(inputs: Any, dtype: str, shape: Any) ->
         ({"data": [1, 2, 3], "dtype": "complex64"}, "pair \\[re, im\\]"),
         ({"data": [1], "dtype": "float31"}, "unknown dtype"),
         ({"data": [1], "dtype": ["float32"]}, "unknown dtype"),
+        ({"data": [1], "dtype": {"do": []}}, "unknown dtype"),
         ({"data": [1], "shape": [-1]}, "none negative"),
         ({"data": [1], "shape": [True]}, "none negative"),
         ({"data": [1], "shape": [1] * 40}, "40 axes"),
