@@ -206,7 +206,7 @@ def test_the_gradient_command_says_what_to_do_instead(session):
     run(session, *watched(*CALLED))
     failure = failing(session, Gradient("t", ("z",), ("x",), ("g",)))
     assert failure.code == "unimplemented"
-    assert "backward.begin, .to, .give and .end" in failure.message
+    assert "backward.begin, .cotangents, .resume and .end" in failure.message
 
 
 def test_an_integer_input_is_refused(session):

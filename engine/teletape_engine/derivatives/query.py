@@ -48,11 +48,12 @@ class Stop(NamedTuple):
         """The name of the call in messages."""
         return f"{self.bound.label!r}" if isinstance(self.bound, CustomCall) else f"op {self.bound.name!r}"
 
-    def unanswered(self) -> UnimplementedError:
-        """The error of a pass that is not continued here."""
+    def unanswered(self, *, replaceable: bool = False) -> UnimplementedError:
+        """The error of a pass that is not continued here; `replaceable`: a custom.function would continue it."""
+        advice = "compute gradients with backward.begin, .cotangents, .resume and .end"
         return UnimplementedError(
-            f"the target comes from a custom call ({self.label}), whose gradient is a function of its caller's: ask "
-            "with backward.begin, .to, .give and .end"
+            f"the target comes from a custom call ({self.label}), whose gradient is a function of its caller's: "
+            + (f"create a custom.function for it, or {advice}" if replaceable else advice)
         )
 
 

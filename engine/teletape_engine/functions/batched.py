@@ -97,10 +97,7 @@ def _gradient(replacement: Replacement, stop: Stop) -> tuple[FunctionGradient, S
         return first, stop.residuals[1:]
     gradient = replacement(stop) if isinstance(stop.bound, CustomCall) else None
     if gradient is None:
-        raise UnimplementedError(
-            f"the target comes from a call ({stop.label}) whose gradient is a function of its caller's: this "
-            "question needs a custom.function for it; or ask for gradients, with backward.begin, .to, .give and .end"
-        )
+        raise stop.unanswered(replaceable=True)
     return gradient
 
 

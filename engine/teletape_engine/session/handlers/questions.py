@@ -146,15 +146,15 @@ def _check_outputs(outputs: Sequence[Id | None], count: int, what: str = "source
 
 @dataclass
 class CustomGradientEntry(Entry):
-    """A program in place of a custom call's gradient function, for questions that do not stop.
+    """A function in place of the caller's gradient function of a custom call, for questions that do not stop.
 
     Attributes:
-        tag: The call's.
-        gradient: The program.
-        others: What it takes after the cotangents.
+        tag: The call's tag.
+        gradient: The function.
+        others: What the function takes after the cotangents.
     """
 
-    word = "a gradient program"
+    word = "a custom gradient"
     kind = "gradient"
     tag: Id
     gradient: FunctionGradient
@@ -165,7 +165,7 @@ class CustomGradientEntry(Entry):
         return {"tag": self.tag}
 
     def values(self) -> Iterator[Any]:
-        """What else the program takes."""
+        """What else the function takes."""
         for value in self.others:
             yield value.value if isinstance(value, Variable) else value
 
