@@ -82,23 +82,27 @@ def is_text(value: Any) -> bool:
     return value.dtype is dtypes.string
 
 
-def recorded_of(value: TensorLike | IndexedSlices, owner: Session) -> Any:
-    """The recorded value or engine variable by which the tape knows a target or source.
+def recorded_values(values: Sequence[TensorLike | IndexedSlices], owner: Session) -> list[Any]:
+    """The recorded values or engine variables by which the tape knows targets or sources.
 
     Raises:
-        InvalidArgumentError: It belongs to another session than `owner`, the tape's.
+        InvalidArgumentError: One belongs to another session than `owner`, the tape's.
     """
-    tensor: Any = value.values if isinstance(value, IndexedSlices) else value
     tracing = current().tracing
-    if not tracing and tensor.session is not owner:
-        subject = f"variable {value.name!r}" if isinstance(value, Variable) else f"a tensor of shape {value.shape}"
-        raise InvalidArgumentError(
-            f"{subject} belongs to another session than the tape (tf.connect was called between them): a tape follows "
-            "what is made in its own session; make both in one"
-        )
-    if isinstance(value, Variable):
-        return value.recorded
-    return tensor.operand() if tracing else tensor.recorded  # a trace has symbols of its own
+    recorded = []
+    for value in values:
+        tensor: Any = value.values if isinstance(value, IndexedSlices) else value
+        if not tracing and tensor.session is not owner:
+            subject = f"variable {value.name!r}" if isinstance(value, Variable) else f"a tensor of shape {value.shape}"
+            raise InvalidArgumentError(
+                f"{subject} belongs to another session than the tape (tf.connect was called between them): a tape "
+                "follows what is made in its own session; make both in one"
+            )
+        if tracing and not isinstance(tensor, Variable):
+            recorded.append(tensor.operand())  # a trace has symbols of its own
+        else:
+            recorded.append(tensor.recorded)
+    return recorded
 
 
 # ---------------------------------------------------------------------------------------------------------- cotangents

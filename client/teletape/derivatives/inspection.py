@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from teletape.derivatives.arguments import recorded_of, sources_of, targets_of
+from teletape.derivatives.arguments import recorded_values, sources_of, targets_of
 from teletape.errors import GradientMismatch
 from teletape.sessions.session import Session
 from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings
@@ -178,4 +178,4 @@ class TapeInspection:
 
 
 def _recorded(targets: Sequence[Any], sources: Sequence[Any], owner: Session) -> tuple[list[Any], list[Any]]:
-    return [recorded_of(target, owner) for target in targets], [recorded_of(source, owner) for source in sources]
+    return recorded_values(targets, owner), recorded_values(sources, owner)

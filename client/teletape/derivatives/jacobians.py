@@ -18,7 +18,7 @@ from teletape.derivatives.arguments import (
     as_target,
     is_text,
     operands_like,
-    recorded_of,
+    recorded_values,
     sources_of,
     targets_of,
     wants_zeros,
@@ -283,8 +283,8 @@ def _query(owner: Session, tape: Tape, targets: Sequence[Any], sources: Sequence
     """The question about these tensors and variables."""
     return GradientQuery(
         tape,
-        [recorded_of(target, owner) for target in targets],
-        [recorded_of(source, owner) for source in sources],
+        recorded_values(targets, owner),
+        recorded_values(sources, owner),
         declarations=owner.declarations,
         **fields,
     )

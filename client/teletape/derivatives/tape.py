@@ -13,8 +13,7 @@ from teletape.call_site import call_site_text, caller
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
     cotangents_for,
-    is_text,
-    recorded_of,
+    recorded_values,
     sources_of,
     targets_of,
     wants_zeros,
@@ -130,7 +129,7 @@ class GradientTape(Jacobians, TapeInspection):
             raise AttributeError("'NoneType' object has no attribute '_tape'")
         owner = self._of_session()
         if owner is current() or not current().tracing:  # a symbol means nothing to a tape outside
-            owner.watch(self._tape, (recorded_of(tensor, owner),))
+            owner.watch(self._tape, recorded_values([tensor], owner))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -230,8 +229,8 @@ class GradientTape(Jacobians, TapeInspection):
             raise RuntimeError("this tape was never entered, so it has nothing to explain: use it with `with` first")
         owner = self._of_session()
         targets = targets_of(target)
-        recorded = [recorded_of(source, owner) for source in sources_of(sources)]
-        explanations = owner.explain(tape, [recorded_of(value, owner) for value in targets], recorded)
+        recorded = recorded_values(sources_of(sources), owner)
+        explanations = owner.explain(tape, recorded_values(targets, owner), recorded)
         return nest.pack_sequence_as(sources, explanations)
 
     @overload
@@ -297,12 +296,11 @@ class GradientTape(Jacobians, TapeInspection):
         targets, flat = targets_of(target), sources_of(sources)
         zeros = wants_zeros(unconnected_gradients)
         cotangents = None if output_gradients is None else cotangents_for(targets, output_gradients)
-        numeric = [recorded_of(source, owner) for source in flat if not is_text(source)]
-        recorded = [recorded_of(value, owner) for value in targets]
+        recorded = recorded_values(flat, owner)
         query = GradientQuery(
             tape,
-            recorded,
-            numeric,
+            recorded_values(targets, owner),
+            [source for source in recorded if not source.spec.dtype.hasobject],
             output_gradients=cotangents,
             zeros=zeros,
             retain_tape=retain_tape,
@@ -311,5 +309,5 @@ class GradientTape(Jacobians, TapeInspection):
         with self._computing(retain_tape=retain_tape):
             gradients = iter(owner.gradient(query))
         return nest.pack_sequence_as(
-            sources, [None if is_text(source) else wrap(next(gradients), owner) for source in flat]
+            sources, [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
         )
