@@ -79,11 +79,11 @@ def _check_updates(variable: Spec, value: Spec, indices: Spec) -> None:
             f"indices of shape {shape_text(indices.shape)}: the last axis counts along the first axes of a variable of "
             f"shape {shape_text(variable.shape)}, so it has between 0 and {variable.ndim} entries"
         )
-    wanted = (*indices.shape[:-1], *variable.shape[depth:])
-    if value.shape != wanted:
+    expected = (*indices.shape[:-1], *variable.shape[depth:])
+    if value.shape != expected:
         raise InvalidArgumentError(
             f"updates of shape {shape_text(value.shape)}: indices of shape {shape_text(indices.shape)} into a variable "
-            f"of shape {shape_text(variable.shape)} take updates of shape {shape_text(wanted)}"
+            f"of shape {shape_text(variable.shape)} take updates of shape {shape_text(expected)}"
         )
 
 

@@ -46,8 +46,8 @@ def _chosen(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_sp
     """Whether each entry is its segment's extreme; the ids, negative ones as 0; each segment's number of extremes."""
     valid = segment_ids >= 0
     ids = where(valid, segment_ids, 0)
-    behind = (1,) * (data_spec.ndim - segment_ids_spec.ndim)
-    valid = reshape(valid, shape=(*segment_ids_spec.shape, *behind))
+    after = (1,) * (data_spec.ndim - segment_ids_spec.ndim)
+    valid = reshape(valid, shape=(*segment_ids_spec.shape, *after))
     chosen = ops.logical_and(valid, ops.equal(data, gather(y, ids)))
     count = unsorted_segment_sum(cast(chosen, dtype=data_spec.dtype), segment_ids, num_segments=y.shape[0])
     return chosen, ids, count
@@ -90,12 +90,12 @@ def _bytes(data: Spec, segment_ids: Spec, **_: int) -> int:
 
 def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: bool) -> Any:
     check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
-    behind = data.shape[segment_ids.ndim :]
-    rows, ids = data.reshape((segment_ids.size, math.prod(behind))), segment_ids.reshape(-1)
+    after = data.shape[segment_ids.ndim :]
+    rows, ids = data.reshape((segment_ids.size, math.prod(after))), segment_ids.reshape(-1)
     valid = ids >= 0
     if not bool(valid.all()):
         rows, ids = rows[valid], ids[valid]
-    return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape((num_segments, *behind))
+    return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape((num_segments, *after))
 
 
 @op(
@@ -148,8 +148,8 @@ def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
     """The number of entries of each segment, at least 1, with an axis of length 1 for each axis after the ids'."""
     ones = cast(ones_like(segment_ids), dtype=data.dtype)
     count = unsorted_segment_sum(ones, segment_ids, num_segments=num_segments)
-    behind = len(data.shape) - len(segment_ids.shape)
-    return reshape(ops.maximum(count, ones_like(count)), shape=(num_segments, *(1,) * behind))
+    after = len(data.shape) - len(segment_ids.shape)
+    return reshape(ops.maximum(count, ones_like(count)), shape=(num_segments, *(1,) * after))
 
 
 @composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1))

@@ -55,14 +55,14 @@ def terms(equation: str, count: int) -> tuple[list[str], str]:
 
 def _labels(term: str, rank: int, i: int) -> Labels:
     """One label an axis."""
-    before, dots, behind = term.partition("...")
-    more = rank - len(before) - len(behind)
+    before, dots, after = term.partition("...")
+    more = rank - len(before) - len(after)
     if more < 0 or (more and not dots):
         at_least = "at least " if dots else ""
         raise InvalidArgumentError(
-            f"Expected input {i} to have rank {at_least}{len(before) + len(behind)} but got: {rank}"
+            f"Expected input {i} to have rank {at_least}{len(before) + len(after)} but got: {rank}"
         )
-    return (*before, *range(-more, 0), *behind)
+    return (*before, *range(-more, 0), *after)
 
 
 def _check_lengths(xs: Sequence[Any], labels: Sequence[Labels]) -> None:
@@ -148,13 +148,13 @@ def einsum(*xs: Any, equation: str) -> Any:
     labels = [_labels(term, len(x.shape), i) for i, (term, x) in enumerate(zip(inputs, xs, strict=True))]
     _check_lengths(xs, labels)
     most = max((-label for own in labels for label in own if isinstance(label, int)), default=0)
-    before, dots, behind = result.partition("...")
+    before, dots, after = result.partition("...")
     if most and not dots:
         raise InvalidArgumentError(
             f"Output contains {most} broadcasting dimension(s) but no ellipsis (...) was found in the output "
             "subscripts."
         )
-    outputs: Labels = (*before, *range(-most, 0), *behind)
+    outputs: Labels = (*before, *range(-most, 0), *after)
     x, own = xs[0], labels[0]
     for i in range(1, len(xs)):
         later = {label for other in labels[i + 1 :] for label in other}

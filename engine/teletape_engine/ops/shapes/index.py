@@ -241,12 +241,12 @@ def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: in
         return xp.take(params, indices, axis=at)
     if not batch:  # take would copy all of it first
         return params[(slice(None),) * at + (indices,)]
-    lead, between, behind = params.shape[:batch], params.shape[batch:at], params.shape[at + 1 :]
-    rows = xp.moveaxis(params, at, batch).reshape((math.prod(lead) * length, *between, *behind))
+    lead, between, after = params.shape[:batch], params.shape[batch:at], params.shape[at + 1 :]
+    rows = xp.moveaxis(params, at, batch).reshape((math.prod(lead) * length, *between, *after))
     out = xp.take(rows, _row_numbers(xp, indices, batch, length), axis=0)
     picked = indices.shape[batch:]
-    out = out.reshape((*lead, *picked, *between, *behind))
-    return xp.transpose(out, _swap(batch, len(picked), len(between), len(behind)))
+    out = out.reshape((*lead, *picked, *between, *after))
+    return xp.transpose(out, _swap(batch, len(picked), len(between), len(after)))
 
 
 def _row_numbers(xp: Any, indices: Any, batch: int, length: int) -> Any:
@@ -255,10 +255,10 @@ def _row_numbers(xp: Any, indices: Any, batch: int, length: int) -> Any:
     return (indices.reshape((count, -1 if count else 0)) + xp.arange(count)[:, None] * length).reshape(-1)
 
 
-def _swap(batch: int, first: int, second: int, behind: int) -> tuple[int, ...]:
+def _swap(batch: int, first: int, second: int, after: int) -> tuple[int, ...]:
     """The order that exchanges two groups of neighbouring axes."""
     a, b = batch + first, batch + first + second
-    return (*range(batch), *range(a, b), *range(batch, a), *range(b, b + behind))
+    return (*range(batch), *range(a, b), *range(batch, a), *range(b, b + after))
 
 
 def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int, batch_dims: int) -> Spec:
@@ -285,9 +285,9 @@ def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: S
     ids = where(valid, segment_ids, 0)
     gathered = gather(ct, ids, axis=axis, batch_dims=batch_dims)
     picked = segment_ids_spec.shape[batch_dims:]
-    behind = data_spec.ndim - axis - len(picked)
+    after = data_spec.ndim - axis - len(picked)
     between = (1,) * (axis - batch_dims)
-    shape = (*segment_ids_spec.shape[:batch_dims], *between, *picked, *(1,) * behind)
+    shape = (*segment_ids_spec.shape[:batch_dims], *between, *picked, *(1,) * after)
     return where(reshape(valid, shape=shape), gathered, 0.0)
 
 
@@ -331,13 +331,13 @@ def unsorted_segment_sum(
     count = math.prod(segment_ids.shape[:batch_dims])
     check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
     lead, picked = data.shape[:batch_dims], segment_ids.shape[batch_dims:]
-    between, behind = data.shape[batch_dims:axis], data.shape[axis + len(picked) :]
-    moved = xp.transpose(data, _swap(batch_dims, len(between), len(picked), len(behind)))
-    width = math.prod((*between, *behind))
+    between, after = data.shape[batch_dims:axis], data.shape[axis + len(picked) :]
+    moved = xp.transpose(data, _swap(batch_dims, len(between), len(picked), len(after)))
+    width = math.prod((*between, *after))
     rows = moved.reshape((math.prod((*lead, *picked)), width))
     ids = _row_numbers(xp, segment_ids, batch_dims, num_segments)
     valid = (segment_ids >= 0).reshape(-1)
     if not bool(valid.all()):
         rows, ids = rows[valid], ids[valid]
-    out = add_rows(xp, rows, ids, count * num_segments).reshape((*lead, num_segments, *between, *behind))
-    return xp.transpose(out, _swap(batch_dims, 1, len(between), len(behind)))
+    out = add_rows(xp, rows, ids, count * num_segments).reshape((*lead, num_segments, *between, *after))
+    return xp.transpose(out, _swap(batch_dims, 1, len(between), len(after)))
