@@ -9,9 +9,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -53,58 +52,6 @@ TYPES = {
 }
 
 
-def files() -> dict[Path, str]:
-    """The text of every file of the folder."""
-    modules: dict[str, list[tuple[Op, Function]]] = {}
-    for family in FAMILIES:
-        for op in CATALOGUE.values():
-            if (op.expand or op.forward).__module__ == family.__name__:
-                last = family.__name__.rpartition(".")[2]
-                modules.setdefault(last, []).extend((op, entry) for entry in op.functions if not entry.by_hand)
-    texts = {f"{name}.py": _module(name, entries) for name, entries in modules.items() if entries}
-    texts["__init__.py"] = _index({name: entries for name, entries in modules.items() if entries})
-    return {FOLDER / name: _formatted(text) for name, text in texts.items()}
-
-
-def _index(modules: dict[str, list[tuple[Op, Function]]]) -> str:
-    names = {
-        name: f"{module}.{_python_name(entry)}"
-        for module, entries in modules.items()
-        for _, entry in entries
-        for name in entry.names
-    }
-    lines = [
-        '"""TensorFlow\'s functions that are one call of an op, written by `make reference` from the ops\' records."""',
-        "from __future__ import annotations",
-        "from collections.abc import Callable",
-        "from typing import Any, Final",
-        f"from teletape.ops.derived import {', '.join(sorted(modules))}",
-        "#: The functions by TensorFlow's names without the leading `tf.`.",
-        "DERIVED: Final[dict[str, Callable[..., Any]]] = {",
-        *(f"    {name!r}: {where}," for name, where in sorted(names.items())),
-        "}",
-    ]
-    return "\n".join(lines)
-
-
-def _module(family: str, entries: list[tuple[Op, Function]]) -> str:
-    body = "\n\n".join(_definition(op, entry) for op, entry in entries)
-    ops = {op.name: f"{_constant(op)} = ops.{op.name}" for op, _ in entries}
-    return "\n".join(
-        [
-            HEAD.format(
-                module=entries[0][0].forward.__module__
-                if entries[0][0].expand is None
-                else entries[0][0].expand.__module__
-            ),
-            IMPORTS,
-            *ops.values(),
-            "",
-            body,
-        ]
-    )
-
-
 #: ruff removes the imports that a module does not use.
 IMPORTS = """\
 from collections.abc import Iterable, Sequence
@@ -119,152 +66,199 @@ from teletape_engine.catalogue.namespace import ops
 """
 
 
-def _constant(op: Op) -> str:
-    return f"_{op.name}".upper()
-
-
-def _python_name(entry: Function) -> str:
-    return entry.names[0].rpartition(".")[2]
-
-
-def _definition(op: Op, entry: Function) -> str:
-    """The whole function as text."""
-    lines = [f"def {_python_name(entry)}({', '.join(_parameters(entry))}) -> Tensor:"]
-    lines += textwrap.indent(
-        f'"""{entry.doc or op.doc}"""' if "\n" not in (entry.doc or op.doc) else _long(op, entry), "    "
-    ).split("\n")
-    lines += [f"    {line}" for line in _body(op, entry)]
-    return "\n".join(lines)
-
-
-def _long(op: Op, entry: Function) -> str:
-    return f'"""{entry.doc or op.doc}\n"""'
-
-
-def _parameters(entry: Function) -> list[str]:
-    written = []
-    for argument in entry.arguments:
-        if argument.conversion is Conversion.EACH:
-            written.append(f"*{argument.name}: Any")
-            continue
-        declared = "str | None" if argument.name == "name" else TYPES.get(argument.conversion, "Any")
-        if argument.default is None and declared not in ("Any", "str | None"):
-            declared += " | None"
-        default = "" if argument.default is REQUIRED else f" = {_default(argument.default)}"
-        written.append(f"{argument.name}: {declared}{default}")
-    return written
-
-
-def _default(value: Any) -> str:
-    return f"dtypes.{value.name}" if isinstance(value, np.dtype) else repr(value)
-
-
-def _body(op: Op, entry: Function) -> list[str]:
-    function, targets = _python_name(entry), filled(entry, op.inputs)
-    by_target = {target: name for name, target in targets.items()}
-    lines = []
-    for argument in entry.arguments:
-        if argument.conversion is Conversion.CHANNELS_LAST:
-            lines.append(f"to.channels_last({argument.name})")
-        elif argument.conversion is Conversion.NOT_OFFERED:
-            lines.append(f"to.not_offered({argument.name}, {function!r}, {argument.name!r})")
-    names = {argument.name for argument in entry.arguments if argument.conversion in INPUTS}
-    lines += [f"{argument.name} = {_input(argument)}" for argument in _ordered(entry) if _input(argument)]
-    for argument in entry.arguments:
-        if argument.conversion is Conversion.SAME_DTYPE:
-            lines.append(f"if {argument.name} is not None:")
-            lines.append(f"    to.same_dtype({argument.name}, {argument.of}, {function!r}, {argument.name!r})")
-    read = names | {
-        argument.name
-        for argument in entry.arguments
-        if argument.conversion in (Conversion.CHECKED, Conversion.AS_IS, Conversion.DTYPE)
-    }
-    passed = ", ".join(argument.name for argument in entry.arguments if argument.name in read)
-    if entry.check:
-        lines.append(f"checks.{entry.check}({passed})")
-    if entry.shortcut:
-        lines += [f"result = checks.{entry.shortcut}({passed})", "if result is not None:", "    return result"]
-    return lines + _call(op, entry, by_target)
-
-
-def _ordered(entry: Function) -> list[Argument]:
-    """The arguments, those that a conversion of another reads before it."""
-    readers = {argument.name: argument.of for argument in entry.arguments}
-    return sorted(entry.arguments, key=lambda argument: bool(argument.of) and not readers.get(argument.of))
-
-
-def _input(argument: Argument) -> str:
-    """What becomes of an input; empty: it is passed as it is."""
-    if argument.conversion not in INPUTS or argument.conversion is Conversion.OPERAND:
-        return ""
-    return f"to.{argument.conversion.value}({', '.join([argument.name, *([argument.of] if argument.of else [])])})"
-
-
-def _call(op: Op, entry: Function, by_target: dict[str, str]) -> list[str]:
-    """The call of the op: attributes that are usually left out are added only if they differ from their default."""
-    inputs = [by_target[name] for name in op.inputs]
-    many = op.variadic
-    args = inputs[0] if many else f"({inputs[0]},)" if len(inputs) == 1 else f"({', '.join(inputs)})"
-    always, sometimes = [], []
-    defaults = {attr.name: attr.default for attr in op.schema.attrs}
-    targets = filled(entry, op.inputs)
-    for argument in entry.arguments:
-        target = targets.get(argument.name)
-        if target is None or argument.conversion in INPUTS:
-            continue
-        text = _attribute(op, argument)
-        usual = argument.default is None or (
-            argument.default is defaults[target] and isinstance(argument.default, bool)
-        )
-        if argument.conversion is Conversion.PADDING:
-            always.append(("", text))
-        elif usual and argument.conversion is not Conversion.AXIS:
-            sometimes.append((argument, target, text))
-        else:
-            always.append((target, text))
-    written = ", ".join(f"{target}={text}" if target else f"**{text}" for target, text in always)
-    lines = []
-    if sometimes:
-        known = ", ".join(f"{target!r}: {text}" if target else f"**{text}" for target, text in always)
-        lines.append(f"attrs: dict[str, Any] = {{{known}}}")
-        for argument, target, text in sometimes:
-            lines += [f"if {argument.name} is not {argument.default!r}:", f"    attrs[{target!r}] = {text}"]
-        written = "**attrs"
-    call = f"call({', '.join([_constant(op), args, *([written] if written else [])])})"
-    conjugate = [argument.name for argument in entry.arguments if argument.conversion is Conversion.CONJUGATE]
-    if not conjugate:
-        return [*lines, f"return {call}"]
-    return [*lines, f"result = {call}", f"return to.conjugate(result) if {conjugate[0]} else result"]
-
-
-def _attribute(op: Op, argument: Argument) -> str:
-    name, conversion = argument.name, argument.conversion
-    if conversion is Conversion.AS_IS:
-        return name
-    extra = {
-        Conversion.INTS: [repr(name)],
-        Conversion.LENGTHS: [repr(argument.of or op.op_type)],
-        Conversion.ONE_INT: [repr(name), repr(op.op_type)],
-        Conversion.AXIS: [argument.of],
-        Conversion.WINDOW: [repr(name)],
-    }.get(conversion, [])
-    return f"to.{conversion.value}({', '.join([name, *extra])})"
-
-
-def _formatted(text: str) -> str:
-    """The text without unused imports, laid out as ruff does."""
-    ruff = str(Path(sys.executable).with_name("ruff"))
-    for command in (["check", "--fix-only", "--quiet", "--select", "F401,I"], ["format"]):
-        text = subprocess.run(
-            [ruff, *command, "--stdin-filename", str(FOLDER / "written.py"), "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    return text
+# --------------------------------------------------------------------------------------------------------------- files
+def files() -> dict[Path, str]:
+    """The text of every file of the folder: one for each family of ops that has such functions."""
+    modules: dict[str, list[tuple[Op, Function]]] = {}
+    for family in FAMILIES:
+        records = [
+            (op, record)
+            for op in CATALOGUE.values()
+            if (op.expand or op.forward).__module__ == family.__name__
+            for record in op.functions
+            if not record.by_hand
+        ]
+        if records:
+            modules[family.__name__] = records
+    texts = {f"{_last(module)}.py": _module(module, records) for module, records in modules.items()}
+    texts["__init__.py"] = _index(modules)
+    return {FOLDER / name: formatted(text, FOLDER / name, "F401,I") for name, text in texts.items()}
 
 
 def others(texts: Collection[Path]) -> list[Path]:
     """Files of the folder that are not among these."""
     return sorted(path for path in FOLDER.glob("*.py") if path not in texts)
+
+
+def formatted(text: str, path: Path, rules: str) -> str:
+    """Python text as ruff lays it out, after it has mended what it can of these rules."""
+    ruff = str(Path(sys.executable).with_name("ruff"))
+    for command in (["check", "--fix-only", "--quiet", "--select", rules], ["format"]):
+        command = [ruff, *command, "--stdin-filename", str(path), "-"]
+        text = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
+    """The text of `__init__.py`: every function by its public names."""
+    names = {
+        name: f"{_last(module)}.{_last(record.names[0])}"
+        for module, records in modules.items()
+        for _, record in records
+        for name in record.names
+    }
+    lines = [
+        '"""TensorFlow\'s functions that are one call of an op, written by `make reference` from the ops\' records."""',
+        "from __future__ import annotations",
+        "from collections.abc import Callable",
+        "from typing import Any, Final",
+        f"from teletape.ops.derived import {', '.join(sorted(map(_last, modules)))}",
+        "#: The functions by TensorFlow's names without the leading `tf.`.",
+        "DERIVED: Final[dict[str, Callable[..., Any]]] = {",
+        *(f"    {name!r}: {function}," for name, function in sorted(names.items())),
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _module(module: str, records: list[tuple[Op, Function]]) -> str:
+    constants = {op.name: f"{_constant(op)} = ops.{op.name}" for op, _ in records}
+    functions = [_function(op, record) for op, record in records]
+    return "\n\n".join([HEAD.format(module=module), IMPORTS, "\n".join(constants.values()), *functions])
+
+
+def _constant(op: Op) -> str:
+    return f"_{op.name}".upper()
+
+
+# ----------------------------------------------------------------------------------------------------------- functions
+def _function(op: Op, record: Function) -> str:
+    """One function: its arguments, documentation, conversions, check, shortcut and call."""
+    documentation = record.doc or op.doc
+    if "\n" in documentation:
+        documentation += "\n"
+    body = [
+        f'"""{documentation}"""',
+        *_refusals(record),
+        *(f"{argument.name} = {_input(argument)}" for argument in _in_order(record) if _input(argument)),
+        *_dtype_checks(record),
+        *_checks(record),
+        *_call(op, record),
+    ]
+    head = f"def {_last(record.names[0])}({', '.join(map(_parameter, record.arguments))}) -> Tensor:"
+    return "\n".join([head, textwrap.indent("\n".join(body), "    ")])
+
+
+def _parameter(argument: Argument) -> str:
+    if argument.conversion is Conversion.EACH:
+        return f"*{argument.name}: Any"
+    declared = "str | None" if argument.name == "name" else TYPES.get(argument.conversion, "Any")
+    if argument.default is REQUIRED:
+        return f"{argument.name}: {declared}"
+    if argument.default is None and declared not in ("Any", "str | None"):
+        declared += " | None"
+    default = argument.default
+    return (
+        f"{argument.name}: {declared} = {f'dtypes.{default.name}' if isinstance(default, np.dtype) else repr(default)}"
+    )
+
+
+def _refusals(record: Function) -> list[str]:
+    """Checks of arguments that reach no op."""
+    calls = {
+        Conversion.CHANNELS_LAST: "to.channels_last({name})",
+        Conversion.NOT_OFFERED: "to.not_offered({name}, {function!r}, {name!r})",
+    }
+    return [
+        calls[argument.conversion].format(name=argument.name, function=_last(record.names[0]))
+        for argument in record.arguments
+        if argument.conversion in calls
+    ]
+
+
+def _in_order(record: Function) -> list[Argument]:
+    """The arguments, with those that another's conversion reads before it."""
+    read_by = {argument.name: argument.of for argument in record.arguments}
+    return sorted(record.arguments, key=lambda argument: bool(argument.of) and not read_by.get(argument.of))
+
+
+def _input(argument: Argument) -> str:
+    """The conversion of an input; empty: it is passed as it is."""
+    if argument.conversion not in INPUTS or argument.conversion is Conversion.OPERAND:
+        return ""
+    return f"to.{argument.conversion.value}({', '.join(filter(None, (argument.name, argument.of)))})"
+
+
+def _dtype_checks(record: Function) -> list[str]:
+    function = _last(record.names[0])
+    return [
+        f"if {argument.name} is not None:\n"
+        f"    to.same_dtype({argument.name}, {argument.of}, {function!r}, {argument.name!r})"
+        for argument in record.arguments
+        if argument.conversion is Conversion.SAME_DTYPE
+    ]
+
+
+def _checks(record: Function) -> list[str]:
+    """The check and the shortcut, which read the inputs and some other arguments, in the function's order."""
+    conversions = {*INPUTS, Conversion.CHECKED, Conversion.AS_IS, Conversion.DTYPE}
+    read = ", ".join(argument.name for argument in record.arguments if argument.conversion in conversions)
+    lines = [f"checks.{record.check}({read})"] if record.check else []
+    if record.shortcut:
+        lines += [f"result = checks.{record.shortcut}({read})", "if result is not None:\n    return result"]
+    return lines
+
+
+# ---------------------------------------------------------------------------------------------------------------- call
+def _call(op: Op, record: Function) -> list[str]:
+    """The call of the op. Attributes that most calls leave out are added only if they are not at their default."""
+    targets = filled(record, op.inputs)
+    usual = {attr.name: attr.default for attr in op.schema.attrs}
+    keywords, entries, optional = [], [], []
+    for argument in record.arguments:
+        target = targets.get(argument.name)
+        if target is None or argument.conversion in INPUTS:
+            continue
+        value = _attribute(op, argument)
+        flag = isinstance(argument.default, bool) and argument.default is usual[target]
+        if argument.conversion is Conversion.PADDING:  # two attributes
+            keywords.append(f"**{value}")
+            entries.append(f"**{value}")
+        elif (flag or argument.default is None) and argument.conversion is not Conversion.AXIS:
+            optional.append(f"if {argument.name} is not {argument.default!r}:\n    attrs[{target!r}] = {value}")
+        else:
+            keywords.append(f"{target}={value}")
+            entries.append(f"{target!r}: {value}")
+    lines = [f"attrs: dict[str, Any] = {{{', '.join(entries)}}}", *optional] if optional else []
+    call = f"call({', '.join([_constant(op), _inputs(op, targets), *(['**attrs'] if optional else keywords)])})"
+    conjugated = [argument.name for argument in record.arguments if argument.conversion is Conversion.CONJUGATE]
+    if not conjugated:
+        return [*lines, f"return {call}"]
+    return [*lines, f"result = {call}", f"return to.conjugate(result) if {conjugated[0]} else result"]
+
+
+def _inputs(op: Op, targets: Mapping[str, str]) -> str:
+    by_target = {target: name for name, target in targets.items()}
+    names = [by_target[name] for name in op.inputs]
+    if op.variadic:
+        return names[0]
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+
+
+def _attribute(op: Op, argument: Argument) -> str:
+    """The conversion of an attribute."""
+    name, conversion = argument.name, argument.conversion
+    if conversion is Conversion.AS_IS:
+        return name
+    also_read = {
+        Conversion.INTS: [repr(name)],
+        Conversion.LENGTHS: [repr(argument.of or op.op_type)],
+        Conversion.ONE_INT: [repr(name), repr(op.op_type)],
+        Conversion.AXIS: [argument.of],
+        Conversion.WINDOW: [repr(name)],
+    }
+    return f"to.{conversion.value}({', '.join([name, *also_read.get(conversion, [])])})"

@@ -3,11 +3,12 @@
 `tf.math` and its like are made when teletape is imported, so that nothing else says what they hold.
 """
 
-import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+from functions import formatted
 
 from teletape import namespace
 from teletape.tensors import dtypes
@@ -18,7 +19,10 @@ HEAD = '"""What `{name}` holds. Written by `make reference` from teletape.namesp
 
 def files() -> dict[Path, str]:
     """The text of every stub."""
-    return {_file(path): _formatted(_stub(path, entries)) for path, entries in namespace.by_module().items()}
+    return {
+        _file(path): formatted(_stub(path, entries), _file(path), "I,RUF022")
+        for path, entries in namespace.by_module().items()
+    }
 
 
 def others(texts: Collection[Path]) -> list[Path]:
@@ -56,17 +60,3 @@ def _home(name: str, value: Any) -> tuple[str, str]:
     if getattr(sys.modules[home], own) is not value:
         raise TypeError(f"tf.{name}: {home}.{own} is something else")
     return home, own
-
-
-def _formatted(text: str) -> str:
-    """The text as ruff lays it out."""
-    ruff = str(Path(sys.executable).with_name("ruff"))
-    for command in (["check", "--fix-only", "--quiet", "--select", "I,RUF022"], ["format"]):
-        text = subprocess.run(
-            [ruff, *command, "--stdin-filename", str(FOLDER / "written.pyi"), "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    return text
