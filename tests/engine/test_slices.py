@@ -18,7 +18,7 @@ def value(array):
 
 
 class Recorder:
-    """Notes the op that it is asked to record."""
+    """Returns the call that it would record."""
 
     def op(self, op, *inputs, **attrs):
         return op, inputs, attrs
