@@ -1,1 +1,1 @@
-"""The server: sessions of the tape engine behind HTTP. docs/protocol.md says what it speaks."""
+"""The server: sessions of the tape engine over HTTP. docs/protocol.md and docs/rest.md describe its interface."""

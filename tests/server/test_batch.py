@@ -109,7 +109,7 @@ def test_json_previews_large_tensors_unless_all_is_asked_for(http: httpx.Client)
 
 
 def test_large_tensors_go_through_shared_memory_unharmed(program: Program) -> None:
-    """Bodies of the same size, one after the other: memory is used again only when nobody looks at it."""
+    """Bodies of the same size, one after the other: memory is reused only after its last reader."""
     arrays = [np.random.default_rng(i).random(1 << 18).astype(np.float32) for i in range(4)]
     for i, array in enumerate(arrays):
         program.run(Constant(i, array))
@@ -129,7 +129,7 @@ def test_a_retry_gets_the_first_answer_again(program: Program) -> None:
 
 
 def test_a_retry_of_a_running_batch_joins_it(program: Program) -> None:
-    """202 says where it stands; the answer comes to whoever asks when it is done, and it ran once."""
+    """202 has the progress; every retry gets the answer after the end, and the batch ran once."""
     program.run(MakeVariable("v", np.zeros((), np.float32)))
     batch = long_batch(program, Assign("v", Literal(1.0), "add"), Fetch("v"))
     waits = []
@@ -338,7 +338,7 @@ def test_an_allocation_over_the_limit_is_refused_with_the_numbers(http: httpx.Cl
 
 
 def test_a_session_takes_a_bounded_number_of_requests_at_once(server: Server, program: Program) -> None:
-    """What waits holds memory: the one too many is told to come back."""
+    """Waiting requests hold memory: one more than the limit is refused, to be sent again."""
     running = program.post(long_batch(program))
     assert running.status_code == 202
     host = server.app.state.registry.find("ann", "demo").host

@@ -20,7 +20,7 @@ PATIENCE = 30_000  # milliseconds: the browser may be busy with itself
 
 
 class Seen:
-    """What the page asked for, and what went wrong in it."""
+    """The requests and the errors of the page."""
 
     def __init__(self) -> None:
         self.requests: list[str] = []
@@ -58,7 +58,7 @@ def page(server_url: str, seen: Seen) -> "Iterator[Page]":
 
 
 def execute(page: "Page", operation: str) -> Any:
-    """Opens the operation, sends its example as it stands, and reads the answer off the page."""
+    """Opens the operation, sends its example unchanged, and reads the answer from the page."""
     block: Locator = page.locator(f'.opblock[id$="-{operation}"]')
     if "is-open" not in (block.get_attribute("class") or ""):  # the one that the address names is open already
         block.locator(".opblock-summary-control").click()

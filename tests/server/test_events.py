@@ -1,4 +1,4 @@
-"""Long requests: told how far they are, stopped when asked, ended by limits; and what is left is agreed on."""
+"""Long requests: progress events, cancel, limits, and the state after each."""
 
 import contextlib
 import json

@@ -178,7 +178,7 @@ def test_generators_of_clients_can_read_the_document(document: dict[str, Any]) -
 
 
 def test_operations_of_one_answer_have_one_type(document: dict[str, Any]) -> None:
-    """Events are told of in the text: beside JSON, a generated client would have to tell them apart from the answer."""
+    """The text describes events: as a second type, a generated client must tell them from the answer."""
     assert "text/event-stream" not in {name for path, part in parts(document["paths"]) for name in part}
     assert "text/event-stream" in document["info"]["description"]
 

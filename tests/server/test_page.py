@@ -1,4 +1,4 @@
-"""The API page's files: this server's own, all that the page names, and told what they may do."""
+"""The API page's files: all from this server, with headers that limit what they may do."""
 
 import json
 import re

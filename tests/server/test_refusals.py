@@ -31,7 +31,7 @@ def rest(http: httpx.Client) -> Iterator[Rest]:
 
 
 class State:
-    """What a session holds: it must be the same behind a refusal."""
+    """What a session holds: it must be the same after a refusal."""
 
     def __init__(self, rest: Rest) -> None:
         self.used = ok(rest.http.get(rest.path)).json()["bytes_in_use"]

@@ -1,4 +1,4 @@
-"""POST /v1/run: one request, one session, nothing left behind."""
+"""POST /v1/run: one request, one session, nothing is kept."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ from serving import Program, ok, problem
 from teletape_engine import commands
 from teletape_engine.recording.values import Literal
 
-LOOP = {"inputs": [0.0], "carried": 1, "length": 5_000_000, "outputs": ["far"]}  # nobody waits for its end
+LOOP = {"inputs": [0.0], "carried": 1, "length": 5_000_000, "outputs": ["far"]}  # no test waits for its end
 EVENTS = {"Accept": "text/event-stream"}
 
 

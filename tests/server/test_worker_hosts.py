@@ -1,4 +1,4 @@
-"""Worker processes: started, asked, cancelled, killed and ended, without HTTP."""
+"""Worker processes without HTTP: start, requests, cancel, kill, end."""
 
 import asyncio
 import functools

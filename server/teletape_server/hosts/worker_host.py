@@ -178,7 +178,7 @@ class WorkerHost:
 
 
 def _ending(status: int | None) -> str:
-    """Describes how a process ended that nobody had asked to end."""
+    """Describes how a process ended unexpectedly."""
     if status is None or status >= 0:
         return f"its process ended with status {status}"
     text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
@@ -188,4 +188,4 @@ def _ending(status: int | None) -> str:
 def _fail(future: asyncio.Future[Any], reason: str) -> None:
     if not future.done():
         future.set_exception(HostGone(reason))
-        future.exception()  # marks it as seen: a future that nobody awaits is no reason for a warning
+        future.exception()  # marks it as seen: a future without a waiter is no reason for a warning

@@ -84,7 +84,7 @@ async def _unless_disconnected(request: Request, responding: Coroutine[Any, Any,
     response, disconnect = asyncio.ensure_future(responding), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait([response, disconnect], return_when=asyncio.FIRST_COMPLETED)
-        return await response if response.done() else Response(status_code=204)  # nobody receives it
+        return await response if response.done() else Response(status_code=204)  # the client has gone
     finally:
         response.cancel()
         disconnect.cancel()

@@ -86,7 +86,7 @@ class Worker:
             except OSError:
                 message = None
             if message is None:
-                os._exit(0)  # at once: nobody is left to answer to
+                os._exit(0)  # at once: the server is gone
             head, body = message
             if head[0] == "cancel":
                 if head[1] > self._last_answered:
@@ -191,7 +191,7 @@ class Worker:
 
 
 def _limit_address_space(more: int) -> None:
-    """Limits the address space to what is used now and `more` bytes: a second bound beside the session's own limit."""
+    """Limits the address space to what is used now plus `more` bytes, in addition to the session's own limit."""
     with open("/proc/self/statm") as file:
         pages = int(file.read().split()[0])
     limit = pages * resource.getpagesize() + more

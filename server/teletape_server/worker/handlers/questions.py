@@ -49,14 +49,14 @@ class _Question(NamedTuple):
         command: The command that answers it.
         sources: Its sources.
         is_hessian: Whether it has a derivative for each pair of sources, and not for each source.
-        kept: For each derivative the caller's id, or None.
+        names: For each derivative the caller's id, or None.
         ids: For each derivative the id that it has during the request.
     """
 
     command: Command
     sources: Sequence[Id]
     is_hessian: bool
-    kept: Sequence[str | None]
+    names: Sequence[str | None]
     ids: Sequence[str]
 
 
@@ -67,10 +67,10 @@ def _question(verb: str, body: Any, tape: Id) -> _Question:
         InvalidRequestError: The number of `outputs` does not fit, or a Hessian has too many blocks.
     """
     is_hessian = verb == "hessian"
-    kept = _hessian_outputs(body) if is_hessian else _outputs(body)
-    ids = [id or new_id() for id in kept]
-    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in ("ask", "outputs")}
-    return _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, is_hessian, kept, ids)
+    names = _hessian_outputs(body) if is_hessian else _outputs(body)
+    ids = [name or new_id() for name in names]
+    fields = {field: getattr(body, field) for field in type(body).model_fields if field not in ("ask", "outputs")}
+    return _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, is_hessian, names, ids)
 
 
 def _outputs(body: Any) -> list[str | None]:
@@ -149,7 +149,7 @@ def _answer(
     ]
     ids = [id for question in questions for id in question.ids]
     temporaries = [
-        id for question in questions for id, kept in zip(question.ids, question.kept, strict=True) if not kept
+        id for question in questions for id, name in zip(question.ids, question.names, strict=True) if not name
     ]
     try:
         answer = execute(
@@ -177,14 +177,14 @@ def _derivatives(
 ) -> list[list[Any]]:
     """Returns the JSON of each question's derivatives, given their kinds (none, dense, slices) and elements by id."""
 
-    def derivative(source: Id, kind: str, kept: str | None, id: str) -> Derivative:
-        return {"source": source, "kind": kind, "id": kept if id in values else None, "value": values.get(id)}
+    def derivative(source: Id, kind: str, name: str | None, id: str) -> Derivative:
+        return {"source": source, "kind": kind, "id": name if id in values else None, "value": values.get(id)}
 
     answers: list[list[Any]] = []
     for question, question_kinds in zip(questions, kinds, strict=True):
         sources = question.sources
         rows = [source for source in sources for _ in sources] if question.is_hessian else sources
-        derivatives = [derivative(*row) for row in zip(rows, question_kinds, question.kept, question.ids, strict=True)]
+        derivatives = [derivative(*row) for row in zip(rows, question_kinds, question.names, question.ids, strict=True)]
         answers.append(_blocks(derivatives, sources) if question.is_hessian else derivatives)
     return answers
 

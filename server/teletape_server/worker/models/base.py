@@ -18,7 +18,7 @@ from teletape_engine.recording.values import Literal
 
 #: First character of ids that the server generates; a caller's own ids cannot begin with it.
 GENERATED: Final = "_"
-#: Key of a JSON Schema that stands for a reference to a component; `http.openapi` replaces it by `$ref`.
+#: Key of a JSON Schema that refers to a component; `http.openapi` replaces it by `$ref`.
 COMPONENT: Final = "component"
 #: Key of a request's examples by name; `http.openapi` shows them with the operations.
 EXAMPLES: Final = "x-examples"

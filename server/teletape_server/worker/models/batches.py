@@ -41,13 +41,40 @@ class Batch(Body):
     ] = OnFailure.POISON
 
 
+class SpecAnswer(Answer):
+    """The dtype and shape of an output."""
+
+    dtype: str
+    shape: list[int]
+
+
+class BatchResult(Answer):
+    """The result of one command: a tensor, the kinds of derivatives, the specs of outputs, or facts."""
+
+    command: Annotated[int, Field(description="The command's position in the batch, from 0")]
+    id: Annotated[str | int | None, Field(description="Of a fetched tensor")] = None
+    value: Annotated[TensorValue | None, Field(description="Of a fetched tensor")] = None
+    kinds: Annotated[list[str] | None, Field(description="none, dense or slices for each derivative")] = None
+    specs: Annotated[list[SpecAnswer] | None, Field(description="Of outputs whose shape depends on values")] = None
+    facts: Annotated[dict[str, Any] | None, Field(description="Of tape.describe, tape.graph, explain, …")] = None
+
+
+class BatchFailure(Answer):
+    """The first command of a batch that failed."""
+
+    command: Annotated[int, Field(description="The command's position in the batch, from 0")]
+    code: str
+    message: str
+    op: str | None
+    where: Annotated[str | None, Field(description="Your source line of it")]
+    details: dict[str, Any]
+
+
 class BatchAnswer(Answer):
     """The results of a batch, and its first failure."""
 
-    results: Annotated[
-        list[dict[str, Any]], Field(description="By `command`, its position in the batch; docs/protocol.md lists them")
-    ]
-    failure: dict[str, Any] | None
+    results: list[BatchResult]
+    failure: BatchFailure | None
     bytes_in_use: int
     expires_at: Annotated[str | float | None, Field(description="When the session ends if no further request comes")]
     queue_seconds: Annotated[float, Field(description="Seconds before the batch started")]
