@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,19 @@ def completions(text: str) -> list[str]:
 def test_editors_complete_public_names(text: str, expected: list[str]) -> None:
     completed = [name for name in completions(text) if not name.startswith("__")]
     assert completed == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["tf", "tf.math", "tf.data", "tf.errors", "tf.debugging", "tf.keras", "tf.keras.layers"]
+)
+def test_notebooks_complete_public_names_alone(path: str) -> None:
+    import jedi
+
+    module: Any = tf
+    for part in path.split(".")[1:]:
+        module = getattr(module, part)
+    completed = [entry.name for entry in jedi.Interpreter(f"{path}.", [{"tf": tf}]).complete()]
+    assert sorted(name for name in completed if not name.startswith("__")) == dir(module)
 
 
 def test_editors_show_signatures_and_documentation() -> None:
