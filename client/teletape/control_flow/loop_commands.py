@@ -1,6 +1,6 @@
 """Control flow as commands: loops and conditions whose bodies are traced into functions.
 
-Inside `tf.function` always; outside it if nobody can tell the difference from running them (`as_one_command`).
+Inside `tf.function` always; outside it if that makes no difference but speed (`as_one_command`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, Attrib
 
 
 def as_one_command(functions: Sequence[Callable[..., Any]], length: int | None, command: Callable[[bool], Any]) -> Any:
-    """Runs a loop as one command if it can be told from running it iteration by iteration in no way.
+    """Runs a loop as one command if that makes no difference but speed.
 
     Args:
         functions: The user's functions.

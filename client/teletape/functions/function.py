@@ -265,7 +265,7 @@ class Function(Generic[P, R]):
             )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Returns the function traced for such arguments; a TensorSpec stands for a tensor.
+        """Returns the function traced for such arguments; a TensorSpec replaces a tensor.
 
         Raises:
             TypeError: It needs values while it is traced.

@@ -85,7 +85,7 @@ def _code_is_pure(code: CodeType, function: FunctionType, depth: int, allowed: f
     """Whether a function's code, or code inside it, is pure."""
     containers = not _updates_in_place(code)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-    loaded: Any = None  # what the last loads stand for: a module, a function, or nothing that matters
+    loaded: Any = None  # the value of the last loads: a module or a function; None: it does not matter
     for instruction in dis.get_instructions(code):
         opcode, argument = instruction.opname, instruction.argval
         own_cell = opcode == "STORE_DEREF" and argument in code.co_cellvars
@@ -114,7 +114,7 @@ def _code_is_pure(code: CodeType, function: FunctionType, depth: int, allowed: f
 
 
 def _value_of(name: str, opcode: str, function: FunctionType, cells: dict[str, Any]) -> Any:
-    """Returns what a global name or a closure's variable stands for."""
+    """Returns the value of a global name or of a closure's variable."""
     if opcode == "LOAD_DEREF":
         cell = cells.get(name)
         if cell is None:

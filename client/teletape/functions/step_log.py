@@ -114,7 +114,7 @@ class StepLog:
         return symbol
 
     def note(self, uid: int, symbol: Symbol) -> None:
-        """Makes `symbol` stand for the value or variable with that uid."""
+        """Makes `symbol` the symbol of the value or variable with that uid."""
         self._symbols[uid] = symbol
 
     def symbol_of(self, uid: int) -> Symbol | None:

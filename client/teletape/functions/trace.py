@@ -88,7 +88,7 @@ class _Leaf:
 
     Attributes:
         indices: Positions of its values among the engine function's results: one for a tensor, two for slices.
-        dense: The spec of the array that slices stand for.
+        dense: The spec of the dense array of slices.
         host: The elements of strings, which no engine function holds. Without any of the three: None.
     """
 
@@ -106,7 +106,7 @@ class _Leaf:
         return None if self.host is None else constant(self.host)
 
     def tensor_spec(self, specs: Sequence[Spec]) -> TensorSpec | None:
-        """Returns the leaf's spec; of slices that of the array that they stand for."""
+        """Returns the leaf's spec; for slices that of the dense array."""
         if self.indices:
             spec = self.dense or specs[self.indices[0]]
             return TensorSpec(spec.shape, spec.dtype)

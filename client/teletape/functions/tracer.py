@@ -166,7 +166,7 @@ class Tracer(SpecRecorder):
         return local, symbol
 
     def number_of(self, variable: Variable) -> int:
-        """Returns the number of the function's input that stands for a variable."""
+        """Returns the number of the function's input for a variable."""
         self.local_variable(variable)
         symbol = self.log.symbol_of(variable.uid)
         assert symbol is not None

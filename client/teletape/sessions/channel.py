@@ -88,7 +88,8 @@ class Channel:
             nbytes: Bytes of the tensors in it.
             where: Its call site; None: the program's line that runs now.
         """
-        self._check_open()
+        if self.closed is not None or os.getpid() != self._pid:
+            self._check_open()
         buffer = self.buffer
         with self._lock:
             if buffer.poisoned and (cause := buffer.cause_in(command)) is not None:
@@ -219,7 +220,7 @@ class Channel:
 
     def progress(self) -> Mapping[str, Any] | None:
         """Returns the progress of the batch that the server executes, or None if that is not known."""
-        facts = self.http.look(self._path)
+        facts = self.http.try_json(self._path)
         return None if facts is None else facts.get("running")
 
     # ------------------------------------------------------------------------------------------------------- lifetime

@@ -1,7 +1,7 @@
 """A server's backward pass that stops at the user's gradient functions, which run in this process.
 
-The recorder runs the same pass by specs, so it knows where the pass stops and which cotangents it has there: nothing is
-asked. The functions compute with handles, and their ops join the batch like any other.
+The recorder runs the same pass by specs, so it knows where the pass stops and which cotangents it has there, without a
+round trip. The functions compute with handles, and their ops join the batch like any other.
 """
 
 from __future__ import annotations

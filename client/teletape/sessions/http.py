@@ -1,4 +1,4 @@
-"""HTTP to a server: one long-lived client, retries that the server steers, and problems as exceptions."""
+"""HTTP to a server: one long-lived client, retries as the server asks for them, and problems as exceptions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from teletape.errors import ConnectionFailed, error_of
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
-_PATIENCE: Final = 60.0  #: Seconds after which a request that keeps failing is given up.
+_PATIENCE: Final = 60.0  #: Seconds after which a request that still fails raises.
 _RETRIED: Final = frozenset((429, 502, 503, 504))
 
 
 class Connection:
-    """Requests to one server.
+    """The connection to one server.
 
     Args:
-        url: Its address, without the path.
+        url: The server's address, without a path.
         api_key: Sent as a bearer token.
-        transport: Instead of the network: the seam for tests.
+        transport: Replaces the network in tests.
 
     Attributes:
-        requests: How many have been answered, retries not counted.
+        requests: The number of answered requests, without retries.
     """
 
     def __init__(self, url: str, api_key: str | None, *, transport: httpx.BaseTransport | None = None) -> None:
@@ -37,12 +37,12 @@ class Connection:
         self.requests = 0
 
     def json(self, method: str, path: str, body: Any = None) -> Any:
-        """A JSON request and its JSON answer; None for an empty one."""
+        """Sends JSON and returns the JSON of the response; None if it is empty."""
         response = self._retried(lambda: self._client.request(method, path, json=body), path)
         return response.json() if response.content else None
 
-    def look(self, path: str) -> Any:
-        """A JSON answer that is worth one try, and is not counted; None: there was none."""
+    def try_json(self, path: str) -> Any:
+        """Returns the JSON of a GET, tried once and not counted; None: there was no answer."""
         try:
             response = self._client.get(path, timeout=1.0)
             return response.json() if response.status_code == 200 else None
@@ -50,13 +50,13 @@ class Connection:
             return None
 
     def text(self, path: str, query: list[tuple[str, Any]]) -> str:
-        """The text that a GET is answered with."""
+        """Returns the text of a GET."""
         return self._retried(lambda: self._client.request("GET", path, params=query), path).text
 
     def frame(self, path: str, buffers: list[Any], length: int, content_type: str) -> bytearray:
         """Sends buffers as one body, without joining them, and receives the answer's bytes.
 
-        Safe to repeat: a frame carries what makes the server answer twice and execute once.
+        Safe to repeat: the server executes a frame once, and answers a repeated one with the same bytes.
         """
         headers = {
             "Content-Type": content_type,

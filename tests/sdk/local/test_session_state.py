@@ -1,4 +1,4 @@
-"""A session in this process and the handlers of a server's session leave the same state behind the same program.
+"""A session in this process and the handlers of a server leave the same state after the same program.
 
 `LocalSession` runs ops, constants and reads on the engine's recorder directly, a server runs the handlers. Each program
 runs both ways; values, tapes, provenance logs and memory must be equal.

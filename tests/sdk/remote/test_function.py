@@ -373,7 +373,7 @@ def test_what_leads_nowhere_is_no_step() -> None:
         tf.exp(x) * 2.0
         return tf.constant(2.0) * 3.0 + x
 
-    program = trace(body, [Spec.of((), np.dtype(np.float32))]).program
+    program = trace(body, [Spec.of((), np.dtype(np.float32))]).function
     assert [call.op for call in program.commands] == ["add"]  # type: ignore[attr-defined]  # calls of ops
 
 
