@@ -65,7 +65,7 @@ def numpy_function(
     recorder = current().recorder()
     for result in results:
         if result is not None:
-            recorder.note(Event.LEFT, [tensor.recorded.uid for tensor in tensors], result.recorded.uid)
+            recorder.provenance.note(Event.LEFT, [tensor.recorded.uid for tensor in tensors], result.recorded.uid)
     return results[0] if len(results) == 1 else results
 
 
@@ -207,4 +207,4 @@ def _converted(value: Any, dtype: dtypes.DType) -> Tensor:
 
 def _tapes(owner: Session) -> list[Any]:
     """The active tapes of this thread."""
-    return [context for context in owner.recorder().opened() if isinstance(context, Tape)]
+    return [context for context in owner.recorder().context.opened() if isinstance(context, Tape)]

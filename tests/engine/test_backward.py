@@ -127,10 +127,10 @@ def recorded(program, *, outer):
     result, variable = start(context)
     tapes = [Tape(persistent=True) for _ in range(1 + outer)]
     for tape in tapes:
-        context.open(tape)
-        context.watch(tape, result[:2])
+        context.context.open(tape)
+        context.context.watch(tape, result[:2])
     result = [*perform(context, program.steps, result, variable), variable]
-    context.pause(tapes[-1])
+    context.context.pause(tapes[-1])
     targets, sources = ([result[i % len(result)] for i in chosen] for chosen in (program.targets, program.sources))
     return context, tapes[-1], targets, [*sources, variable]
 
@@ -184,8 +184,8 @@ def test_the_gradient_is_the_slope(program):
     context = executor()
     result, variable = start(context)
     tape = Tape()
-    context.open(tape)
-    context.watch(tape, result[:2])
+    context.context.open(tape)
+    context.context.watch(tape, result[:2])
     results = perform(context, program.steps, result, variable)
     last = [results[i % len(results)] for i in program.targets]
     sources = [*result[:2], variable]
@@ -212,7 +212,7 @@ def looked_up(*lookups, extra=False):
     context = executor()
     table = Variable(context.constant(np.arange(8.0).reshape(4, 2)), trainable=True)
     tape = Tape()
-    context.open(tape)
+    context.context.open(tape)
     results = []
     for indices in lookups:
         results.append(apply(context, "gather", context.read(table), context.constant(indices)))
@@ -244,8 +244,8 @@ def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
     context = executor()
     x = context.constant(np.ones((4, 2)))
     tape = Tape(persistent=True)
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     y = apply(context, "mul", x, 2.0)
     rows = apply(context, "gather", y, context.constant(np.array([3])))
     kinds = [kind_of(item) for item in gradient(context, GradientQuery(tape, [rows], [x, y]))]
@@ -255,8 +255,8 @@ def test_a_lookup_in_what_was_computed_is_dense_at_the_source():
 # --------------------------------------------------------------------------------------------------------- declarations
 def contrasted(context, tape, *, on_the_path):
     image, other = (context.constant(np.ones((2, 2, 3), np.float32)) for _ in range(2))
-    context.open(tape)
-    context.watch(tape, [image, other])
+    context.context.open(tape)
+    context.context.watch(tape, [image, other])
     crossing = apply(context, "adjust_contrast", image, 2.0)
     return (
         image,
@@ -290,8 +290,8 @@ def test_what_the_target_does_not_depend_on_is_no_matter():
 def test_behind_a_stop_it_is_no_matter_either():
     context, tape = executor(), Tape()
     image = context.constant(np.ones((2, 2, 3), np.float32))
-    context.open(tape)
-    context.watch(tape, [image])
+    context.context.open(tape)
+    context.context.watch(tape, [image])
     y = apply(context, "mul", image, apply(context, "stop_gradient", apply(context, "adjust_contrast", image, 2.0)))
     (result,) = gradient(context, GradientQuery(tape, [y], [image]))
     assert result.array.tolist() == np.ones((2, 2, 3)).tolist()
@@ -324,14 +324,14 @@ def chain(ops, question):
     context = executor()
     x = context.constant(np.ones(2, np.float32))
     tape = Tape(persistent=True)
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     y = z = x
     for i in range(ops):
         y, z = apply(context, "add", y, z if i % 4 == 0 else 0.5), y
         if i % 4 == 0:
             y = apply(context, "mul", y, 0.5)
-    context.pause(tape)
+    context.context.pause(tape)
     assert question(context, tape, y, x) is not None
 
 
@@ -345,13 +345,13 @@ def presence(context, tape, y, x):
 
 def operands(context, tape, y, x):
     outer = Tape()
-    context.open(outer)
-    context.watch(outer, [x])
+    context.context.open(outer)
+    context.context.watch(outer, [x])
     return gradient(context, GradientQuery(tape, [y], [x]))[0]
 
 
 def some_of_the_leaves(context, tape, y, x):
-    context.watch(tape, [context.constant(np.ones(1, np.float32))])
+    context.context.watch(tape, [context.constant(np.ones(1, np.float32))])
     return arrays(context, tape, y, x)
 
 

@@ -71,8 +71,8 @@ def test_first_and_second_order_of_the_first_result(program, first, second):
     a, b = context.constant(np.array(3.0, np.float32)), context.constant(np.array(4.0, np.float32))
     outer, inner = Tape(), Tape()
     for tape in (outer, inner):
-        context.open(tape)
-        context.watch(tape, [a, b])
+        context.context.open(tape)
+        context.context.watch(tape, [a, b])
     result = program.run(context, [a, b])[0]
     gradients = gradient(context, GradientQuery(inner, [result], [a, b]))
     assert [item.array for item in gradients] == first
@@ -84,8 +84,8 @@ def test_only_arguments_that_a_tape_follows_are_tied():
     context = executor()
     a, b = context.constant(np.array(3.0, np.float32)), context.constant(np.array(4.0, np.float32))
     tape = Tape()
-    context.open(tape)
-    context.watch(tape, [a])
+    context.context.open(tape)
+    context.context.watch(tape, [a])
     _, y = TWO.run(context, [a, b])
     assert [float(item.array) if item else item for item in gradient(context, GradientQuery(tape, [y], [a, b]))] == [
         0.0,

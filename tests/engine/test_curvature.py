@@ -44,10 +44,10 @@ def recorded(name, tape, *, outer=None):
     context = Program()
     a, b = as_operand(context, A), as_operand(context, B)
     for item in (outer, tape) if outer is not None else (tape,):
-        context.open(item)
-        context.watch(item, [a, b])
+        context.context.open(item)
+        context.context.watch(item, [a, b])
     y = FUNCTIONS[name](context, a, b)
-    context.pause(tape)
+    context.context.pause(tape)
     return context, y, [a, b]
 
 
@@ -56,16 +56,16 @@ def by_two_tapes(name):
     outer, inner = Tape(persistent=True), Tape(persistent=True)
     context, y, sources = recorded(name, inner, outer=outer)
     firsts = gradient(context, GradientQuery(inner, [y], sources))
-    context.pause(outer)
+    context.context.pause(outer)
     blocks = []
     for first, source in zip(firsts, sources, strict=True):
         if first is None:
             blocks.append([None, None])
             continue
         if hasattr(first, "indices"):
-            context.open(outer)
+            context.context.open(outer)
             first = context("unsorted_segment_sum", first.values, first.indices, num_segments=source.spec.shape[0])
-            context.pause(outer)
+            context.context.pause(outer)
         blocks.append(jacobian(context, GradientQuery(outer, [first], sources)))
     return blocks
 
@@ -115,24 +115,24 @@ def test_what_is_not_connected_is_none_or_zeros():
 def test_the_tape_is_afterwards_as_it_was():
     tape = Tape(persistent=True)
     context, y, sources = recorded("rows", tape)
-    before = list(tape.nodes), dict(tape.tracked), tape.sparse, list(context.tapes)
+    before = list(tape.nodes), dict(tape.tracked), tape.sparse, list(context.context.tapes)
     hessian(context, GradientQuery(tape, [y], sources))
     hvp(context, GradientQuery(tape, [y], sources, vectors=[as_operand(context, A), as_operand(context, B)]))
     with pytest.raises(InvalidArgumentError):
         hvp(context, GradientQuery(tape, [y], sources, vectors=[as_operand(context, A), as_operand(context, A)]))
-    assert (tape.nodes, tape.tracked, tape.sparse, context.tapes) == before
+    assert (tape.nodes, tape.tracked, tape.sparse, context.context.tapes) == before
 
 
 def test_asked_inside_its_own_context_a_tape_keeps_what_it_recorded():
     context, tape = Program(), Tape(persistent=True)
     x = as_operand(context, A)
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     y = context("reduce_sum", context("pow", x, Literal(4.0)))
     [product] = hvp(context, GradientQuery(tape, [y], [x], vectors=[as_operand(context, np.ones(3))]))
     [third] = gradient(context, GradientQuery(tape, [product], [x]))
     np.testing.assert_allclose(third.array, 24 * A)
-    assert context.tapes == [tape]
+    assert context.context.tapes == [tape]
 
 
 def test_an_outer_tape_differentiates_the_product():
@@ -148,8 +148,8 @@ def test_an_outer_tape_differentiates_the_product():
         inner = Tape(persistent=True)
         other = Program()
         x, z = as_operand(other, a), as_operand(other, B)
-        other.open(inner)
-        other.watch(inner, [x, z])
+        other.context.open(inner)
+        other.context.watch(inner, [x, z])
         y = FUNCTIONS["waves"](other, x, z)
         return hvp(other, GradientQuery(inner, [y], [x, z], vectors=[as_operand(other, A), as_operand(other, B)]))[
             0

@@ -339,11 +339,11 @@ def recorded(persistent=False):
     """A recorder, its tape, x and z = 3 f(x)."""
     recorder, tape = executor(), Tape(persistent=persistent)
     assert isinstance(recorder, Executor)
-    recorder.open(tape)
+    recorder.context.open(tape)
     x = recorder.constant(X.copy())
-    recorder.watch(tape, [x])
+    recorder.context.watch(tape, [x])
     y = recorder.apply(CATALOGUE["identity"], (recorder.apply(CATALOGUE["mul"], (x, x)),))
-    assert record_custom(recorder.tapes, [x], [y], tag=1, label="f", gradient=[CallerGradient(lambda cts: cts)])
+    assert record_custom(recorder.context.tapes, [x], [y], tag=1, label="f", gradient=[CallerGradient(lambda cts: cts)])
     return recorder, tape, x, recorder.apply(CATALOGUE["mul"], (y, Literal(3.0)))
 
 
@@ -380,13 +380,13 @@ def test_a_released_function_is_freed_with_its_node():
             return cts
 
     recorder, tape = executor(), Tape()
-    recorder.open(tape)
+    recorder.context.open(tape)
     x = recorder.constant(X.copy())
-    recorder.watch(tape, [x])
+    recorder.context.watch(tape, [x])
     y = recorder.apply(CATALOGUE["identity"], (x,))
     function = Function()
     reference = weakref.ref(function)
-    record_custom(recorder.tapes, [x], [y], tag=1, label="f", gradient=[CallerGradient(function)])
+    record_custom(recorder.context.tapes, [x], [y], tag=1, label="f", gradient=[CallerGradient(function)])
     del function
     assert reference() is not None
     tape.consume()
@@ -398,10 +398,10 @@ def test_a_watcher_notes_trainable_variables_and_follows_nothing():
     recorder, watcher = executor(), VariableReadLog()
     value = recorder.constant(X.copy())
     w, frozen = Variable(value, trainable=True), Variable(value, trainable=False)
-    recorder.open(watcher)
+    recorder.context.open(watcher)
     for item in (w, frozen, w):
         recorder.apply(CATALOGUE["mul"], (recorder.read(item), Literal(2.0)))
-    recorder.pause(watcher)
+    recorder.context.pause(watcher)
     assert list(watcher.variables.values()) == [w]
     assert not watcher.nodes
     assert not watcher.tracked

@@ -37,8 +37,8 @@ def gradients(f, *inputs):
         arrays = [item for item in results if item.uid is not None]
         outer, inner = Tape(), Tape()
         for tape in (outer, inner):
-            context.open(tape)
-            context.watch(tape, arrays)
+            context.context.open(tape)
+            context.context.watch(tape, arrays)
         y = f(lambda name, *args, **attrs: context.apply(CATALOGUE[name], args, CATALOGUE[name].attrs(attrs)), *results)
         first = gradient(context, GradientQuery(inner, [y], arrays))
         targets = [item.values if isinstance(item, SlicesValue) else item for item in first if item is not None]
@@ -153,8 +153,8 @@ def test_a_gather_of_the_source_is_sparse_and_of_other_axes_dense():
     x, ids = as_operand(context, np.ones((3, 2), F32)), as_operand(context, np.array([[0, 1]], np.int32))
     for axis, kind in ((0, SlicesValue), (1, None)):
         tape, op = Tape(), CATALOGUE["gather"]
-        context.open(tape)
-        context.watch(tape, [x])
+        context.context.open(tape)
+        context.context.watch(tape, [x])
         y = context.apply(op, [x, ids], op.attrs({"axis": axis}))
         (result,) = gradient(context, GradientQuery(tape, [y], [x]))
         assert isinstance(result, SlicesValue) == (kind is not None)

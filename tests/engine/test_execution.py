@@ -143,9 +143,9 @@ def test_a_tape_keeps_what_its_gradient_needs_after_the_names_are_gone(session):
 
 def test_releasing_a_tape_ends_its_recording(session):
     run(session, *watched(), releases=())
-    assert len(state_of(session).context(0).tapes) == 1
+    assert len(state_of(session).context(0).context.tapes) == 1
     run(session, releases=("t",))
-    assert state_of(session).context(0).tapes == []
+    assert state_of(session).context(0).context.tapes == []
 
 
 # ------------------------------------------------------------------------------------------------------ after failures
@@ -374,7 +374,7 @@ def test_temporaries_end_with_their_batch_and_are_free_again(session):
     batch = Batch((Constant("a", X), Call("neg", ("a",), ("b",)), TapeOpen("t")), temporaries=("a", "t"))
     assert session.execute(batch).failure is None
     assert failing(session, Fetch("a")).code == "unknown_id"
-    assert state_of(session).context(0).tapes == []
+    assert state_of(session).context(0).context.tapes == []
     run(session, Constant("a", X + 1))
     assert value(session, "b").tolist() == (-X).tolist()
 

@@ -64,13 +64,13 @@ def started(case, recorder, tapes=()):
     """The inputs as values of the recorder, and an accumulator opened inside `tapes` with random tangents."""
     results = [as_operand(recorder, operand) for operand in case.inputs]
     for tape in tapes:
-        recorder.open(tape)
-        recorder.watch(tape, [results[i] for i in case.differentiable()])
+        recorder.context.open(tape)
+        recorder.context.watch(tape, [results[i] for i in case.differentiable()])
     accumulator = Accumulator()
     tangents = [random_like(case.inputs[i], seed=i) for i in case.differentiable()]
     for i, t in zip(case.differentiable(), tangents, strict=True):
         accumulator.watch(results[i], as_operand(recorder, np.asarray(t)))
-    recorder.accumulate(accumulator)
+    recorder.context.open_accumulator(accumulator)
     return results, accumulator, tangents
 
 
@@ -112,7 +112,7 @@ def outer_tape(case, ct):
     """Reverse over reverse: H t, since H is symmetric."""
     recorder, outer, tape = CpuExecutor(), Tape(), Tape()
     inputs, accumulator, tangents = started(case, recorder, (outer, tape))
-    recorder.leave(accumulator)
+    recorder.context.close_accumulator(accumulator)
     result = recorder.apply(case.op, inputs, case.attrs)
     sources = [inputs[i] for i in case.differentiable()]
     gradients = gradient(recorder, GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, ct)]))
@@ -131,8 +131,8 @@ def accumulated_gradient(case, ct):
     """Forward over reverse."""
     recorder, tape = CpuExecutor(), Tape()
     inputs, accumulator, _ = started(case, recorder)
-    recorder.open(tape)
-    recorder.watch(tape, [inputs[i] for i in case.differentiable()])
+    recorder.context.open(tape)
+    recorder.context.watch(tape, [inputs[i] for i in case.differentiable()])
     result = recorder.apply(case.op, inputs, case.attrs)
     gradients = gradient(
         recorder,
@@ -210,7 +210,7 @@ def x(recorder):
 def opened(recorder, x, *, tangent=1.0):
     accumulator = Accumulator()
     accumulator.watch(x, as_operand(recorder, np.array(tangent)))
-    recorder.accumulate(accumulator)
+    recorder.context.open_accumulator(accumulator)
     return accumulator
 
 
@@ -236,9 +236,9 @@ def test_third_order(recorder, x):
 def test_they_leave_in_any_order(recorder, x):
     outer, inner = opened(recorder, x), opened(recorder, x)
     y = cube(recorder, x)
-    recorder.leave(outer)
+    recorder.context.close_accumulator(outer)
     z = cube(recorder, x)
-    recorder.leave(inner)
+    recorder.context.close_accumulator(inner)
     assert number(outer.tangent(inner.tangent(y))) == 12
     assert outer.tangent(z) is None
     assert number(inner.tangent(z)) == 12
@@ -247,12 +247,12 @@ def test_they_leave_in_any_order(recorder, x):
 
 def test_a_tape_that_resumes_inside_lies_inside(recorder, x):
     tape = Tape(persistent=True)
-    recorder.open(tape)
-    recorder.watch(tape, [x])
+    recorder.context.open(tape)
+    recorder.context.watch(tape, [x])
     accumulator = opened(recorder, x)
     early = cube(recorder, x)
-    recorder.pause(tape)
-    recorder.open(tape)
+    recorder.context.pause(tape)
+    recorder.context.open(tape)
     late = cube(recorder, x)
     results = [gradient(recorder, GradientQuery(tape, [accumulator.tangent(item)], [x]))[0] for item in (early, late)]
     assert [number(item) for item in results] == [12, None]
@@ -260,14 +260,14 @@ def test_a_tape_that_resumes_inside_lies_inside(recorder, x):
 
 def test_an_error_in_a_rule_leaves_the_context_as_it_was(recorder, x, monkeypatch):
     tape = Tape()
-    recorder.open(tape)
-    recorder.watch(tape, [x])
+    recorder.context.open(tape)
+    recorder.context.watch(tape, [x])
     opened(recorder, x)
     monkeypatch.setattr(bind(CATALOGUE["square"], (x.spec,)), "_jvp_rules", {1: ((0, lambda t, retained: 1 / 0),)})
     with pytest.raises(ZeroDivisionError):
         recorder.apply(CATALOGUE["square"], (x,))
-    assert recorder.tapes == [tape]
-    assert len(recorder.accumulators) == 1
+    assert recorder.context.tapes == [tape]
+    assert len(recorder.context.accumulators) == 1
 
 
 def test_a_read_carries_the_variables_tangent_whatever_its_version(recorder):
@@ -297,7 +297,7 @@ def test_a_tangent_is_priced_before_it_is_computed():
     x = as_operand(recorder, np.ones(1000))
     accumulator = Accumulator()
     accumulator.watch(x, as_operand(recorder, np.ones(1000)))
-    recorder.accumulate(accumulator)
+    recorder.context.open_accumulator(accumulator)
     before = recorder.memory.spent
     recorder.apply(CATALOGUE["exp"], (x,))
     assert recorder.memory.spent - before == 2 * 8000
@@ -308,7 +308,7 @@ def test_an_op_without_a_derivative_is_refused_where_it_runs(recorder):
     declared = set()
     accumulator = Accumulator(declared)
     accumulator.watch(image, image)
-    recorder.accumulate(accumulator)
+    recorder.context.open_accumulator(accumulator)
     with pytest.raises(NoGradientRegisteredError, match="AdjustContrastv2"):
         recorder.apply(CATALOGUE["adjust_contrast"], (image, Literal(2.0)))
     declared.add("AdjustContrastv2")
@@ -403,7 +403,7 @@ def test_a_failure_before_it_opens_leaves_both_sides_agreeing():
 def test_a_release_ends_it():
     session = Session()
     run(session, Constant("x", X), OPEN, SQUARE, releases=("a",))
-    assert state_of(session).context(0).accumulators == []
+    assert state_of(session).context(0).context.accumulators == []
     assert "released" in failing(session, Jvp("a", ("y",), ("t",))).message
 
 
@@ -439,4 +439,4 @@ def test_tapes_and_accumulators_share_one_order(recorder, x):
 def test_a_context_refuses_what_is_active_already(recorder, x):
     accumulator = opened(recorder, x)
     with pytest.raises(TapeStateError, match="already recording"):
-        recorder.accumulate(accumulator)
+        recorder.context.open_accumulator(accumulator)

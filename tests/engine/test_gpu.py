@@ -33,8 +33,8 @@ def answers(device, op, case):
             context.constant(np.asarray(operand)) if is_array(operand) else Literal(operand) for operand in case.inputs
         ]
         arrays = [item for item in results if item.uid is not None]
-        context.open(tape)
-        context.watch(tape, arrays)
+        context.context.open(tape)
+        context.context.watch(tape, arrays)
         result = context.apply(op, results, case.attrs)
         outcome = [context.backend.get(result.array)]
         if result.spec.differentiable and op.registered:

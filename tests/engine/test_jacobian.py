@@ -66,12 +66,12 @@ class Outline(SpecRecorder):
 def recorded(context, steps, x, tapes):
     """The result of the steps on x under the tapes; the last tape is closed after them."""
     for tape in tapes:
-        context.open(tape)
-        context.watch(tape, [x])
+        context.context.open(tape)
+        context.context.watch(tape, [x])
     y = x
     for step in steps:
         y = STEPS[step](context, y)
-    context.pause(tapes[-1])
+    context.context.pause(tapes[-1])
     return y
 
 
@@ -117,7 +117,7 @@ def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
         y = recorded(context, steps, x, [outer, inner])
         [first] = jacobian(context, GradientQuery(inner, [y], [x]))
         [second] = jacobian(context, GradientQuery(outer, [first], [x]))
-        context.pause(outer)
+        context.context.pause(outer)
         kinds += [first.spec, None if second is None else second.spec]
         if kinds is real:
             [one_by_one] = jacobian(context, GradientQuery(outer, [first], [x], chunk_size=1))
@@ -146,8 +146,8 @@ def test_stacks_of_cotangents_are_gradients_one_after_the_other():
 def test_the_jacobian_of_each_example_is_the_block_on_the_diagonal():
     context, tape = Program(), Tape(persistent=True)
     x = as_operand(context, X)
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     y = context("mul", context("sin", x), context("reduce_sum", x, axis=1, keepdims=True))
     y = context("concat", y, y, axis=1)
     result = batch_jacobian(context, GradientQuery(tape, [y], [x]))
@@ -173,8 +173,8 @@ def test_what_is_not_connected_is_none_or_zeros():
 def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
     context, tape = Program(), Tape(persistent=True)
     x, seen = as_operand(context, X), as_operand(context, np.ones(2))
-    context.open(tape)
-    context.watch(tape, [seen])
+    context.context.open(tape)
+    context.context.watch(tape, [seen])
     assert jacobian(context, GradientQuery(tape, [x], [x])) == [None]
     np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [seen], [seen]))[0].array, np.eye(2))
     integers = context("cast", x, dtype="int32")
@@ -184,7 +184,7 @@ def test_a_target_that_the_tape_has_not_seen_has_no_jacobian_even_by_itself():
 def test_a_variable_is_a_target_and_a_source():
     context, tape = Program(), Tape(persistent=True)
     slot = Variable(as_operand(context, np.array([1.0, 2.0])), trainable=True)
-    context.open(tape)
+    context.context.open(tape)
     y = context("square", context.read(slot))
     np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [y], [slot]))[0].array, [[2, 0], [0, 4]])
     np.testing.assert_array_equal(jacobian(context, GradientQuery(tape, [slot], [slot]))[0].array, np.eye(2))
@@ -194,8 +194,8 @@ def test_a_variable_is_a_target_and_a_source():
 def test_empty_targets_and_sources_have_empty_jacobians(target, source):
     context, tape = Program(), Tape(persistent=True)
     x = as_operand(context, np.ones(source))
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     y = context("broadcast_to", context("reduce_sum", x), shape=target)
     [result] = jacobian(context, GradientQuery(tape, [y], [x]))
     assert result.array.shape == (*target, *source)
@@ -213,8 +213,8 @@ def test_examples_of_none_at_all():
 def test_two_sources_that_share_a_cotangent_have_values_of_their_own():
     context, tape = Program(), Tape(persistent=True)
     a, b = as_operand(context, X), as_operand(context, X)
-    context.open(tape)
-    context.watch(tape, [a, b])
+    context.context.open(tape)
+    context.context.watch(tape, [a, b])
     jacobians = jacobian(context, GradientQuery(tape, [context("add", a, b)], [a, b, a]))
     assert len({item.uid for item in jacobians}) == 3
 
@@ -372,8 +372,8 @@ def test_a_rows_price_counts_what_lives_together():
     y = recorded(context, ["sin"] * 50, x, [tape])
     assert 2 * 800 <= peak_bytes(tape, [y.uid], {x.uid}) <= 4 * 800  # not fifty times
     wide = Tape(persistent=True)
-    context.open(wide)
-    context.watch(wide, [x])
+    context.context.open(wide)
+    context.context.watch(wide, [x])
     parts = [context("sin", x) for _ in range(10)]
     total = context("add_n", *parts)
     assert 10 * 800 <= peak_bytes(wide, [total.uid], {x.uid}) <= 14 * 800

@@ -32,8 +32,8 @@ def kept_by(case):
     context, tape = CpuExecutor(), Tape(persistent=True)
     with CPU.quiet():
         results = [as_operand(context, operand) for operand in case.inputs]
-        context.open(tape)
-        context.watch(tape, [item for item in results if not isinstance(item, Literal)])
+        context.context.open(tape)
+        context.context.watch(tape, [item for item in results if not isinstance(item, Literal)])
         result = context.apply(case.op, results, case.attrs)
     return tape, results, result
 
@@ -77,12 +77,12 @@ def chain(length, size=MIB // 8, persistent=False):
     """A tape over n tanh of a MiB each, and the last of them; only the tape keeps those between."""
     context, tape = CpuExecutor(), Tape(persistent=persistent)
     x = context.constant(np.full(size, 0.5))
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     y = x
     for _ in range(length):
         y = context.apply(CATALOGUE["tanh"], (y,))
-    context.pause(tape)
+    context.context.pause(tape)
     return context, tape, x, y
 
 
@@ -158,8 +158,8 @@ def test_what_is_told_to_be_freed_is_what_is_freed():
 def test_a_view_is_counted_as_the_array_below_and_freed_with_its_last_holder():
     context, tape = CpuExecutor(), Tape(persistent=True)
     x = context.constant(np.ones(1000))
-    context.open(tape)
-    context.watch(tape, [x])
+    context.context.open(tape)
+    context.context.watch(tape, [x])
     whole = context.apply(CATALOGUE["tanh"], (x,))
     op = CATALOGUE["reshape"]
     view = context.apply(op, (whole,), op.attrs({"shape": (10, 100)}))
@@ -216,8 +216,8 @@ LONG = 100_000
 def long_tape(persistent=False, sparse=False):
     context, tape = CpuExecutor(), Tape(persistent=persistent)
     x, other = context.constant(np.ones(4)), context.constant(np.ones(4))
-    context.open(tape)
-    context.watch(tape, [x, other])
+    context.context.open(tape)
+    context.context.watch(tape, [x, other])
     y = x
     if sparse:
         op, where = CATALOGUE["gather"], context.constant(np.arange(4))
@@ -226,7 +226,7 @@ def long_tape(persistent=False, sparse=False):
     for _ in range(LONG // 2):
         y = context.apply(CATALOGUE["mul"], (context.apply(CATALOGUE["neg"], (y,)), Literal(1.0)))
     y = context.apply(CATALOGUE["add"], (y, other))
-    context.pause(tape)
+    context.context.pause(tape)
     return context, tape, x, y
 
 

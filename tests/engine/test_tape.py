@@ -13,8 +13,10 @@ from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Variable, kind_of
+from teletape_engine.recording.values import Literal, Variable, kind_of
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 
@@ -26,8 +28,8 @@ def context():
 
 def recording(context, *values, persistent=False):
     tape = Tape(persistent=persistent)
-    context.open(tape)
-    context.watch(tape, values)
+    context.context.open(tape)
+    context.context.watch(tape, values)
     return tape
 
 
@@ -108,7 +110,7 @@ def test_a_persistent_tape_keeps_its_nodes(context):
     x = context.constant(X)
     tape = recording(context, x, persistent=True)
     y = apply(context, "mul", x, x)
-    context.pause(tape)
+    context.context.pause(tape)
     assert (
         numbers(gradient(context, GradientQuery(tape, [y], [x])))
         == numbers(gradient(context, GradientQuery(tape, [y], [x])))
@@ -197,7 +199,7 @@ def test_a_non_persistent_tape_stops_recording_and_answers_once(context):
     tape = recording(context, x)
     y = apply(context, "neg", x)
     gradient(context, GradientQuery(tape, [y], [x]))
-    assert context.tapes == []
+    assert context.context.tapes == []
     with pytest.raises(TapeConsumedError):
         gradient(context, GradientQuery(tape, [y], [x]))
 
@@ -215,9 +217,9 @@ def test_paused_ops_cut_the_path(context):
     x = context.constant(X)
     tape = recording(context, x)
     a = apply(context, "neg", x)
-    context.pause(tape)
+    context.context.pause(tape)
     b = apply(context, "neg", a)
-    context.open(tape)
+    context.context.open(tape)
     c = apply(context, "neg", b)
     assert gradient(context, GradientQuery(tape, [c], [x])) == [None]
 
@@ -257,12 +259,12 @@ def test_tapes_that_leave_out_of_order_still_nest(context):
     x = context.constant(np.float64(3))
     outer, inner = recording(context, x), recording(context, x, persistent=True)
     y = apply(context, "pow", x, 3.0)
-    context.pause(outer)
+    context.context.pause(outer)
     (unseen,) = gradient(context, GradientQuery(inner, [y], [x]))  # the inner records its own, the outer nothing
-    context.open(outer)
+    context.context.open(outer)
     (seen,) = gradient(context, GradientQuery(inner, [y], [x]))
     total = apply(context, "add", seen, unseen)
-    context.pause(inner)
+    context.context.pause(inner)
     (second,) = gradient(context, GradientQuery(outer, [total], [x]))
     assert (float(seen.array), float(unseen.array), float(second.array)) == pytest.approx((27, 27, 18))
 
@@ -275,3 +277,31 @@ def test_the_answers_of_two_sources_are_two_values_under_an_outer_tape(context):
     da, db = gradient(context, GradientQuery(inner, [y], [a, b]))
     assert da.uid != db.uid
     assert outer.tracked.keys() >= {y.uid}
+
+
+@pytest.mark.parametrize("replayable", [False, True])
+def test_the_hot_path_notes_a_call_as_every_recorder_does(replayable):
+    ways = {Executor.apply: [], Recorder.apply: []}
+    for apply_op, noted in ways.items():
+        recorder, tape, other = executor(), Tape(replayable=replayable), Tape()
+        values = [recorder.constant(X.copy()) for _ in range(2)]
+        recorder.context.open(tape)
+        recorder.context.open(other)
+        recorder.context.watch(tape, values)
+        table, image = recorder.constant(np.ones((4, 3), np.float32)), recorder.constant(np.ones((2, 2, 3), np.float32))
+        recorder.context.watch(tape, [table, image])
+        index = recorder.constant(np.array([0, 2]))
+        calls = [("mul", values), ("tanh", values[:1]), ("mul", (values[0], Literal(2.0))), ("gather", (table, index))]
+        calls += [("adjust_contrast", (image, Literal(2.0))), ("argmax", values[:1]), ("neg", (index,))]
+        first = values[0].uid
+        for name, inputs in calls:
+            op = CATALOGUE[name]
+            result = apply_op(recorder, op, inputs, op.attrs({}), "a.py:1")
+            noted.append((name, result.uid - first, result.uid in tape.tracked))
+        noted.append([(call.plan, [uid and uid - first for uid in call.inputs], call.where) for call in tape.calls()])
+        noted.append(
+            [[getattr(kept, "uid", None) and kept.uid - first for kept in call.residuals] for call in tape.calls()]
+        )
+        noted.append((len(other.nodes), tape.sparse, tape.unregistered))
+        noted.append([(record[0], record[3]) for record in recorder.provenance.records])
+    assert ways[Executor.apply] == ways[Recorder.apply]

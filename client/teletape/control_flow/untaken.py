@@ -22,7 +22,7 @@ def unused(event: Event, function: Callable[..., Any], result: T) -> T:
         recorder = current().recorder()
         for leaf in nest.flatten(result):
             if isinstance(leaf, EagerTensor):
-                recorder.note(event, uids, leaf.recorded.uid)
+                recorder.provenance.note(event, uids, leaf.recorded.uid)
     return result
 
 

@@ -75,11 +75,11 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     if owner.tracing:  # TensorFlow's graph mode hands the function the variables' values
         args = nest.map_structure(lambda leaf: leaf.read_value() if isinstance(leaf, Variable) else leaf, list(args))
     recorder, reads = owner.recorder(), VariableReadLog()
-    recorder.open(reads)
+    recorder.context.open(reads)
     try:
         result, grad_fn = f(*args, **kwargs)
     finally:
-        recorder.pause(reads)
+        recorder.context.pause(reads)
     flat = nest.flatten(list(args))
     passed = [*flat, *nest.flatten(kwargs)]
     in_order = sorted(reads.variables.values(), key=lambda variable: variable.uid)
@@ -93,7 +93,9 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     label = getattr(f, "__name__", type(f).__name__)
     sources = [inputs[i].operand() for i in differentiable]
     results = owner.custom(sources, [copy.operand() for copy in copies], label, function)
-    if recorder.accumulators and not owner.tracing:  # in a trace the call is a step, which has tangents by itself
+    if (
+        recorder.context.accumulators and not owner.tracing
+    ):  # in a trace the call is a step, which has tangents by itself
         set_tangents(owner, sources, results, function)
     return nest.pack_sequence_as(result, [EagerTensor(value, owner) for value in results])
 
@@ -214,7 +216,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
 
 def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
-    accumulators = current().recorder().accumulators
+    accumulators = current().recorder().context.accumulators
     if not accumulators:
         return
     tensors = [leaf.recorded for leaf in nest.flatten(list(args)) if isinstance(leaf, TensorLike)]

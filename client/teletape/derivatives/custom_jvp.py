@@ -45,11 +45,11 @@ def set_tangents(
         finally:
             owner.pause_tape(tape)
 
-    for accumulator in tuple(recorder.accumulators):
+    for accumulator in tuple(recorder.context.accumulators):
         if not accumulator.mask(inputs):
             continue
         tangents = owner.jvp(accumulator, inputs)
-        opened = recorder.opened()
+        opened = recorder.context.opened()
         pairs: list[tuple[Any, Any]] = []
         with paused(owner, opened[opened.index(accumulator) :], {accumulator: pairs}):
             transposed = transposed_tangents(
@@ -78,7 +78,7 @@ def paused(
         pairs: (value, tangent) pairs that an accumulator of them gets after the block.
     """
     recorder = owner.recorder()
-    opened = recorder.opened()
+    opened = recorder.context.opened()
     rest = opened[min((opened.index(context) for context in contexts), default=len(opened)) :]
     for context in contexts:
         _pause(owner, context)
@@ -89,7 +89,7 @@ def paused(
             if context not in contexts:
                 _pause(owner, context)
             if isinstance(context, VariableReadLog):
-                recorder.open(context)
+                recorder.context.open(context)
             elif isinstance(context, Tape):
                 owner.resume_tape(context)
             else:
@@ -100,7 +100,7 @@ def paused(
 
 def _pause(owner: Session, context: Any) -> None:
     if isinstance(context, VariableReadLog):  # the session's own: no command pauses it on a server
-        owner.recorder().pause(context)
+        owner.recorder().context.pause(context)
     elif isinstance(context, Tape):
         owner.pause_tape(context)
     else:

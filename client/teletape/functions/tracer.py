@@ -46,7 +46,7 @@ class Tracer(SpecRecorder):
     def __init__(self, log: StepLog) -> None:
         super().__init__()
         self.log = log
-        self.locate = call_site.caller if environment.call_sites() else None
+        self.provenance.locate = call_site.caller if environment.call_sites() else None
 
     @property
     def bare(self) -> Algebra:  # type: ignore[override]  # every op is a step, whether a tape records it or not
@@ -83,7 +83,9 @@ class Tracer(SpecRecorder):
                 "tf.where with three arguments, or a mask that multiplies",
             )
         result = self.log.new_symbol(bound.spec, f"{op.name}:0")
-        self.log.add(commands.Call(op.name, (), (), bound.attrs, _call_site_text(self.here())), inputs, (result,))
+        self.log.add(
+            commands.Call(op.name, (), (), bound.attrs, _call_site_text(self.provenance.here())), inputs, (result,)
+        )
         return result
 
     def constant(self, array: HostArray, name: str = "Const") -> Symbol:
@@ -111,17 +113,8 @@ class Tracer(SpecRecorder):
         return ct.value.alias(new_uid())
 
     def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
-        active = self.tapes, self.accumulators
-        self.tapes, self.accumulators = [], []  # nothing records the tangent, but its ops are steps all the same
-        try:
-            residuals = [v.array if isinstance(v, Literal) else Operand(self, v) for v in (*inputs, result)]
-            total: Any = None
-            for rule, tangent in shares:
-                share = rule(Operand(self, tangent), residuals)
-                total = share if total is None else total + share
-            return total.value
-        finally:
-            self.tapes, self.accumulators = active
+        with self.context.only([], []):  # nothing records the tangent, but its ops are steps all the same
+            return self.sum_of_shares(shares, inputs, result)
 
     def decide(self, value: Any) -> int:
         """Raises: no value is known in a trace.
@@ -134,10 +127,10 @@ class Tracer(SpecRecorder):
     def note_identity(self, before: Any, after: Any) -> None:
         """Records on active tapes and accumulators that `after` is `before`: an identity that is no step."""
         plan = bind(ops.identity, (before.spec,)).plan(1)
-        for tape in self.tapes:
+        for tape in self.context.tapes:
             if before.uid in tape.tracked:
-                tape.note(plan, (before.uid,), after.uid, (), self.here())
-        for accumulator in self.accumulators:
+                tape.note(plan, (before.uid,), after.uid, (), self.provenance.here())
+        for accumulator in self.context.accumulators:
             if (tangent := accumulator.tangent(before)) is not None:
                 accumulator.follow(after, tangent)
 

@@ -51,7 +51,7 @@ class TracingSession(Session):
         self.outer = outer
         self._trace_gradient = trace_gradient
         self.declarations = outer.declarations
-        self.departures = outer.departures
+        self.value_reads = outer.value_reads
         self.log = StepLog()
         self.variables_made = 0
         self.inner: dict[Any, Any] = {}
@@ -102,7 +102,15 @@ class TracingSession(Session):
             tracer.note_identity(before, after)
         values = [tracer.read(value) if isinstance(value, Variable) else value for value in others]
         gradient = (FunctionGradient(traced.function, has_gradient), *values)
-        record_custom(tracer.tapes, inputs, results, tag=None, label=label, gradient=gradient, where=tracer.here())
+        record_custom(
+            tracer.context.tapes,
+            inputs,
+            results,
+            tag=None,
+            label=label,
+            gradient=gradient,
+            where=tracer.provenance.here(),
+        )
         return results
 
     def defer(self, action: Callable[[Any], None], structure: Any) -> None:
@@ -166,7 +174,7 @@ class TracingSession(Session):
     ) -> list[Any]:
         tracer, step = self.recorder(), with_functions(command, functions, **fields)
         local = [tracer.local_variable(value) if isinstance(value, Variable) else value for value in inputs]
-        if tracer.tapes or tracer.accumulators:  # a tape of this trace records it: its steps become this trace's
+        if tracer.context.active:  # a tape of this trace records it: its steps become this trace's
             return [tracer.as_value(result) for result in RUNNERS[command](tracer, step, functions, local)]
         copies = [Variable(value.value, trainable=False) if isinstance(value, Variable) else value for value in local]
         inferred = RUNNERS[command](SpecRecorder(), step, functions, copies)

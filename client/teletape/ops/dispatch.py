@@ -173,7 +173,7 @@ def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
     owner = current()
     recorder = owner.recorder()
     result = recorder.apply(op, inputs, attrs, where)
-    recorder.took_numbers(inputs, result.uid)
+    recorder.provenance.note_numbers(inputs, result.uid)
     return EagerTensor(result, owner)
 
 

@@ -36,16 +36,16 @@ class LocalSession(Session):
     def __init__(self, device: str | None = None) -> None:
         super().__init__()
         self._state = state = State(device or "cpu")
-        self.declarations, self.departures, self.numbers = state.declarations, state.departures, state.numbers
+        self.declarations, self.value_reads, self.numbers = state.declarations, state.value_reads, state.numbers
         # TensorFlow does not warn about 1 / 0. NumPy's errstate costs 1.7 µs for each op, a filter costs nothing while
         # nothing overflows.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"teletape_engine\.")
 
     def _new_recorder(self) -> Executor:
         recorder = Executor(self._state.backend, self._state.memory)
-        recorder.locate = call_site.caller if environment.call_sites() else None
-        recorder.departures = self.departures
-        self.trails.append(recorder.trail)
+        recorder.provenance.locate = call_site.caller if environment.call_sites() else None
+        recorder.provenance.value_reads = self.value_reads
+        self.logs.append(recorder.provenance.records)
         return recorder
 
     def constant(self, array: HostArray) -> Value:
@@ -53,12 +53,12 @@ class LocalSession(Session):
             return Value(array, Spec.of(array.shape, array.dtype), new_uid())
         recorder = self.recorder()
         value: Value = recorder.constant(array)
-        recorder.arrived(value, array)
+        recorder.provenance.note_constant(value, array)
         return value
 
     def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
         variable = Variable(value.alias(new_uid()), trainable=trainable, name=name)
-        self.recorder().assigned(variable, value.uid, "set")
+        self.recorder().provenance.note_assignment(variable, value.uid, "set")
         return variable
 
     def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
@@ -68,7 +68,7 @@ class LocalSession(Session):
         if value.spec.dtype == object:
             return value.array  # type: ignore[no-any-return]  # strings stay on the host
         array = self._state.backend.get(value.array)
-        self.departures.note(value.uid, array, self.recorder().here())
+        self.value_reads.note(value.uid, array, self.recorder().provenance.here())
         return array
 
     def run_command(

@@ -86,7 +86,7 @@ class RemoteRecorder(SpecRecorder):
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         if self._inside:
             return super().apply(op, inputs, attrs, where)
-        where = self.here() if where is None else where
+        where = self.provenance.here() if where is None else where
         self._inside = True
         try:
             result = super().apply(op, inputs, attrs, where)
@@ -159,7 +159,7 @@ class RemoteRecorder(SpecRecorder):
 
     def follows(self, inputs: Sequence[Any]) -> bool:
         """Whether an active tape or accumulator tracks one of the inputs, or would when it is read."""
-        if self.accumulators:
+        if self.context.accumulators:
             return True
         return any(
             value.uid in tape.tracked
@@ -167,7 +167,7 @@ class RemoteRecorder(SpecRecorder):
                 isinstance(value, Variable)
                 and (value.uid in tape.variables or (tape.watch_accessed and value.trainable))
             )
-            for tape in self.tapes
+            for tape in self.context.tapes
             for value in inputs
         )
 

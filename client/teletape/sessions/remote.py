@@ -84,8 +84,11 @@ class RemoteSession(Session):
 
     def _new_recorder(self) -> RemoteRecorder:
         recorder = RemoteRecorder(self.channel)
-        recorder.locate, recorder.departures = caller if self.channel.call_sites else None, self.departures
-        self.trails.append(recorder.trail)
+        recorder.provenance.locate, recorder.provenance.value_reads = (
+            caller if self.channel.call_sites else None,
+            self.value_reads,
+        )
+        self.logs.append(recorder.provenance.records)
         return recorder
 
     # --------------------------------------------------------------------------------------------------------- values
@@ -97,7 +100,7 @@ class RemoteSession(Session):
         name = recorder.new_name()
         recorder.emit(commands.Constant(name.id, array), array.nbytes)
         handle = Handle(spec, name, array if array.nbytes <= _REMEMBERED else None)
-        recorder.arrived(handle, array)
+        recorder.provenance.note_constant(handle, array)
         return handle
 
     def variable(self, value: Any, *, trainable: bool, name: str) -> Variable:
@@ -107,7 +110,7 @@ class RemoteSession(Session):
         remote_name = recorder.new_name()
         recorder.emit(commands.MakeVariable(remote_name.id, value.name.id, trainable, name))
         variable = Variable(Handle(value.spec, remote_name, value.host), trainable=trainable, name=name)
-        recorder.assigned(variable, value.uid, "set")
+        recorder.provenance.note_assignment(variable, value.uid, "set")
         return variable
 
     def assign(self, variable: Variable, value: Any, mode: str, indices: Any = None) -> None:
@@ -122,7 +125,7 @@ class RemoteSession(Session):
         recorder = self.recorder()
         recorder.emit(commands.Assign(name.id, sent, mode, index))
         variable.assign(Handle(variable.spec, name))  # its elements are not known: the assignment may be poisoned
-        recorder.assigned(variable, value.uid, mode)
+        recorder.provenance.note_assignment(variable, value.uid, mode)
 
     def _changed_strings(self, variable: Variable, value: Handle, mode: str, indices: Handle | None) -> HostArray:
         if indices is None:
@@ -136,7 +139,7 @@ class RemoteSession(Session):
         where = caller() if self.channel.call_sites else None
         if value.host is None:
             self._read([value])
-        self.departures.note(value.uid, value.host, where)
+        self.value_reads.note(value.uid, value.host, where)
         return value.host  # type: ignore[no-any-return]  # a host array
 
     def fetch_all(self, values: Sequence[Any]) -> list[HostArray]:
@@ -170,9 +173,9 @@ class RemoteSession(Session):
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
         recorder = self.recorder()
-        if not recorder.tapes:
+        if not recorder.context.tapes:
             self.channel.step_ends()
-        recorder.open(tape)
+        recorder.context.open(tape)
         tape.name = recorder.new_name()
         recorder.emit(commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed, tape.replayable))
 
@@ -318,9 +321,15 @@ class RemoteSession(Session):
         self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., InputCotangents]
     ) -> Sequence[Any]:
         recorder, tag = self.recorder(), self.channel.next_id()
-        where = recorder.here()
+        where = recorder.provenance.here()
         if record_custom(
-            recorder.tapes, inputs, outputs, tag=tag, label=label, gradient=[CallerGradient(function)], where=where
+            recorder.context.tapes,
+            inputs,
+            outputs,
+            tag=tag,
+            label=label,
+            gradient=[CallerGradient(function)],
+            where=where,
         ):
             ids = tuple([id_of(value) for value in inputs]), tuple([id_of(value) for value in outputs])
             recorder.emit(commands.Custom(*ids, tag, label))

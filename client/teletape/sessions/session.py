@@ -31,12 +31,12 @@ from teletape_engine.functions.function import Function
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import CallerGradient, FunctionGradient, VariableReadLog, record_custom
 from teletape_engine.recording.memory import Footprint
-from teletape_engine.recording.provenance import Departures, Trail
+from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
 
-_TRAILS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
+_LOGS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
 
 Recorded: TypeAlias = Any  # a Value of the engine, a Handle of a remote session, a Symbol of a trace
 
@@ -71,8 +71,8 @@ class Session(ABC):
         tracing: Whether ops only become steps of a function.
         not_traceable: In a trace: why the function cannot be traced, or None.
         declarations: What the user has declared about op types that have no gradient of their own.
-        departures: Reads of values, for explanations.
-        trails: The provenance logs of the latest threads.
+        value_reads: Reads of values, for explanations.
+        logs: The provenance logs of the latest threads.
     """
 
     local: bool
@@ -82,9 +82,9 @@ class Session(ABC):
     def __init__(self) -> None:
         self.declarations = Declarations()
         self._thread = PerThread(self._new_recorder)
-        self.departures = Departures()
-        self.numbers = self.departures.numbers
-        self.trails: deque[Trail] = deque(maxlen=_TRAILS)
+        self.value_reads = ValueReads()
+        self.numbers = self.value_reads.numbers
+        self.logs: deque[Records] = deque(maxlen=_LOGS)
 
     @property
     def home(self) -> Session:
@@ -151,23 +151,23 @@ class Session(ABC):
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
         """Makes a new tape active in this thread."""
-        self.recorder().open(tape)
+        self.recorder().context.open(tape)
 
     def watch(self, tape: Tape, values: Sequence[Any]) -> None:
         """Makes the tape track recorded values and variables."""
-        self.recorder().watch(tape, values)
+        self.recorder().context.watch(tape, values)
 
     def pause_tape(self, tape: Tape) -> None:
         """Stops the tape's recording; what it has recorded stays."""
-        self.recorder().pause(tape)
+        self.recorder().context.pause(tape)
 
     def resume_tape(self, tape: Tape) -> None:
         """Makes a paused tape active in this thread again."""
-        self.recorder().open(tape)
+        self.recorder().context.open(tape)
 
     def reset_tape(self, tape: Tape) -> None:
         """Removes everything that the tape has recorded and tracks."""
-        self.recorder().reset(tape)
+        self.recorder().context.reset(tape)
 
     def gradient(self, query: GradientQuery) -> list[Any]:
         """See `teletape_engine.derivatives.gradient`."""
@@ -189,15 +189,15 @@ class Session(ABC):
     # --------------------------------------------------------------------------------------------------- accumulators
     def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Makes a new accumulator active in this thread; it already has these (primal, tangent)."""
-        self.recorder().accumulate(accumulator)
+        self.recorder().context.open_accumulator(accumulator)
 
     def close_accumulator(self, accumulator: Accumulator) -> None:
         """Stops the accumulator's recording."""
-        self.recorder().leave(accumulator)
+        self.recorder().context.close_accumulator(accumulator)
 
     def resume_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
         """Makes the accumulator active in this thread again; it already has these (primal, tangent) as well."""
-        self.recorder().accumulate(accumulator)
+        self.recorder().context.open_accumulator(accumulator)
 
     def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
         """Returns the tangents of recorded values and variables, None for a target without one."""
@@ -217,8 +217,8 @@ class Session(ABC):
             tape,
             targets,
             sources,
-            logs=list(self.trails),
-            departures=self.departures,
+            logs=list(self.logs),
+            value_reads=self.value_reads,
             declarations=self.declarations,
             format_where=shown_call_site,
         )
@@ -287,13 +287,13 @@ class Session(ABC):
         """
         recorder = self.recorder()
         record_custom(
-            recorder.tapes,
+            recorder.context.tapes,
             inputs,
             outputs,
             tag=None,
             label=label,
             gradient=[CallerGradient(function)],
-            where=recorder.here(),
+            where=recorder.provenance.here(),
         )
         return outputs
 
@@ -316,14 +316,14 @@ class Session(ABC):
         thread = self._thread
         outer = self.recorder()
         thread.recorder = inner = thread.spare.pop() if thread.spare else self._new_recorder()
-        watchers = [tape for tape in outer.tapes if isinstance(tape, VariableReadLog)]
+        watchers = [tape for tape in outer.context.tapes if isinstance(tape, VariableReadLog)]
         for watcher in watchers:
-            inner.open(watcher)
+            inner.context.open(watcher)
         try:
             yield
         finally:
             for watcher in watchers:
-                inner.pause(watcher)
+                inner.context.pause(watcher)
             thread.recorder = outer
             if not inner.recorded:
                 thread.spare.append(inner)

@@ -182,21 +182,21 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
 
 def _gradient_of_gradient(case: Case, values: Sequence[Any], index: int, weights: Any) -> list[Any]:
     """The gradients of ⟨weights, gradient of an input⟩ by all of (*inputs, ct)."""
-    context, outer, inner = CpuExecutor(), Tape(), Tape()
+    recorder, outer, inner = CpuExecutor(), Tape(), Tape()
     with case.cpu.quiet():
-        operands = [as_operand(context, value) for value in values]
+        operands = [as_operand(recorder, value) for value in values]
         arrays = [operand for operand in operands if operand.uid is not None]
         for tape in (outer, inner):
-            context.open(tape)
-            context.watch(tape, arrays)
-        result = context.apply(case.op, operands[:-1], case.attrs)
+            recorder.context.open(tape)
+            recorder.context.watch(tape, arrays)
+        result = recorder.apply(case.op, operands[:-1], case.attrs)
         query = GradientQuery(inner, [result], [operands[index]], output_gradients=[operands[-1]])
-        (first,) = gradient(context, query)
-        output_gradient = as_operand(context, weights)
+        (first,) = gradient(recorder, query)
+        output_gradient = as_operand(recorder, weights)
         if isinstance(first, SlicesValue):  # ⟨weights, dense⟩ = ⟨weights at the indices, values⟩
-            first, output_gradient = first.values, as_operand(context, weights[first.indices.array])
+            first, output_gradient = first.values, as_operand(recorder, weights[first.indices.array])
         query = GradientQuery(outer, [first], arrays, output_gradients=[output_gradient])
-        gradients = iter(gradient(context, query))
+        gradients = iter(gradient(recorder, query))
     return [dense(next(gradients)) if operand.uid is not None else None for operand in operands]
 
 

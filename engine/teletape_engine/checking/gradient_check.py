@@ -124,10 +124,10 @@ class _Call(_Subject):
         self.function, self.values = function, list(arguments)
         self.tape = Tape(persistent=True)
         self.sources = self._operands(self.values)
-        recorder.open(self.tape)
-        recorder.watch(self.tape, self.sources)
+        recorder.context.open(self.tape)
+        recorder.context.watch(self.tape, self.sources)
         self.targets = self._differentiable(function.run(recorder, self.sources))
-        recorder.pause(self.tape)
+        recorder.context.pause(self.tape)
         self.outputs = [self.host(target) for target in self.targets]
 
     def _operands(self, arrays: Sequence[Host]) -> list[Any]:

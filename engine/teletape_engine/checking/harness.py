@@ -60,22 +60,22 @@ class Case:
 
     def run(self, inputs: Sequence[Any] | None = None) -> Any:
         """The result, as a session computes it."""
-        context = CpuExecutor()
+        recorder = CpuExecutor()
         with self.cpu.quiet():
-            operands = [as_operand(context, value) for value in (self.inputs if inputs is None else inputs)]
-            return context.apply(self.op, operands, self.attrs).array
+            operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
+            return recorder.apply(self.op, operands, self.attrs).array
 
     def vjp(self, ct: Any, inputs: Sequence[Any] | None = None) -> list[Any]:
         """For each input its cotangent as a dense array, or None; nothing records the backward pass."""
-        context, tape = CpuExecutor(), Tape()
+        recorder, tape = CpuExecutor(), Tape()
         with self.cpu.quiet():
-            context.open(tape)
-            operands = [as_operand(context, value) for value in (self.inputs if inputs is None else inputs)]
-            context.watch(tape, [operand for operand in operands if operand.uid is not None])
-            result = context.apply(self.op, operands, self.attrs)
+            recorder.context.open(tape)
+            operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
+            recorder.context.watch(tape, [operand for operand in operands if operand.uid is not None])
+            result = recorder.apply(self.op, operands, self.attrs)
             sources = [operands[index] for index in self.differentiable()]
-            query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(context, ct)])
-            gradients = gradient(context, query)
+            query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, ct)])
+            gradients = gradient(recorder, query)
         return self._by_input([dense(each) for each in gradients])
 
     def vjps(self, cts: Any, *, recorded: bool = False, context: Any = None) -> list[Any]:
@@ -85,8 +85,8 @@ class Case:
             operands = [as_operand(recorder, value) for value in self.inputs]
             arrays = [operand for operand in operands if operand.uid is not None]
             for each in (outer, tape) if recorded else (tape,):
-                recorder.open(each)
-                recorder.watch(each, arrays)
+                recorder.context.open(each)
+                recorder.context.watch(each, arrays)
             result = recorder.apply(self.op, operands, self.attrs)
             sources = [operands[index] for index in self.differentiable()]
             query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, cts)])

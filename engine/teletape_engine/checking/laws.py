@@ -227,8 +227,8 @@ def _structure(recorder: Any, case: Case, order: int) -> list[list[str]]:
         arrays = [operand for operand in operands if operand.uid is not None]
         tapes = [Tape() for _ in range(order)]
         for tape in tapes:
-            recorder.open(tape)
-            recorder.watch(tape, arrays)
+            recorder.context.open(tape)
+            recorder.context.watch(tape, arrays)
         targets = [recorder.apply(case.op, operands, case.attrs)]
         orders: list[list[str]] = []
         for tape in reversed(tapes):

@@ -105,7 +105,7 @@ def gradient_pass(recorder: Recorder, query: GradientQuery) -> Generator[Stop, I
         else:
             derivatives.append(recorder.full(source.spec, 0) if query.zeros else None)
     if not recorded:
-        recorder.answered(query.targets, query.sources, derivatives)
+        recorder.provenance.note_gradients(query.targets, query.sources, derivatives)
     return derivatives
 
 
@@ -119,12 +119,12 @@ def answering(recorder: Recorder, query: GradientQuery) -> Iterator[None]:
     tape = query.tape
     if tape.consumed:
         raise TapeConsumedError
-    with recorder.standing():
+    with recorder.provenance.at_call_site():
         if tape.persistent:
             yield
             return
-        if tape in recorder.tapes:
-            recorder.pause(tape)
+        if tape in recorder.context.tapes:
+            recorder.context.pause(tape)
         if query.retain_tape:
             yield
             return

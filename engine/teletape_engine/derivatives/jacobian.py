@@ -183,7 +183,7 @@ def _stacks(
             for derivative, spec in zip(derivatives, into, strict=True)
         ]
     if not recorder.recorded:
-        recorder.answered([target for target, _ in starts], query.sources, derivatives)
+        recorder.provenance.note_gradients([target for target, _ in starts], query.sources, derivatives)
     return derivatives
 
 

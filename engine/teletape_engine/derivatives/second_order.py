@@ -102,7 +102,7 @@ def _recording_itself(recorder: Recorder, query: GradientQuery) -> Iterator[Abst
     """
     tape = query.tape
     with answering(recorder, replace(query, retain_tape=True)):
-        active = tape in recorder.tapes
+        active = tape in recorder.context.tapes
         persistent, tape.persistent = tape.persistent, True
         try:
             with nullcontext() if active else tape.aside():
@@ -116,8 +116,8 @@ def _recording_itself(recorder: Recorder, query: GradientQuery) -> Iterator[Abst
 
 @contextmanager
 def _open(recorder: Recorder, tape: Tape) -> Iterator[None]:
-    recorder.open(tape)
+    recorder.context.open(tape)
     try:
         yield
     finally:
-        recorder.pause(tape)
+        recorder.context.pause(tape)

@@ -17,7 +17,7 @@ from teletape_engine.explain.numerics import NumericDiagnosis, Untraceable
 from teletape_engine.explain.provenance_graph import ProvenanceGraph
 from teletape_engine.explain.reasons import Outcome, Reason
 from teletape_engine.explain.structural import StructuralExplainer
-from teletape_engine.recording.provenance import Departures, Trail
+from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Variable
@@ -28,8 +28,8 @@ def explain(
     targets: Sequence[Any],
     sources: Sequence[Any],
     *,
-    logs: Iterable[Trail] = (),
-    departures: Departures | None = None,
+    logs: Iterable[Records] = (),
+    value_reads: ValueReads | None = None,
     declarations: Declarations,
     format_where: Callable[[Any], str | None] = str,
 ) -> list[Explanation]:
@@ -40,16 +40,16 @@ def explain(
         targets: Recorded values or variables.
         sources: Recorded values or variables.
         logs: The provenance logs of the session's contexts.
-        departures: The values that the program has read.
+        value_reads: The values that the program has read.
         declarations: Those of the session.
         format_where: Turns a call site into text, for messages.
 
     Returns:
         An explanation for each source. If the outcome is `gradient`, `explain_numbers` may find more.
     """
-    distinct = list({id(log): log for log in (*tape.trails, *logs)}.values())
+    distinct = list({id(log): log for log in (*tape.logs, *logs)}.values())
     cuts = Cuts(ProvenanceGraph(tape, distinct), declarations)
-    explainer = StructuralExplainer(cuts, targets, departures, format_where)
+    explainer = StructuralExplainer(cuts, targets, value_reads, format_where)
     return [explainer.explain(source) for source in sources]
 
 

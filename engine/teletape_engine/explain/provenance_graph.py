@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.binding import Call
-from teletape_engine.recording.provenance import Event, Trail
+from teletape_engine.recording.provenance import Event, Records
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
 
@@ -65,7 +65,7 @@ class ProvenanceGraph:
         truncated: Whether a log is full, so that older records are lost.
     """
 
-    def __init__(self, tape: Tape, logs: Iterable[Trail]) -> None:
+    def __init__(self, tape: Tape, logs: Iterable[Records]) -> None:
         self.tape = tape
         self.nodes = tape.structure()
         self.names = {uid: variable.name for uid, variable in tape.variables.items()}
@@ -80,7 +80,7 @@ class ProvenanceGraph:
         recorded = set(self.origins)
         for log in logs:
             self.truncated = self.truncated or len(log) == log.maxlen
-            same_context = any(log is other for other in tape.trails)
+            same_context = any(log is other for other in tape.logs)
             for what, inputs, output, where in tuple(log):
                 if isinstance(what, Event):
                     self._note_variable(what, inputs, output, where)

@@ -11,7 +11,7 @@ from teletape_engine.explain.explanation import Explanation, Step
 from teletape_engine.explain.paths import EVENT_NAMES, fewest_cuts, missing_contribution, op_name, path_fields, step
 from teletape_engine.explain.provenance_graph import Edge
 from teletape_engine.explain.reasons import MEANINGS, Reason
-from teletape_engine.recording.provenance import Departures, Event, Return
+from teletape_engine.recording.provenance import Event, Return, ValueReads
 from teletape_engine.recording.values import Variable
 
 _NAMED: Final = 5  #: Watched variables that a note lists.
@@ -35,7 +35,7 @@ class StructuralExplainer:
     Args:
         cuts: The cuts in the tape's provenance graph.
         targets: Recorded values or variables.
-        departures: The values that the program has read.
+        value_reads: The values that the program has read.
         format_where: Turns a call site into text.
     """
 
@@ -43,11 +43,11 @@ class StructuralExplainer:
         self,
         cuts: Cuts,
         targets: Sequence[Any],
-        departures: Departures | None,
+        value_reads: ValueReads | None,
         format_where: Callable[[Any], str | None],
     ) -> None:
         self.cuts, self.graph, self.tape = cuts, cuts.graph, cuts.tape
-        self.targets, self.departures, self.format_where = targets, departures, format_where
+        self.targets, self.value_reads, self.format_where = targets, value_reads, format_where
         self.target_uids = [target.uid for target in targets]
         tape = self.tape
         self.differentiable = [target for target in targets if target.spec.differentiable]
@@ -250,10 +250,10 @@ class StructuralExplainer:
     def _left_and_returned(self, source: Any) -> Explanation | None:
         """The likely explanation if a value made of the source was read, and the target depends on later numbers."""
         graph, turns = self.graph, self.tape.turns
-        if self.departures is None or not self.departures.log:
+        if self.value_reads is None or not self.value_reads.log:
             return None
         opened = turns[0][1] if turns else 0
-        reads = [read for read in self.departures.log if read.at > opened]
+        reads = [read for read in self.value_reads.log if read.at > opened]
         if not reads:
             return None
         made_of_source = graph.descendants(source.uid)

@@ -140,7 +140,7 @@ def _note_unused(recorder: Recorder, event: Event, inputs: Sequence[Any], result
     """Notes in the provenance log that `results` are there without the part of a flow that would use `inputs`."""
     uids = [value.uid for value in inputs]
     for result in results:
-        recorder.note(event, uids, result.uid)
+        recorder.provenance.note(event, uids, result.uid)
 
 
 # ------------------------------------------------------------------------------------------------------------ outlines

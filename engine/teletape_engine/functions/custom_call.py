@@ -42,15 +42,15 @@ def custom_call(
     outputs = [recorder.op(ops.identity, value) for value in computed]
     back = FunctionGradient(function, command.has_gradient)
     record_custom(
-        recorder.tapes,
+        recorder.context.tapes,
         primals,
         outputs,
         tag=None,
         label=command.label,
         gradient=(back, *others),
-        where=recorder.here(),
+        where=recorder.provenance.here(),
     )
-    for accumulator in tuple(recorder.accumulators):
+    for accumulator in tuple(recorder.context.accumulators):
         if accumulator.mask(primals):
             _push(recorder, accumulator, back, primals, outputs, others)
     return outputs
@@ -65,19 +65,16 @@ def _push(
     others: Sequence[Any],
 ) -> None:
     """Gives an accumulator the tangents of the outputs; an output that has a tangent keeps it."""
-    tapes, accumulators = recorder.outside(accumulator)
-    inside = recorder.tapes, recorder.accumulators
+    context = recorder.context
+    tapes, accumulators = context.outside(accumulator)
 
     def record(cts: Sequence[Recorded]) -> tuple[Tape, Sequence[Any]]:
         tape = Tape(persistent=True, watch_accessed=False)
-        recorder.tapes = [*tapes, tape]
-        recorder.watch(tape, cts)
-        gradients = back.run(recorder, cts, others)
-        recorder.tapes = tapes
-        return tape, gradients
+        with context.only([*tapes, tape], accumulators):
+            context.watch(tape, cts)
+            return tape, back.run(recorder, cts, others)
 
-    recorder.tapes, recorder.accumulators = tapes, accumulators
-    try:
+    with context.only(tapes, accumulators):
         tangents = transposed_tangents(
             recorder,
             primals,
@@ -87,8 +84,6 @@ def _push(
             record=record,
             gradient=partial(gradient, recorder),
         )
-    finally:
-        recorder.tapes, recorder.accumulators = inside
     for value, tangent in zip(outputs, tangents, strict=True):
         if tangent is not None and accumulator.tangent(value) is None:
             accumulator.follow(value, tangent)

@@ -44,7 +44,9 @@ class Edges(NamedTuple):
         for i in {i for numbers in (*self.ties, *self.anchors) for i in numbers}:
             argument = arguments[i]
             values[i] = recorder.read(argument) if argument.__class__ is Variable else argument
-        followed = {i for i, value in values.items() if any(value.uid in tape.tracked for tape in recorder.tapes)}
+        followed = {
+            i for i, value in values.items() if any(value.uid in tape.tracked for tape in recorder.context.tapes)
+        }
         connected = []
         for value, *kinds in zip(results, self.ties, self.anchors, strict=True):
             for op, numbers in zip((ops.zeros_edge, ops.dependency), kinds, strict=True):
@@ -58,7 +60,7 @@ class Edges(NamedTuple):
         """The results; an accumulator that follows any argument gives zeros to results that depend on others."""
         pushed = list(results)
         taken = {argument.uid for argument in arguments}
-        for accumulator in recorder.accumulators:
+        for accumulator in recorder.context.accumulators:
             if not accumulator.mask(arguments):
                 continue
             for i, varies in enumerate(self.varies):
@@ -81,8 +83,8 @@ def edges_of(run: Run, specs: Sequence[Any], variables: Collection[int] = (), *,
     """
     recorder, tape = SpecRecorder(), Tape(persistent=True)
     arguments = spec_arguments(specs, variables)
-    recorder.open(tape)
-    recorder.watch(tape, [argument for argument in arguments if argument.__class__ is not Literal])
+    recorder.context.open(tape)
+    recorder.context.watch(tape, [argument for argument in arguments if argument.__class__ is not Literal])
     results = run(recorder, arguments)
     bits = {argument.uid: 1 << i for i, argument in enumerate(arguments) if argument.__class__ is not Literal}
     reached, needs_residuals, sparse = dependences(tape, bits)

@@ -61,7 +61,7 @@ def _separate(recorder: Recorder, inputs: Sequence[Any], results: Sequence[Recor
 
     As in TensorFlow: a gather from a function's result is not one from the argument that the function returns.
     """
-    taken = {value.uid for value in (*inputs, *recorder.reads()) if value.__class__ is not Literal}
+    taken = {value.uid for value in (*inputs, *recorder.context.reads()) if value.__class__ is not Literal}
     separate = []
     for result in results:
         if result.__class__ is not Literal:
@@ -198,7 +198,7 @@ class Function:
         if tie and recorder.recorded:
             for argument in arguments:
                 if argument.__class__ is Variable:
-                    for tape in recorder.tapes:
+                    for tape in recorder.context.tapes:
                         tape.watches(argument)  # also one that no step reads, as TensorFlow's functions do
             results = self._with_edges(recorder, arguments, results)
         return results
@@ -268,7 +268,7 @@ class Function:
             edges = self._remember(specs, edges_of(partial(self.run, tie=False), specs, self.assigns))
         if edges:
             results = edges.added(recorder, arguments, results)
-        return edges.pushed(recorder, arguments, results) if recorder.accumulators else results
+        return edges.pushed(recorder, arguments, results) if recorder.context.accumulators else results
 
     def _step_edges(self, step: Step, inputs: Sequence[Any]) -> Edges:
         command, specs = step.command, tuple([operand.spec for operand in inputs])

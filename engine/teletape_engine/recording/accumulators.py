@@ -111,7 +111,7 @@ def push(recorder: Any, bound: Bound, inputs: Sequence[Any], result: Any) -> Non
     """
     if not bound.trackable:
         return
-    for accumulator in tuple(recorder.accumulators):
+    for accumulator in tuple(recorder.context.accumulators):
         mask = accumulator.mask(inputs)
         if not mask:
             continue

@@ -1,14 +1,15 @@
-"""Where tapes and accumulators are active: opening and closing them, and reading variables under them."""
+"""Contexts: which tapes and accumulators are active, and how variables are read under them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import TapeStateError
-from teletape_engine.recording.provenance import Departures, Event, Witness
+from teletape_engine.recording.provenance import Event, ProvenanceLog
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 
@@ -16,16 +17,19 @@ if TYPE_CHECKING:
     from teletape_engine.recording.accumulators import Accumulator
 
 
-class Context(Witness):
-    """Where tapes and accumulators are active: one per thread or async task of an SDK, one per REST request.
+class Context:
+    """Where tapes and accumulators are active: one for each thread or async task of an SDK, one for each REST request.
+
+    Args:
+        provenance: The log of what no tape here follows.
 
     Attributes:
-        tapes: The active ones, in the order they became so. They may leave in any order.
+        tapes: The active ones, in the order in which they became active. They may leave in any order.
         accumulators: The active ones, likewise.
     """
 
-    def __init__(self) -> None:
-        super().__init__(Departures())
+    def __init__(self, provenance: ProvenanceLog | None = None) -> None:
+        self.provenance = ProvenanceLog() if provenance is None else provenance
         self.tapes: list[Tape] = []
         self.accumulators: list[Accumulator] = []
         self._opened: list[Tape | Accumulator] = []  # both, in one order
@@ -33,12 +37,13 @@ class Context(Witness):
         self._reads: dict[Uid, tuple[int, Any]] = {}
 
     @property
-    def recorded(self) -> bool:
-        """Whether anything here follows what runs."""
+    def active(self) -> bool:
+        """Whether a tape or an accumulator is active."""
         return bool(self.tapes or self.accumulators)
 
+    # ---------------------------------------------------------------------------------------------------------- tapes
     def open(self, tape: Tape) -> None:
-        """Makes `tape` active, the first time or again.
+        """Makes a tape active, the first time or again.
 
         Raises:
             TapeStateError: It is active here already.
@@ -49,10 +54,10 @@ class Context(Witness):
             )
         self.tapes.append(tape)
         self._opened.append(tape)
-        tape.turned("open")
-        if all(one is not self.trail for one in tape.trails):
-            tape.trails.append(self.trail)
-        self.turn()
+        tape.note_turn("open")
+        if all(log is not self.provenance.records for log in tape.logs):
+            tape.logs.append(self.provenance.records)
+        self.begin_epoch()
 
     def pause(self, tape: Tape) -> None:
         """Ends the recording; what was recorded stays.
@@ -64,10 +69,35 @@ class Context(Witness):
             raise TapeStateError("Tape is not recording.")
         self.tapes.remove(tape)
         self._opened.remove(tape)
-        tape.turned("pause")
-        self.turn()
+        tape.note_turn("pause")
+        self.begin_epoch()
 
-    def accumulate(self, accumulator: Accumulator) -> None:
+    def reset(self, tape: Tape) -> None:
+        """Forgets all that the active tape recorded and watched; it goes on recording.
+
+        Raises:
+            TapeStateError: It is not active here.
+        """
+        self.pause(tape)
+        tape.note_turn("reset")
+        records = self.provenance.records
+        for plan, inputs, output, _, where in tape.nodes:
+            variable = None if inputs[0] is None else tape.variables.get(inputs[0])
+            if variable is None:
+                records.append((plan.bound, inputs, output, where))
+            else:
+                records.append((Event.READ, inputs, output, variable.name))
+        tape.clear()
+        self.open(tape)
+
+    def watch(self, tape: Tape, values: Sequence[Trackable | Variable]) -> None:
+        """Makes `tape` track `values`; reads of a variable from now on are recorded anew."""
+        for value in values:
+            tape.watch(value)
+        self.begin_epoch()
+
+    # --------------------------------------------------------------------------------------------------- accumulators
+    def open_accumulator(self, accumulator: Accumulator) -> None:
         """Makes an accumulator active, the first time or again.
 
         Raises:
@@ -77,10 +107,10 @@ class Context(Witness):
             raise TapeStateError("Accumulator is already recording.")
         self.accumulators.append(accumulator)
         self._opened.append(accumulator)
-        self.turn()
+        self.begin_epoch()
 
-    def leave(self, accumulator: Accumulator) -> None:
-        """Ends its following; the tangents stay.
+    def close_accumulator(self, accumulator: Accumulator) -> None:
+        """Ends the recording; the tangents stay.
 
         Raises:
             TapeStateError: It is not active here.
@@ -89,69 +119,61 @@ class Context(Witness):
             raise TapeStateError("Accumulator is not recording.")
         self.accumulators.remove(accumulator)
         self._opened.remove(accumulator)
-        self.turn()
+        self.begin_epoch()
 
+    # ---------------------------------------------------------------------------------------------------------- order
     def opened(self) -> list[Tape | Accumulator]:
-        """What is active, in the order in which it became so."""
+        """The active tapes and accumulators, in the order in which they became active."""
         return list(self._opened)
 
     def outside(self, accumulator: Accumulator) -> tuple[list[Tape], list[Accumulator]]:
-        """Those that became active before an active accumulator: they see how its tangents are computed."""
-        found = self._outside.get(accumulator)
-        if found is None:
+        """The tapes and accumulators that became active before it: they record how its tangents are computed."""
+        outside = self._outside.get(accumulator)
+        if outside is None:
             outer = self._opened[: self._opened.index(accumulator)]
-            tapes = [one for one in outer if isinstance(one, Tape)]
-            found = self._outside[accumulator] = tapes, [one for one in outer if not isinstance(one, Tape)]
-        return found
+            tapes = [entry for entry in outer if isinstance(entry, Tape)]
+            accumulators = [entry for entry in outer if not isinstance(entry, Tape)]
+            outside = self._outside[accumulator] = tapes, accumulators
+        return outside
 
-    def reset(self, tape: Tape) -> None:
-        """Forgets all that the active tape recorded and watched, and goes on.
+    @contextmanager
+    def only(self, tapes: list[Tape], accumulators: list[Accumulator]) -> Iterator[None]:
+        """A block in which only these are active."""
+        before = self.tapes, self.accumulators
+        self.tapes, self.accumulators = tapes, accumulators
+        try:
+            yield
+        finally:
+            self.tapes, self.accumulators = before
 
-        Raises:
-            TapeStateError: It is not active here.
-        """
-        self.pause(tape)
-        tape.turned("reset")
-        for plan, inputs, output, _, where in tape.nodes:
-            read = None if inputs[0] is None else tape.variables.get(inputs[0])
-            self.trail.append(
-                (plan.bound, inputs, output, where) if read is None else (Event.READ, inputs, output, read.name)
-            )
-        tape.clear()
-        self.open(tape)
-
-    def watch(self, tape: Tape, values: Sequence[Trackable | Variable]) -> None:
-        """Has `tape` follow `values`; reads of a variable from now on are recorded anew."""
-        for value in values:
-            tape.watch(value)
-        self.turn()
-
-    def turn(self) -> None:
-        """Begins a new epoch: the next read of each variable is a node of its own."""
+    # ------------------------------------------------------------------------------------------------------ variables
+    def begin_epoch(self) -> None:
+        """From now on the next read of each variable is a node of its own."""
         self._reads.clear()
         self._outside.clear()
 
     def reads(self) -> list[Any]:
-        """The variables' values read in this epoch: what a tape records of them next would be these."""
+        """The variables' values read in this epoch: another read in it gives the same values."""
         return [value for _, value in self._reads.values()]
 
     def read(self, variable: Variable) -> Any:
-        """The variable's value as an op's input: inside tapes a node of its own, one per epoch and version."""
+        """The variable's value as an op's input: under tapes a node of its own, one for each epoch and version."""
+        records = self.provenance.records
         if not self.tapes and not self.accumulators:
-            self.trail.append((Event.READ, (variable.uid,), variable.value.uid, variable.name))
+            records.append((Event.READ, (variable.uid,), variable.value.uid, variable.name))
             return variable.value
-        known = self._reads.get(variable.uid)
-        if known is not None and known[0] == variable.version:
-            return known[1]
+        earlier = self._reads.get(variable.uid)
+        if earlier is not None and earlier[0] == variable.version:
+            return earlier[1]
         value = variable.value.alias(new_uid())
         plan = None
         for tape in self.tapes:
             if tape.watches(variable) and value.spec.differentiable:
                 plan = plan or bind(ops.identity, (value.spec,)).plan(1)
-                kept = (value,) if tape.replayable else ()
-                tape.note(plan, (variable.uid,), value.uid, kept, self.here())
+                residuals = (value,) if tape.replayable else ()
+                tape.note(plan, (variable.uid,), value.uid, residuals, self.provenance.here())
         if plan is None:
-            self.trail.append((Event.READ, (variable.uid,), value.uid, variable.name))
+            records.append((Event.READ, (variable.uid,), value.uid, variable.name))
         for accumulator in self.accumulators:
             accumulator.read(variable, value)
         self._reads[variable.uid] = (variable.version, value)

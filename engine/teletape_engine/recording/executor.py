@@ -58,28 +58,29 @@ class Executor(Recorder):
             raise translated(error, bound) from error
         spec = bound.spec
         result = Value(array, spec, new_uid())
-        if where is None and self.locate is not None:
-            where = self.locate()
-        if self.tapes and bound.trackable:
+        context, provenance = self.context, self.provenance
+        if where is None and provenance.locate is not None:
+            where = provenance.locate()
+        if context.tapes and bound.trackable:
             uids, values = ((a.uid, b.uid), (a, b, result)) if n == 2 else ((a.uid,), (a, result))
-            for tape in self.tapes:
+            for tape in context.tapes:
                 tracked = tape.tracked
                 mask = (uids[0] in tracked) + 2 * (uids[-1] in tracked) if n == 2 else uids[0] in tracked
                 if mask:
                     mask *= tape.sign
                     plan = bound.plans.get(mask) or bound.plan(mask)
-                    tape.nodes.append((plan, uids, result.uid, plan.keep(values), where))
+                    tape.nodes.append((plan, uids, result.uid, plan.keep(values), where))  # as `Tape.note`
                     tracked[result.uid] = None
                     if plan.unregistered:
                         tape.unregistered = True
                     elif plan.sparse:
                         tape.sparse += 1
                 else:
-                    self.trail.append((bound, uids, result.uid, where))
+                    provenance.records.append((bound, uids, result.uid, where))
         else:
-            self.trail.append((bound, (a.uid, b.uid) if n == 2 else (a.uid,), result.uid, where))
-        if self.accumulators:
-            with self.standing(where):
+            provenance.records.append((bound, (a.uid, b.uid) if n == 2 else (a.uid,), result.uid, where))
+        if context.accumulators:
+            with provenance.at_call_site(where):
                 push(self, bound, inputs, result)
         return result
 

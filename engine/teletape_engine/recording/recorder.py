@@ -22,6 +22,7 @@ from teletape_engine.ops.assign import WHOLE, check_scatter
 from teletape_engine.recording.accumulators import Accumulator, push
 from teletape_engine.recording.context import Context
 from teletape_engine.recording.cotangents import Algebra
+from teletape_engine.recording.provenance import ProvenanceLog
 from teletape_engine.recording.tape import record
 from teletape_engine.recording.values import Literal, Recorded, Variable, new_uid
 from teletape_engine.spec import DType, Spec, weak_dtype
@@ -54,12 +55,25 @@ class Mode(enum.Enum):
         return self not in (Mode.COMPUTES, Mode.WRITES)
 
 
-class Recorder(Context, Runtime):
+class Recorder(Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
     backend: Any = None  #: The arrays' backend; None: there are no arrays.
     bare: Algebra  #: The algebra of a backward pass that nobody records.
     mode: Mode = Mode.COMPUTES
+
+    def __init__(self) -> None:
+        self.provenance = ProvenanceLog()
+        self.context = Context(self.provenance)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a tape or an accumulator records what runs."""
+        return self.context.active
+
+    def read(self, variable: Variable) -> Recorded:
+        """The variable's value as an op's input."""
+        return self.context.read(variable)
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Recorded:
         """The result of one bound call."""
@@ -94,21 +108,21 @@ class Recorder(Context, Runtime):
         result: Recorded,
     ) -> Recorded:
         """The tangent of a call's result to one accumulator, seen by those that lie outside it."""
-        outer = self.outside(accumulator)
-        if outer == ([], []):
+        tapes, accumulators = self.context.outside(accumulator)
+        if not tapes and not accumulators:
             return self.bare_tangent(bound, shares, inputs, result)
-        inside = self.tapes, self.accumulators
-        self.tapes, self.accumulators = outer
-        try:
-            kept = [value.array if isinstance(value, Literal) else Operand(self, value) for value in (*inputs, result)]
-            total: Operand | None = None
-            for rule, t in shares:
-                share = rule(Operand(self, t), kept)
-                total = share if total is None else total + share
-            assert total is not None
-            return total.value
-        finally:
-            self.tapes, self.accumulators = inside
+        with self.context.only(tapes, accumulators):
+            return self.sum_of_shares(shares, inputs, result)
+
+    def sum_of_shares(self, shares: Sequence[Share], inputs: Sequence[Any], result: Recorded) -> Recorded:
+        """The sum of the shares of a tangent, computed by recorded ops."""
+        residuals = [value.array if isinstance(value, Literal) else Operand(self, value) for value in (*inputs, result)]
+        total: Operand | None = None
+        for rule, t in shares:
+            share = rule(Operand(self, t), residuals)
+            total = share if total is None else total + share
+        assert total is not None
+        return total.value
 
     def decide(self, value: Recorded) -> int:
         """What a scalar bool or integer holds: all that control flow ever looks at."""
@@ -165,7 +179,7 @@ class Recorder(Context, Runtime):
         if indices is not None or mode not in WHOLE:
             check_scatter(variable.spec, value.spec, indices.spec if indices is not None else None, mode)
             variable.assign(self.changed(variable, value, indices, mode))
-            self.assigned(variable, value.uid, mode)
+            self.provenance.note_assignment(variable, value.uid, mode)
             return
         if value.spec is not variable.spec:
             raise InvalidArgumentError(
@@ -177,7 +191,7 @@ class Recorder(Context, Runtime):
         else:
             bound = bind(CATALOGUE[mode], (variable.spec, value.spec))
             variable.assign(self.run(bound, (variable.value, value)))
-        self.assigned(variable, value.uid, mode)
+        self.provenance.note_assignment(variable, value.uid, mode)
 
     def op(self, op: Callable[P, Any], *inputs: P.args, **attrs: P.kwargs) -> Recorded:
         """Runs an op, for example `recorder.op(ops.reshape, x, shape=(2, 3))`. See `apply`.
@@ -201,13 +215,13 @@ class Recorder(Context, Runtime):
         if bound is None:
             inputs, bound = self._bind(op, inputs, attrs)
         if where is None:
-            where = self.here()
+            where = self.provenance.here()
         if op.expand is not None:
             return self._expand(bound, inputs, where)
         result = self.run(bound, inputs)
-        record(self.tapes, bound, inputs, result, where, self.trail)
-        if self.accumulators:
-            with self.standing(where):
+        record(self.context.tapes, bound, inputs, result, where, self.provenance.records)
+        if self.context.accumulators:
+            with self.provenance.at_call_site(where):
                 push(self, bound, inputs, result)
         return result
 
@@ -231,11 +245,12 @@ class Recorder(Context, Runtime):
     def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Recorded:
         assert bound.op.expand is not None
         args = [value.array if isinstance(value, Literal) else Operand(self, value) for value in inputs]
-        before, self.where = self.where, where  # as `standing`, without its microsecond
+        provenance = self.provenance
+        before, provenance.where = provenance.where, where  # as `at_call_site`, without its microsecond
         try:
             result: Operand = bound.op.expand(*args, **bound.attrs)
         finally:
-            self.where = before
+            provenance.where = before
         if any(result is arg for arg in args):  # unchanged: still a value of its own
             return self.apply(ops.identity, (result.value,))
         return result.value
@@ -243,4 +258,4 @@ class Recorder(Context, Runtime):
     def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
         """Runs `op` inside a rule, on operands and Python numbers."""
         inputs = [arg.value if isinstance(arg, Operand) else Literal(arg) for arg in args]
-        return Operand(self, self.apply(op, inputs, op.attrs(attrs), self.where))
+        return Operand(self, self.apply(op, inputs, op.attrs(attrs), self.provenance.where))

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from teletape_engine.catalogue.binding import Bound, Call, Plan
-from teletape_engine.recording.provenance import Trail
+from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Tape:
         sign: Of the masks of its plans: -1 if it keeps every input, so that its calls can be run again.
         turns: What happened to it when, as (open, pause or reset; a uid): what was computed before a turn has a lower
             uid. Of very many the first and the latest.
-        trails: Of the contexts in which it was open.
+        logs: Records of the provenance logs of the contexts in which it was open.
         declined: Calls and inputs for which the caller's own gradient function has given None.
         name: What a remote session knows it by, where there is one.
     """
@@ -74,13 +74,13 @@ class Tape:
         "consumed",
         "declined",
         "leaves",
+        "logs",
         "name",
         "nodes",
         "persistent",
         "sign",
         "sparse",
         "tracked",
-        "trails",
         "turns",
         "unregistered",
         "variables",
@@ -94,7 +94,7 @@ class Tape:
         self.consumed = False
         self.name: Any = None
         self.turns: list[tuple[str, Uid]] = []
-        self.trails: list[Trail] = []
+        self.logs: list[Records] = []
         self.declined: set[tuple[Call, int]] = set()
         self.clear()
 
@@ -151,8 +151,8 @@ class Tape:
         elif plan.sparse:
             self.sparse += 1
 
-    def turned(self, how: str) -> None:
-        """Notes that it was opened, paused or reset now."""
+    def note_turn(self, how: str) -> None:
+        """Notes that it is opened, paused or reset now."""
         self.turns.append((how, new_uid()))
         if len(self.turns) > _TURNS:
             del self.turns[1 : _TURNS // 2 | 1]  # in pairs: what is left still alternates
@@ -193,7 +193,7 @@ def record(
     inputs: Sequence[Any],
     result: Any,
     where: Any = None,
-    trail: Trail | None = None,
+    log: Records | None = None,
 ) -> None:
     """Notes one call on each tape that tracks one of its inputs; the result is tracked from then on.
 
@@ -201,8 +201,8 @@ def record(
     """
     uids = tuple([value.uid for value in inputs])
     if not (tapes and bound.trackable):
-        if trail is not None:
-            trail.append((bound, uids, result.uid, where))
+        if log is not None:
+            log.append((bound, uids, result.uid, where))
         return
     for tape in tapes:
         tracked = tape.tracked
@@ -215,5 +215,5 @@ def record(
             mask *= tape.sign
             plan = bound.plans.get(mask) or bound.plan(mask)
             tape.note(plan, uids, result.uid, plan.keep((*inputs, result)), where)
-        elif trail is not None:
-            trail.append((bound, uids, result.uid, where))
+        elif log is not None:
+            log.append((bound, uids, result.uid, where))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.context import Context
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable
 
@@ -63,7 +63,7 @@ class TapeEntry(Entry):
     word = "a tape"
     kind = "tape"
     tape: Tape
-    context: Executor
+    context: Context
     parents: tuple[Id, ...] = ()
 
     def facts(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Watch
-from teletape_engine.recording.provenance import Departures, Trail
+from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
 from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
 from teletape_engine.session.entries import Entry, Poison, TapeEntry, word
@@ -51,7 +51,7 @@ class State:
         watch: Reports progress, and learns whether the batch is cancelled.
         clients: The clients of the session.
         declarations: What was declared about op types that have no gradient.
-        departures: The values that the program has read, for explanations.
+        value_reads: The values that the program has read, for explanations.
         numbers: Those of them with one element: empty until there are any.
         entries: What each id names.
         released: Ids that were released, except those of clients' own counters.
@@ -71,8 +71,8 @@ class State:
         self.watch = Watch(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
-        self.departures = Departures()
-        self.numbers = self.departures.numbers
+        self.value_reads = ValueReads()
+        self.numbers = self.value_reads.numbers
         self.results: list[Result] = []
         self.index = 0
         self.entries: dict[Id, Any] = {}
@@ -88,12 +88,12 @@ class State:
         context = self._contexts.get(key)
         if context is None:
             context = self._contexts[key] = Executor(self.backend, self.memory, self.watch)
-            context.departures = self.departures
+            context.provenance.value_reads = self.value_reads
         return context
 
-    def provenance_logs(self) -> list[Trail]:
+    def provenance_logs(self) -> list[Records]:
         """The provenance log of every context."""
-        return [context.trail for context in self._contexts.values()]
+        return [context.provenance.records for context in self._contexts.values()]
 
     # ------------------------------------------------------------------------------------------------------------ ids
     def name(self, name: Id, entry: Any) -> None:
@@ -205,9 +205,9 @@ class State:
     def values(self) -> Iterator[Any]:
         """Every recorded value that an id, a tape or a context keeps; some more than once."""
         tapes = []
-        for context in self._contexts.values():
-            tapes += context.tapes
-            yield from context.reads()
+        for recorder in self._contexts.values():
+            tapes += recorder.context.tapes
+            yield from recorder.context.reads()
         for entry in self.entries.values():
             if isinstance(entry, Value):
                 yield entry

@@ -10,7 +10,7 @@ from teletape_engine import commands
 from teletape_engine.derivatives.query import wants_zeros
 from teletape_engine.errors import InvalidArgumentError, PoisonedError, TapeStateError
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.context import Context
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.entries import Entry, Poison
 from teletape_engine.session.handlers.questions import answer_under
@@ -31,7 +31,7 @@ class AccumulatorEntry(Entry):
     word = "an accumulator"
     kind = "accumulator"
     accumulator: Accumulator
-    context: Executor
+    context: Context
     failure: str | None = None
 
     def facts(self) -> dict[str, Any]:
@@ -46,36 +46,36 @@ class AccumulatorEntry(Entry):
     def close(self) -> None:
         """Stops following ops."""
         if self.accumulator in self.context.accumulators:
-            self.context.leave(self.accumulator)
+            self.context.close_accumulator(self.accumulator)
 
 
 @handles(commands.AccumulatorOpen)
 def accumulator_open(state: State, command: commands.AccumulatorOpen) -> None:
     """Opens an accumulator in the current context; primals and tangents that failed are skipped."""
-    entry = AccumulatorEntry(Accumulator(state.declarations.no_gradient), state.current)
+    entry = AccumulatorEntry(Accumulator(state.declarations.no_gradient), state.current.context)
     _watch(state, entry, command)
     state.name(command.id, entry)
-    state.current.accumulate(entry.accumulator)
+    state.current.context.open_accumulator(entry.accumulator)
 
 
 @handles(commands.AccumulatorClose)
 def accumulator_close(state: State, command: commands.AccumulatorClose) -> None:
     """The accumulator stops following ops."""
     entry = state.find(command.accumulator, AccumulatorEntry)
-    entry.context.leave(entry.accumulator)
+    entry.context.close_accumulator(entry.accumulator)
 
 
 @handles(commands.AccumulatorResume)
 def accumulator_resume(state: State, command: commands.AccumulatorResume) -> None:
     """The accumulator follows ops again, in the current context, with further primals."""
     entry = state.find(command.accumulator, AccumulatorEntry)
-    if entry.accumulator in entry.context.accumulators and entry.context is not state.current:
+    if entry.accumulator in entry.context.accumulators and entry.context is not state.current.context:
         raise TapeStateError(
             f"accumulator {command.accumulator!r} is recording in another context: close it there first"
         )
     _watch(state, entry, command)
-    entry.context = state.current
-    state.current.accumulate(entry.accumulator)
+    entry.context = state.current.context
+    state.current.context.open_accumulator(entry.accumulator)
 
 
 def _watch(

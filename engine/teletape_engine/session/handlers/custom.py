@@ -99,7 +99,9 @@ def custom(state: State, command: commands.Custom) -> None:
                 f"custom: an input of dtype {value.spec.dtype.name} has no gradient; leave it out of `inputs`"
             )
     outputs = [state.find(name, Value) for name in command.outputs]
-    record_custom(state.current.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where)
+    record_custom(
+        state.current.context.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where
+    )
 
 
 @handles(commands.CustomFunction)

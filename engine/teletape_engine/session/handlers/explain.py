@@ -43,7 +43,7 @@ def structural_explanations(state: State, tape: Tape, targets: list[Any], source
         targets,
         sources,
         logs=state.provenance_logs(),
-        departures=state.departures,
+        value_reads=state.value_reads,
         declarations=state.declarations,
         format_where=sent_call_site,
     )

@@ -17,8 +17,8 @@ def tape_open(state: State, command: commands.TapeOpen) -> None:
     for parent in command.parents:
         state.find(parent, TapeEntry)
     tape = Tape(persistent=command.persistent, watch_accessed=command.watch_accessed, replayable=command.replayable)
-    state.name(command.id, TapeEntry(tape, state.current, command.parents))
-    state.current.open(tape)
+    state.name(command.id, TapeEntry(tape, state.current.context, command.parents))
+    state.current.context.open(tape)
 
 
 @handles(commands.TapeWatch)
@@ -41,10 +41,10 @@ def tape_pause(state: State, command: commands.TapePause) -> None:
 def tape_resume(state: State, command: commands.TapeResume) -> None:
     """The tape records again, in the current context."""
     entry = state.find(command.tape, TapeEntry)
-    if entry.tape in entry.context.tapes and entry.context is not state.current:
+    if entry.tape in entry.context.tapes and entry.context is not state.current.context:
         raise TapeStateError(f"tape {command.tape!r} is recording in another context: pause it there first")
-    entry.context = state.current
-    state.current.open(entry.tape)
+    entry.context = state.current.context
+    state.current.context.open(entry.tape)
 
 
 @handles(commands.TapeReset)

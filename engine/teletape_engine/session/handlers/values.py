@@ -25,9 +25,9 @@ def constant(state: State, command: commands.Constant) -> None:
     value = state.value(command.value)
     state.name(command.id, value)
     if not isinstance(command.value, Literal):
-        state.current.arrived(value, command.value)
+        state.current.provenance.note_constant(value, command.value)
     else:
-        state.current.took_numbers((command.value,), value.uid)
+        state.current.provenance.note_numbers((command.value,), value.uid)
 
 
 @handles(commands.MakeVariable)
@@ -38,8 +38,8 @@ def variable(state: State, command: commands.MakeVariable) -> None:
     entry = Variable(value.alias(new_uid()), trainable=command.trainable, name=name)
     state.name(command.id, entry)
     if isinstance(command.value, np.ndarray):
-        state.current.arrived(value, command.value)
-    state.current.assigned(entry, value.uid, "set")
+        state.current.provenance.note_constant(value, command.value)
+    state.current.provenance.note_assignment(entry, value.uid, "set")
 
 
 @handles(commands.Assign)
@@ -74,7 +74,7 @@ def call(state: State, command: commands.Call) -> None:
     attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS
     result = state.current.apply(op, inputs, attrs, command.where)
     if state.numbers:
-        state.current.took_numbers(inputs, result.uid)
+        state.current.provenance.note_numbers(inputs, result.uid)
     (name,) = command.outputs
     if name.__class__ is int and name not in entries and name not in state.released:
         entries[name] = result
@@ -113,7 +113,7 @@ def _fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetche
     value: Value = entry.value if isinstance(entry, Variable) else entry
     if elements is None or elements >= value.spec.size:
         array = state.host(value)
-        state.departures.note(value.uid, array, None)
+        state.value_reads.note(value.uid, array, None)
         return Fetched(state.index, name, array, value.spec, True)
     first = value.array.reshape(-1)[:elements]
     return Fetched(state.index, name, read_only(state.backend.get(first)), value.spec, False)
