@@ -148,3 +148,9 @@ def test_a_spec_is_complete_before_other_threads_can_see_it(monkeypatch):
 
     monkeypatch.setattr(Spec, "_interned", Table())
     assert Spec.of((2, 3), DTYPES["float32"]).nbytes == 24
+
+
+@pytest.mark.parametrize("name", [{"do": "x"}, {}, [1], 3.5])
+def test_a_dtype_that_is_no_name_is_an_invalid_argument(name):
+    with pytest.raises(InvalidArgumentError, match="unknown dtype"):
+        dtype_of(name)
