@@ -21,7 +21,7 @@ FROM ${BASE}
 # hadolint ignore=DL3008
 RUN command -v python3 >/dev/null \
     || { apt-get update && apt-get install -y --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*; }
-# It lays out the pictures of tapes.
+# Graphviz draws the graphs of tapes.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends graphviz && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin teletape

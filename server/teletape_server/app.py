@@ -150,10 +150,15 @@ async def _on_engine_error(request: Request, error: Any) -> Response:
     return problem_response(error.code, error.message, request_id=_request_id(request), details=error.details)
 
 
+def _field_path(location: tuple[str | int, ...]) -> str:
+    """Returns the path of a field, without `body`: a body's fields are named as in the requests of other routes."""
+    parts = location[1:] if location[0] == "body" and len(location) > 1 else location
+    return ".".join(map(str, parts))
+
+
 async def _on_invalid_request(request: Request, error: Any) -> Response:
     fields = [
-        {"field": ".".join(str(part) for part in fault["loc"]), "message": fault["msg"], "kind": fault["type"]}
-        for fault in error.errors()
+        {"field": _field_path(fault["loc"]), "message": fault["msg"], "kind": fault["type"]} for fault in error.errors()
     ]
     code = "malformed_json" if any(field["kind"] == "json_invalid" for field in fields) else "invalid_request"
     detail = "; ".join(f"{field['field']}: {field['message']}" for field in fields)

@@ -93,8 +93,8 @@ def test_idle_memory_is_bounded_and_the_other_end_lets_go_of_it(ends: tuple[Chan
     near.body(0)
     send(near, "what is forgotten")
     far.receive()
-    assert sum(segment.size for segment in near.pool._idle) <= 256 << 20
-    assert len(far._maps) == len(near.pool._segments) < 20
+    assert sum(segment.size for segment in near.pool.idle) <= 256 << 20
+    assert len(far.maps) == len(near.pool.segments) < 20
 
 
 def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) -> None:

@@ -52,10 +52,10 @@ def test_what_is_kept_is_bounded_but_holds_the_last() -> None:
     large = b"x" * (40 << 20)
     for n in range(3):
         store.once(str(n), "kind", request(), lambda name, request_: Result("", [large], len(large)))
-    assert list(store._replies) == ["2"]
+    assert list(store.replies) == ["2"]
     for n in range(100):
         store.once(f"small{n}", "kind", request(), lambda name, request_: Result("", [b"x"], 1))
-    assert len(store._replies) <= 64
+    assert len(store.replies) <= 64
 
 
 def test_a_method_has_one_function() -> None:

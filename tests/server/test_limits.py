@@ -165,13 +165,13 @@ def test_memory_is_limited_by_session(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({"id": "has space"}, "body.id"),
-        ({"id": "_generated"}, "body.id"),
-        ({"id": "x" * 65}, "body.id"),
-        ({"device": "tpu"}, "body.device"),
-        ({"memory_limit": 0}, "body.memory_limit"),
-        ({"memory_limit": "lots"}, "body.memory_limit"),
-        ({"limit": 3}, "body.limit"),
+        ({"id": "has space"}, "id: "),
+        ({"id": "_generated"}, "id: "),
+        ({"id": "x" * 65}, "id: "),
+        ({"device": "tpu"}, "device: "),
+        ({"memory_limit": 0}, "memory_limit: "),
+        ({"memory_limit": "lots"}, "memory_limit: "),
+        ({"limit": 3}, "limit: "),
         ([], "body"),
     ],
 )

@@ -92,8 +92,8 @@ def test_a_spare_process_becomes_the_next_session() -> None:
 
 def test_a_spare_that_died_is_replaced() -> None:
     async def test(pool: WorkerPool) -> None:
-        assert pool._spare is not None
-        spare = await pool._spare
+        assert pool.spare is not None
+        spare = await pool.spare
         assert spare.pid is not None
         os.kill(spare.pid, signal.SIGKILL)
         await spare.ended
@@ -126,9 +126,9 @@ def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
         host = await started(pool)
         large = np.arange(1 << 18, dtype=np.float32)
         await execute(host, Constant("large", large))
-        assert len(host._channel.pool._segments) == 1
+        assert len(host.channel.pool.segments) == 1
         await execute(host, Constant("other", large + 1))
-        assert len(host._channel.pool._segments) == 2
+        assert len(host.channel.pool.segments) == 2
         await submit(host, releases=("large",)).reply
         for n in range(6):
             await execute(host, *[Constant(1000 * n + i, large[: 1 << 10]) for i in range(256)])
@@ -137,7 +137,7 @@ def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
             1 << 18,
             1023.0,
         ]
-        assert len(host._channel.pool._segments) <= 4  # two that held values, two that take turns
+        assert len(host.channel.pool.segments) <= 4  # two that held values, two that take turns
 
     run(test)
 
@@ -155,7 +155,7 @@ def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:
             if n in (200, 1199):
                 sizes.append(int(re.search(r"VmData:\s+([0-9]+) kB", proc(host.pid, "status"))[1]))  # type: ignore[index]
         assert sizes[1] - sizes[0] < 8192
-        assert len(host._channel.pool._segments) <= 4
+        assert len(host.channel.pool.segments) <= 4
 
     run(test)
 
@@ -230,7 +230,7 @@ def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None
     async def test(pool: WorkerPool) -> None:
         with pytest.raises(UnimplementedError, match="gpu"):
             await pool.start(Start("gpu:99", 1 << 20, 1 << 20))
-        assert all(host.device == "" for host in pool._hosts)
+        assert all(host.device == "" for host in pool.hosts)
         assert (await pool.devices())[0] == "cpu"
         assert await pool.devices() == await pool.devices()
 
@@ -241,7 +241,7 @@ def test_no_host_starts_after_the_end() -> None:
     async def test(pool: WorkerPool) -> None:
         await pool.close()
         pool.prepare()
-        pool._spare = None
+        pool.spare = None
         with pytest.raises(HostGone, match="shutting down"):
             await pool.start(START)
 

@@ -23,14 +23,19 @@ _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 
 
 class WorkerHost:
-    """Implements `Host` with one worker process."""
+    """Implements `Host` with one worker process.
+
+    Attributes:
+        pid: The process id.
+        channel: The connection to the process.
+    """
 
     def __init__(self, process: BaseProcess, sock: socket.socket) -> None:
         self.device = ""
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
-        self._channel = Channel(sock)
+        self.channel = Channel(sock)
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[str] = self._loop.create_future()
         self._opened: asyncio.Future[None] = self._loop.create_future()
@@ -57,7 +62,7 @@ class WorkerHost:
         """Returns shared memory for a body; see `Host`."""
         if self._closing:
             raise HostGone("the session is ending")
-        return self._channel.body(length)
+        return self.channel.body(length)
 
     def submit(
         self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
@@ -88,16 +93,16 @@ class WorkerHost:
 
     # -------------------------------------------------------------------------------------------------------- sending
     def _send(self, head: Any, body: MessageBody | None = None) -> None:
-        self._unsent.append(self._channel.encode(head, body))
+        self._unsent.append(self.channel.encode(head, body))
         if len(self._unsent) == 1:
             self._flush()
             if self._unsent:
-                self._loop.add_writer(self._channel.sock, self._on_writable)
+                self._loop.add_writer(self.channel.sock, self._on_writable)
 
     def _flush(self) -> None:
         try:
             while self._unsent:
-                self._channel.transmit(*self._unsent[0])
+                self.channel.transmit(*self._unsent[0])
                 self._unsent.popleft()
         except BlockingIOError:
             pass
@@ -107,13 +112,13 @@ class WorkerHost:
     def _on_writable(self) -> None:
         self._flush()
         if not self._unsent:
-            self._loop.remove_writer(self._channel.sock)
+            self._loop.remove_writer(self.channel.sock)
 
     # ------------------------------------------------------------------------------------------------------ receiving
     def _on_readable(self) -> None:
         for _ in range(_MESSAGES_AT_ONCE):
             try:
-                message = self._channel.receive()
+                message = self.channel.receive()
             except BlockingIOError:
                 return
             except OSError:
@@ -145,13 +150,13 @@ class WorkerHost:
         if self._closing:
             return
         self._closing = True
-        self._loop.remove_reader(self._channel.sock)
-        self._loop.remove_writer(self._channel.sock)
+        self._loop.remove_reader(self.channel.sock)
+        self._loop.remove_writer(self.channel.sock)
         for _, fds in self._unsent:
             for fd in fds:
                 os.close(fd)
         self._unsent.clear()
-        self._channel.close()
+        self.channel.close()
 
     def _fail_all(self, reason: str) -> None:
         """Makes every unanswered request raise HostGone."""

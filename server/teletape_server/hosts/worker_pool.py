@@ -15,23 +15,28 @@ from teletape_server.worker import main as worker_process
 
 
 class WorkerPool:
-    """Implements `Hosts` with worker processes."""
+    """Implements `Hosts` with worker processes.
+
+    Attributes:
+        spare: Starts the process of the next session.
+        hosts: The processes that have not ended.
+    """
 
     def __init__(self) -> None:
-        self._spare: asyncio.Task[WorkerHost] | None = None
-        self._hosts: set[WorkerHost] = set()
+        self.spare: asyncio.Task[WorkerHost] | None = None
+        self.hosts: set[WorkerHost] = set()
         self._devices: asyncio.Task[list[str]] | None = None
         self._closed = False
 
     def prepare(self) -> None:
         """Begins to start the spare process; see `Hosts`."""
-        if self._spare is None and not self._closed:
-            self._spare = asyncio.get_running_loop().create_task(self._launch())
+        if self.spare is None and not self._closed:
+            self.spare = asyncio.get_running_loop().create_task(self._launch())
 
     async def start(self, start: Start) -> Host:
         """Opens a session in the spare process, and begins to start a new spare; see `Hosts`."""
         self.prepare()
-        spare, self._spare = self._spare, None
+        spare, self.spare = self.spare, None
         if spare is None:
             raise HostGone("the server is shutting down")
         host = await spare
@@ -54,13 +59,13 @@ class WorkerPool:
     async def close(self) -> None:
         """Ends every process; see `Hosts`."""
         self._closed = True
-        if self._spare is not None:
+        if self.spare is not None:
             with contextlib.suppress(OSError):
-                await self._spare
-        await asyncio.gather(*[host.end("the server shut down") for host in self._hosts])
+                await self.spare
+        await asyncio.gather(*[host.end("the server shut down") for host in self.hosts])
 
     async def _launch(self) -> WorkerHost:
         host = WorkerHost(*await asyncio.to_thread(start_process, worker_process.main))
-        self._hosts.add(host)
-        host.ended.add_done_callback(lambda _: self._hosts.discard(host))
+        self.hosts.add(host)
+        host.ended.add_done_callback(lambda _: self.hosts.discard(host))
         return host

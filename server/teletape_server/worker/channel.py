@@ -28,12 +28,16 @@ class Channel:
 
     Args:
         sock: This end of a SOCK_SEQPACKET pair; its owner chooses whether it blocks.
+
+    Attributes:
+        pool: This end's segments.
+        maps: The peer's segments that are mapped here, by id.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.pool = SegmentPool()
-        self._maps: dict[int, mmap.mmap] = {}
+        self.maps: dict[int, mmap.mmap] = {}
         self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
         self._returned: deque[int] = deque()  # ids of our segments that came back; only the sender uses the pool
         self._pack: Callable[[Any], bytes] = msgpack.Packer(default=str).pack
@@ -97,18 +101,18 @@ class Channel:
         head, content, returned, closed = msgpack.unpackb(data, use_list=False, strict_map_key=False)
         self._returned.extend(returned)
         for number in closed:
-            self._maps.pop(number, None)  # unmapped with its last view; an idle segment has none
+            self.maps.pop(number, None)  # unmapped with its last view; an idle segment has none
         if content is None or isinstance(content, bytes):
             return head, None if content is None else memoryview(content)
         number, size, length = content
         if fds:
             try:
-                self._maps[number] = mmap.mmap(fds[0], size)
+                self.maps[number] = mmap.mmap(fds[0], size)
             except OSError:
                 self._unused.append(number)
             finally:
                 os.close(fds[0])
-        mapped = self._maps.get(number)
+        mapped = self.maps.get(number)
         return head, None if mapped is None else self._tracked_view(mapped, number, length)
 
     def _tracked_view(self, mapped: mmap.mmap, number: int, length: int) -> memoryview:
@@ -121,4 +125,4 @@ class Channel:
         """Closes this end; the other end's `receive` then returns None."""
         self.sock.close()
         self.pool.close()
-        self._maps.clear()
+        self.maps.clear()

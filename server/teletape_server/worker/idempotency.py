@@ -30,10 +30,14 @@ class Refusal(NamedTuple):
 
 
 class ReplyStore:
-    """The newest replies by key: at most 64, and 64 MiB of bodies, but always the last reply."""
+    """The newest replies: at most 64, and 64 MiB of bodies, but always the last reply.
+
+    Attributes:
+        replies: By key a hash of the request, and its result or error.
+    """
 
     def __init__(self) -> None:
-        self._replies: OrderedDict[str, tuple[bytes, Result | Refusal]] = OrderedDict()
+        self.replies: OrderedDict[str, tuple[bytes, Result | Refusal]] = OrderedDict()
 
     def once(self, key: str | None, method: str, request: Request, run: Callable[[str, Request], Result]) -> Result:
         """Runs the request, or returns the stored reply if its key is known.
@@ -45,8 +49,8 @@ class ReplyStore:
         if key is None:
             return run(method, request)
         digest = _digest(method, request)
-        if key in self._replies:
-            stored_digest, reply = self._replies[key]
+        if key in self.replies:
+            stored_digest, reply = self.replies[key]
             if stored_digest != digest:
                 raise IdempotencyConflictError(
                     f"the Idempotency-Key {key!r} was used for another request: use a new key for a new request"
@@ -65,12 +69,12 @@ class ReplyStore:
         return result
 
     def _store(self, key: str, digest: bytes, reply: Result | Refusal) -> None:
-        self._replies[key] = digest, reply
-        while len(self._replies) > _MAX_REPLIES or (len(self._replies) > 1 and self._bytes() > _MAX_BYTES):
-            self._replies.popitem(last=False)
+        self.replies[key] = digest, reply
+        while len(self.replies) > _MAX_REPLIES or (len(self.replies) > 1 and self._bytes() > _MAX_BYTES):
+            self.replies.popitem(last=False)
 
     def _bytes(self) -> int:
-        return sum(reply.length for _, reply in self._replies.values() if isinstance(reply, Result))
+        return sum(reply.length for _, reply in self.replies.values() if isinstance(reply, Result))
 
 
 def _digest(method: str, request: Request) -> bytes:

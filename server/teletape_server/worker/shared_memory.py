@@ -68,12 +68,14 @@ class SegmentPool:
     """A sender's segments, reused by size: touching the pages of a fresh segment costs 18 times a used one.
 
     Attributes:
+        segments: All segments by id.
+        idle: Segments that can be reused, the oldest first.
         unannounced: Ids of closed segments that the receiver does not know about yet.
     """
 
     def __init__(self) -> None:
-        self._segments: dict[int, Segment] = {}
-        self._idle: list[Segment] = []
+        self.segments: dict[int, Segment] = {}
+        self.idle: list[Segment] = []
         self._last_id = 0
         self._closed = False
         self.unannounced: list[int] = []
@@ -88,22 +90,22 @@ class SegmentPool:
             raise OSError("the connection is closed")
         step = max(_SMALLEST, 1 << max(length.bit_length() - 3, 0))
         size = -(-length // step) * step
-        for position in range(len(self._idle) - 1, -1, -1):
-            if self._idle[position].size == size:
-                return self._idle.pop(position)
+        for position in range(len(self.idle) - 1, -1, -1):
+            if self.idle[position].size == size:
+                return self.idle.pop(position)
         self._last_id += 1
-        segment = self._segments[self._last_id] = Segment(self._last_id, size)
+        segment = self.segments[self._last_id] = Segment(self._last_id, size)
         return segment
 
     def put_back(self, number: int) -> None:
         """Marks the segment as reusable; closes the oldest idle segments if they take too much memory."""
-        segment = self._segments.get(number)
+        segment = self.segments.get(number)
         if segment is None:
             return
-        self._idle.append(segment)
-        while sum(idle.size for idle in self._idle) > _MAX_IDLE:
-            oldest = self._idle.pop(0)
-            del self._segments[oldest.id]
+        self.idle.append(segment)
+        while sum(idle.size for idle in self.idle) > _MAX_IDLE:
+            oldest = self.idle.pop(0)
+            del self.segments[oldest.id]
             if oldest.fd is None:
                 self.unannounced.append(oldest.id)
             oldest.close()
@@ -111,7 +113,7 @@ class SegmentPool:
     def close(self) -> None:
         """Closes every segment."""
         self._closed = True
-        for segment in self._segments.values():
+        for segment in self.segments.values():
             segment.close()
-        self._segments.clear()
-        self._idle.clear()
+        self.segments.clear()
+        self.idle.clear()
