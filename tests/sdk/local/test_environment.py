@@ -1,0 +1,44 @@
+"""The environment variables of the SDK: read in one file, with their defaults."""
+
+from pathlib import Path
+
+import pytest
+
+import teletape
+from teletape import environment
+
+PACKAGE = Path(teletape.__file__).parent
+VARIABLES = ("URL", "API_KEY", "DEVICE", "LAZY", "WHERE", "PROGRESS")
+
+
+def test_no_other_file_reads_the_environment() -> None:
+    readers = [path.name for path in PACKAGE.rglob("*.py") if "os.environ" in path.read_text(encoding="utf-8")]
+    assert readers == ["environment.py"]
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(f"TELETAPE_{name}", raising=False)
+    assert (environment.url(), environment.api_key(), environment.device()) == (None, None, None)
+    assert (environment.lazy(), environment.call_sites(), environment.progress()) == (True, True, None)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "function", "expected"),
+    [
+        ("URL", "http://host:1", environment.url, "http://host:1"),
+        ("URL", "", environment.url, None),
+        ("API_KEY", "secret", environment.api_key, "secret"),
+        ("DEVICE", "gpu:1", environment.device, "gpu:1"),
+        ("LAZY", "0", environment.lazy, False),
+        ("LAZY", "no", environment.lazy, False),
+        ("LAZY", "1", environment.lazy, True),
+        ("WHERE", "0", environment.call_sites, False),
+        ("PROGRESS", "1", environment.progress, True),
+        ("PROGRESS", "false", environment.progress, False),
+        ("PROGRESS", "", environment.progress, None),
+    ],
+)
+def test_a_variable_is_read_at_each_call(variable, value, function, expected, monkeypatch) -> None:
+    monkeypatch.setenv(f"TELETAPE_{variable}", value)
+    assert function() == expected
