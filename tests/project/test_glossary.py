@@ -35,7 +35,7 @@ REPLACED_NAMES = set(
 #: … and as a part of any name, in all four.
 REPLACED_WORDS = set(
     "trip trips seeds wrt customs trail trails rerun verb verbs program programs sketch outline outlines shadow "
-    "shadowed replay hop curvature standin standins".split()
+    "shadowed replay hop curvature standin standins witness witnesses departure departures".split()
 )
 
 
