@@ -1,7 +1,7 @@
 """A session on a server: ops are recorded here by their specs, and sent in batches when a value is needed.
 
 Each method runs its part on this side's recorder (specs, tapes) and emits the command that does it on the server;
-`channel.py` sends the commands.
+`channel.py` sends the commands. Long because it has one method for each kind of command.
 """
 
 from __future__ import annotations

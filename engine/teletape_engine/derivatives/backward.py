@@ -147,8 +147,8 @@ def backward_pass(
                     if share is not None and into in tracked and (needed is None or into in needed):
                         if observer is not None:
                             observer.share(position, i, ct, share)
-                        known = cts.get(into)
-                        cts[into] = share if known is None else add(known, share)
+                        earlier = cts.get(into)
+                        cts[into] = share if earlier is None else add(earlier, share)
             continue
         if ct.__class__ is SparseGradient and not plan.passes:
             ct = algebra.dense(ct)
@@ -160,6 +160,6 @@ def backward_pass(
                 share = rule(ct, residuals)
                 if observer is not None:
                     observer.share(position, i, ct, share)
-                known = cts.get(into)
-                cts[into] = share if known is None else add(known, share)
+                earlier = cts.get(into)
+                cts[into] = share if earlier is None else add(earlier, share)
     return {uid: cts[uid] for uid in wanted if uid in cts} | passed

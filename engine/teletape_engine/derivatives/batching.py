@@ -67,17 +67,17 @@ class Rows(Runtime):
 
     def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
         """Runs `op` once on what has no rows, else through its batch rule."""
-        known = op.attrs(attrs)
+        canonical = op.attrs(attrs)
         if op.expand is not None:
-            expanded: Operand = op.expand(*self._whole(op, args), **known)
+            expanded: Operand = op.expand(*self._whole(op, args), **canonical)
             return expanded
         below = [arg.value.below if isinstance(arg, Operand) else arg for arg in args]
         stacked = [isinstance(arg, Operand) and arg.value.stacked for arg in args]
         if not any(stacked):
-            return Operand(self, Row(op(*below, **known), False))
+            return Operand(self, Row(op(*below, **canonical), False))
         if op.batch is None or op.dynamic:
             raise InternalError(f"op {op.name!r} has no form over rows", op=op.name)  # pragma: no cover - in no rule
-        return Operand(self, Row(op.batch(op, below, stacked, known), True))
+        return Operand(self, Row(op.batch(op, below, stacked, canonical), True))
 
     def _whole(self, op: Op, args: Sequence[Any]) -> list[Operand]:
         """The arguments of a composite, where numbers have to be arrays."""
@@ -96,12 +96,12 @@ class Rows(Runtime):
         return whole
 
     # ------------------------------------------------------------------------------- the algebra of stacked cotangents
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What a node kept: the same for every row; a literal is its number."""
+    def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A node's residuals: the same for every row; a literal is its number."""
         recorder = self.recorder
         if recorder is None:
-            return tuple([v.array if isinstance(v, Literal) else self.shared(v.array) for v in kept])
-        return tuple([v.array if isinstance(v, Literal) else self.shared(Operand(recorder, v)) for v in kept])
+            return tuple([v.array if isinstance(v, Literal) else self.shared(v.array) for v in residuals])
+        return tuple([v.array if isinstance(v, Literal) else self.shared(Operand(recorder, v)) for v in residuals])
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Sums; the rows of slices are made dense, since each row may touch others."""

@@ -146,7 +146,7 @@ class _Compiler:
             )
 
     def _input(self, operand: Any) -> Any:
-        """The register of an input; a Literal stands for itself."""
+        """The register of an input; a Literal is itself."""
         if isinstance(operand, Literal):
             return operand
         if isinstance(operand, np.ndarray):

@@ -79,7 +79,7 @@ class Step(NamedTuple):
         command: As it was posted.
         op: For an op: which, with `attrs`.
         attrs: The op's canonical attributes.
-        inputs: Registers of the values that it takes; a Literal stands for itself.
+        inputs: Registers of the values that it takes; a Literal is itself.
         outputs: Registers of its results.
         functions: The functions that it takes.
         last: Registers that no later step takes.

@@ -1,6 +1,6 @@
 """Forward mode: accumulators, whose tangents are computed as ops run.
 
-An accumulator is active in a context, beside its tapes. What it does to follow an op is seen by the tapes and the
+An accumulator is active in a context, as tapes are. What it does to follow an op is seen by the tapes and the
 accumulators that were opened before it, and by no other: it lies inside them.
 """
 
@@ -24,10 +24,10 @@ class Accumulator:
 
     Args:
         no_gradient: Op types declared to have no gradient; those of the session, so that later ones count.
-        surfaces: Whether a program is told of what goes wrong, in the exceptions that it knows.
+        surfaces: Whether errors are raised as the exceptions that a TensorFlow program expects.
 
     Attributes:
-        name: What a remote session knows it by, where there is one.
+        name: Its id on a server, or None.
     """
 
     def __init__(self, no_gradient: Collection[str] = (), *, surfaces: bool = False) -> None:
@@ -48,13 +48,13 @@ class Accumulator:
         """Notes the tangent of a recorded value or a Variable."""
         uid = value.uid
         # A variable is no larger than its tangent, and programs ask for it by other objects: it is not watched over.
-        held = None if isinstance(value, Variable) else weakref.ref(value, _Forget(self._tangents, uid))
-        self._tangents[uid] = (tangent, held)
+        reference = None if isinstance(value, Variable) else weakref.ref(value, _Forget(self._tangents, uid))
+        self._tangents[uid] = (tangent, reference)
 
     def tangent(self, value: Any) -> Any | None:
         """The tangent of a recorded value or a Variable, if it has one."""
-        found = self._tangents.get(value.uid)
-        return None if found is None else found[0]
+        entry = self._tangents.get(value.uid)
+        return None if entry is None else entry[0]
 
     def mask(self, inputs: Sequence[Any]) -> int:
         """Which inputs of a call have a tangent (bit i: input i)."""
@@ -68,9 +68,9 @@ class Accumulator:
 
     def read(self, variable: Variable, value: Any) -> None:
         """`value` was read from a variable: if that has a tangent, it has the same."""
-        found = self._tangents.get(variable.uid)
-        if found is not None and value.spec.differentiable:
-            self.follow(value, found[0])
+        entry = self._tangents.get(variable.uid)
+        if entry is not None and value.spec.differentiable:
+            self.follow(value, entry[0])
 
     def tangents(self) -> list[Any]:
         """All that there are."""

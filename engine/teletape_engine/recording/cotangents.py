@@ -1,6 +1,6 @@
 """The kinds of cotangent that the backward driver computes with, and the sum of two of each kind.
 
-Arrays      bare arrays, when nobody records: computes
+Arrays      bare arrays, when nothing is recorded: computes
 Operands    recorded values, when an outer tape is active: computes, or follows specs only, and is itself recorded
 Presence    dense, or slices of specs: predicts
 """
@@ -24,8 +24,8 @@ class Algebra(Protocol):
 
     structural: bool  #: Whether it takes the plans' structural rules, which compute nothing.
 
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What a node kept, as the rules take it."""
+    def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A node's residuals, as its rules take them."""
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """The sum of two cotangents of one value; slices are concatenated, dense and slices give dense."""
@@ -48,11 +48,11 @@ class Arrays:
 
     structural = False
 
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+    def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arrays (numbers of literals)."""
-        if len(kept) == 1:
-            return (kept[0].array,)
-        return tuple([value.array for value in kept])
+        if len(residuals) == 1:
+            return (residuals[0].array,)
+        return tuple([value.array for value in residuals])
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Sums."""
@@ -71,10 +71,10 @@ class Operands:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+    def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands; a literal is its number."""
         runtime = self.runtime
-        return tuple([v.array if isinstance(v, Literal) else Operand(runtime, v) for v in kept])
+        return tuple([v.array if isinstance(v, Literal) else Operand(runtime, v) for v in residuals])
 
     def add(self, a: Ct, b: Ct) -> Ct:
         """Sums, recorded."""
@@ -90,7 +90,7 @@ class Presence:
 
     structural = True
 
-    def open(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+    def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """Nothing is needed."""
         return ()
 

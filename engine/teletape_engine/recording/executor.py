@@ -104,25 +104,25 @@ class Executor(Recorder):
     def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Value) -> Value:
         """Computed on arrays, and priced as its result."""
         self.memory.spend(bound.spec.nbytes, "a tangent")
-        kept = [value.array for value in (*inputs, result)]
+        residuals = [value.array for value in (*inputs, result)]
         total: Any = None
         try:
             for rule, t in shares:
-                share = rule(t.array, kept)
+                share = rule(t.array, residuals)
                 total = share if total is None else total + share
         except Exception as error:
             raise translated(error, bound) from error
         return Value(self._compact(total), bound.spec, new_uid())
 
     def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
-        """Changes the variable's own array if nobody else can see it, else a copy."""
+        """Changes the variable's own array if nothing else can see it, else a copy."""
         at = self.backend.get(indices.array) if mode == "slice" else indices.array
         change = change_of(self.xp, variable.spec.shape, value.array, at, mode)
         change(self._own(variable))
         return Value(variable.value.array, variable.spec, new_uid())  # whoever read the old version keeps it
 
     def _own(self, variable: Variable) -> Any:
-        """The variable's array, to be written into: by nobody else known, or else copied first."""
+        """The variable's array, to be written into; copied first if anything else refers to it."""
         if references(variable) > _OWN or not _writable(variable.value.array):
             self.memory.spend(variable.spec.nbytes, "an assignment to a part of a variable")
             variable.value = Value(variable.value.array.copy(), variable.spec, new_uid())
@@ -134,7 +134,7 @@ class Executor(Recorder):
         return array.copy() if self.backend.base(array)[1] > 8 * nbytes else array
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
-        """A host array as a value. The caller gives it up: nobody writes into it from now on."""
+        """A host array as a value. The caller gives it up: it is not written into from now on."""
         self.memory.spend(array.nbytes, "a tensor")
         return Value(self.backend.put(array), Spec.of(array.shape, array.dtype), new_uid())
 
@@ -152,13 +152,13 @@ class Executor(Recorder):
 
     def decide(self, value: Any) -> int:
         """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
-        found = int(self.backend.get(value.array)) if isinstance(value, Value) else int(value.array)
+        decision = int(self.backend.get(value.array)) if isinstance(value, Value) else int(value.array)
         if self.decided is not None:
-            if self.decided and self.decided[-1][0] == found:
+            if self.decided and self.decided[-1][0] == decision:
                 self.decided[-1][1] += 1
             else:
-                self.decided.append([found, 1])
-        return found
+                self.decided.append([decision, 1])
+        return decision
 
     def look(self) -> None:
         """As `Watch.look`."""
@@ -209,7 +209,7 @@ def _writable(array: Any) -> bool:
     return bool(flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True))  # CuPy's arrays all are
 
 
-#: What `references` counts of a variable whose value nobody else knows.
+#: What `references` counts of a variable whose value nothing else refers to.
 _OWN: Final = references(Variable(Value(np.zeros(1), Spec.of((1,), DTYPES["float64"]), 0), trainable=False))
 
 

@@ -1,7 +1,7 @@
 """Bytes: how many a session's arrays may take, how many a tape keeps, and how many of those its end would free.
 
-Whether somebody else holds an array is read off reference counts, which know every holder: a name, a variable, another
-tape, a kept answer, a tensor in the caller's own program.
+Whether something else refers to an array is read from reference counts, which include every reference: an id, a
+variable, another tape, a kept answer, a tensor in the caller's own program.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class Memory:
 
 
 class Footprint(NamedTuple):
-    """The bytes behind a tape, each buffer once.
+    """The bytes of a tape, each buffer once.
 
     Attributes:
         kept: Of the arrays that it keeps to answer.
-        freed: What dies with it: of those, and of watched variables, what nobody else holds.
+        freed: What its end frees: of those, and of watched variables, what nothing else refers to.
     """
 
     kept: int
@@ -95,36 +95,36 @@ def footprint(tape: Tape, base: Callable[[Any], tuple[int, int]], also_released:
             what only its side of the tape holds.
     """
     kept = dict(base(value.array) for value in _kept(tape))
-    owners = [(base(thing), held) for thing, held in ends(tape, also_released=also_released)]
-    lent = {buffer for (buffer, _), held in owners if held}
-    freed = dict(found for found, _ in owners if found[0] not in lent)
+    owners = [(base(item), shared) for item, shared in ends(tape, also_released=also_released)]
+    lent = {buffer for (buffer, _), shared in owners if shared}
+    freed = dict(buffer for buffer, _ in owners if buffer[0] not in lent)
     return Footprint(sum(kept.values()), sum(freed.values()))
 
 
-def _array(thing: Any) -> Any:
-    """What a thing keeps alive: a variable its value, a value its array, a view the array that it is a view of."""
-    if thing.__class__ is Value:
-        return thing.array
-    if thing.__class__ is Variable:
-        return thing.value
-    found = getattr(thing, "base", None)
-    return found if found is not None and hasattr(found, "dtype") else None  # another kind of buffer is the end
+def _array(item: Any) -> Any:
+    """What an object keeps alive: a variable its value, a value its array, a view the array that it is a view of."""
+    if item.__class__ is Value:
+        return item.array
+    if item.__class__ is Variable:
+        return item.value
+    base = getattr(item, "base", None)
+    return base if base is not None and hasattr(base, "dtype") else None  # another kind of buffer is the end
 
 
 def ends(
     tape: Tape, below: Callable[[Any], Any] = _array, *, also_released: Iterable[int] = ()
 ) -> list[tuple[Any, bool]]:
-    """What stands at the end of each chain of references behind a tape, and whether somebody else holds it.
+    """The end of each chain of references from a tape, and whether something else refers to it.
 
     Args:
         tape: Which: the chains begin at the values that it keeps, and at the variables that it has watched.
-        below: From a thing to that which it keeps alive, None at the end. By default the end is an array.
+        below: From an object to that which it keeps alive, None at the end. By default the end is an array.
         also_released: See `footprint`.
     """
-    inside, things, links = _collected(tape, below)
+    inside, items, links = _collected(tape, below)
     inside.update(also_released)
-    held = _held(inside, things, links)
-    return [(thing, key in held) for key, thing in things.items() if key not in links]
+    shared = _shared(inside, items, links)
+    return [(item, key in shared) for key, item in items.items() if key not in links]
 
 
 def _kept(tape: Tape) -> Iterator[Any]:
@@ -135,33 +135,33 @@ def _kept(tape: Tape) -> Iterator[Any]:
 
 
 def _collected(tape: Tape, below: Callable[[Any], Any]) -> tuple[Counter[int], dict[int, Any], dict[int, int]]:
-    """References that come from the tape, by object; the objects behind it; what each of them keeps alive."""
+    """References that come from the tape, by object; the objects that it keeps alive; what each of them keeps alive."""
     inside = Counter(map(id, _kept(tape)))
     inside.update(map(id, tape.variables.values()))
-    things: dict[int, Any] = {id(value): value for value in _kept(tape)}
-    things |= {id(variable): variable for variable in tape.variables.values()}
+    items: dict[int, Any] = {id(value): value for value in _kept(tape)}
+    items |= {id(variable): variable for variable in tape.variables.values()}
     links: dict[int, int] = {}
-    todo = list(things)
+    todo = list(items)
     for key in todo:  # which grows
-        found = below(things[key])
-        if found is not None:
-            links[key] = id(found)
-            inside[id(found)] += 1
-            if id(found) not in things:
-                things[id(found)] = found
-                todo.append(id(found))
-    return inside, things, links
+        target = below(items[key])
+        if target is not None:
+            links[key] = id(target)
+            inside[id(target)] += 1
+            if id(target) not in items:
+                items[id(target)] = target
+                todo.append(id(target))
+    return inside, items, links
 
 
-def _held(inside: Counter[int], things: dict[int, Any], links: dict[int, int]) -> set[int]:
-    """The things that somebody else holds, directly or through a view."""
-    objects = [*things.values(), object()]
-    # The last is held by the list alone; the others by `things` too. Whatever else counting adds, it adds to each.
+def _shared(inside: Counter[int], items: dict[int, Any], links: dict[int, int]) -> set[int]:
+    """The objects that something else refers to, directly or through a view."""
+    objects = [*items.values(), object()]
+    # The last is referred to by the list alone; the others by `items` too. Counting adds the same to each.
     *counts, own = map(sys.getrefcount, objects)
-    held = {key for key, count in zip(things, counts, strict=True) if count - own - 1 > inside[key]}
-    for key in list(held):
+    shared = {key for key, count in zip(items, counts, strict=True) if count - own - 1 > inside[key]}
+    for key in list(shared):
         at = links.get(key)
-        while at is not None and at not in held:
-            held.add(at)
+        while at is not None and at not in shared:
+            shared.add(at)
             at = links.get(at)
-    return held
+    return shared

@@ -1,4 +1,4 @@
-"""How far a batch is, and whether it goes on: asked and told between commands, and between the iterations of a loop."""
+"""Progress of a batch, and its cancellation: checked between commands, and between the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from teletape_engine.errors import CancelledError, ResourceExhaustedError
 
 
 class Progress(Protocol):
-    """Told how far a batch is."""
+    """Receives the progress of a batch."""
 
     def __call__(self, done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
         """Reports commands done and in all, and iterations of the running loop: done, and in all (0: unknown)."""
 
 
 def no_progress(done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
-    """Tells nobody."""
+    """Ignores the progress."""
 
 
 class Watch:
-    """Asks whether a batch goes on, and tells how far it is.
+    """Reports the progress of a batch, and checks whether it is cancelled.
 
     Attributes:
         most_iterations: Iterations that the loops of one command may take; None: no limit.
@@ -55,7 +55,7 @@ class Watch:
             raise CancelledError("the batch was cancelled by its caller, in a program")
 
     def expect(self, iterations: int) -> None:
-        """A loop is about to take so many iterations.
+        """A loop is about to take `iterations`.
 
         Raises:
             ResourceExhaustedError: With those taken so far they are more than the command's loops may take.
@@ -70,7 +70,7 @@ class Watch:
             )
 
     def iteration(self, taken: int, iterations: int = 0) -> None:
-        """A loop has taken so many iterations, of so many in all (0: not known), and is about to take another.
+        """A loop has taken `taken` iterations, of `iterations` in all (0: not known), and is about to take another.
 
         Raises:
             CancelledError: The caller wants it stopped.

@@ -59,7 +59,7 @@ class Recorder(Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
     backend: Any = None  #: The arrays' backend; None: there are no arrays.
-    bare: Algebra  #: The algebra of a backward pass that nobody records.
+    bare: Algebra  #: The algebra of a backward pass that is not recorded.
     mode: Mode = Mode.COMPUTES
 
     def __init__(self) -> None:
@@ -132,10 +132,10 @@ class Recorder(Runtime):
         """Some steps of a program are done; CancelledError if it is not to go on."""
 
     def expect(self, iterations: int) -> None:
-        """A loop is about to take so many iterations; ResourceExhaustedError if those are too many."""
+        """A loop is about to take `iterations`; ResourceExhaustedError if those are too many."""
 
     def iteration(self, taken: int, iterations: int = 0) -> None:
-        """A loop is about to take another iteration after so many, of so many in all (0: not known).
+        """A loop is about to take another iteration after `taken`, of `iterations` in all (0: not known).
 
         Raises:
             CancelledError, ResourceExhaustedError: It is not to go on.
@@ -153,7 +153,7 @@ class Recorder(Runtime):
         """
 
     def constant(self, array: np.ndarray[Any, Any]) -> Recorded:
-        """A host array as a recorded value. The caller gives it up: nobody writes into it from now on."""
+        """A host array as a recorded value. The caller gives it up: it is not written into from now on."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def changed(self, variable: Variable, value: Recorded, indices: Recorded, mode: str) -> Recorded:

@@ -66,7 +66,7 @@ class Tape:
             uid. Of very many the first and the latest.
         logs: Records of the provenance logs of the contexts in which it was open.
         declined: Calls and inputs for which the caller's own gradient function has given None.
-        name: What a remote session knows it by, where there is one.
+        name: Its id on a server, or None.
     """
 
     __slots__ = (
@@ -159,7 +159,7 @@ class Tape:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """A block behind which the tape is as it was: what it recorded there is forgotten."""
+        """A block after which the tape is as it was before: what it recorded in the block is forgotten."""
         length, unregistered, sparse = len(self.nodes), self.unregistered, self.sparse
         try:
             yield

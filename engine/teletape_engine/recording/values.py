@@ -105,7 +105,7 @@ def kind_of(answer: Any) -> GradientKind:
 
 
 class Variable:
-    """A mutable slot: its uid stands for the variable as a source, its value changes with each version.
+    """A mutable slot: its uid identifies the variable as a source, its value changes with each version.
 
     Attributes:
         uid: Which variable.
@@ -113,7 +113,7 @@ class Variable:
         version: Raised by each assignment.
         trainable: Whether tapes watch it when it is read.
         name: A label for people.
-        owner: A weak reference to the object that stands for the variable in a program, if any.
+        owner: A weak reference to the program's own object for the variable, if there is any.
     """
 
     __slots__ = ("name", "owner", "trainable", "uid", "value", "version")
