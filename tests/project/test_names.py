@@ -33,7 +33,7 @@ PHRASES = (
     r"tells",
     r"told",
     r"asked",
-    r"stands?",
+    r"stands?(?! for)",
     r"nobody",
     r"somebody",
     r"so many",

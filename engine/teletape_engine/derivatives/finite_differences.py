@@ -89,7 +89,7 @@ class Entry:
         return self.error <= self.tolerance
 
     def __str__(self) -> str:
-        place = "".join(f"[{one}]" for one in self.index)
+        place = "".join(f"[{position}]" for position in self.index)
         automatic = "none" if self.automatic is None else f"{self.automatic:.8g}"
         text = (
             f"input {self.input}{place}, output {self.output}: automatic {automatic}, numerical {self.numerical:.8g}, "
@@ -112,7 +112,7 @@ class Entry:
             "numerical": _plain(self.numerical),
             "error": _plain(self.error),
             "tolerance": _plain(self.tolerance),
-            "sides": None if self.sides is None else [_plain(one) for one in self.sides],
+            "sides": None if self.sides is None else [_plain(side) for side in self.sides],
         }
 
     @classmethod
@@ -191,8 +191,8 @@ class Report:
     def from_facts(cls, facts: Mapping[str, Any]) -> Report:
         """The report that gave these facts."""
         worst = facts["worst"]
-        given = {name: facts[name] for name in ("dtype", "checked", "entries", "seed")}
-        return cls(**given, worst=None if worst is None else Entry.from_facts(worst))
+        fields = {name: facts[name] for name in ("dtype", "checked", "entries", "seed")}
+        return cls(**fields, worst=None if worst is None else Entry.from_facts(worst))
 
 
 class Subject(Protocol):
@@ -243,11 +243,11 @@ def weights(subject: Subject, seed: int) -> list[np.ndarray[Any, Any]]:
     """A cotangent for each result, of its dtype: away from zero, of either sign."""
     draw = np.random.default_rng(seed)
     out = []
-    for one in subject.outputs:
-        ct = draw.uniform(0.5, 1.5, one.shape) * draw.choice((-1.0, 1.0), one.shape)
-        if one.dtype in COMPLEX:
-            ct = ct + 1j * draw.uniform(-1.0, 1.0, one.shape)
-        out.append(np.asarray(ct).astype(one.dtype))
+    for result in subject.outputs:
+        ct = draw.uniform(0.5, 1.5, result.shape) * draw.choice((-1.0, 1.0), result.shape)
+        if result.dtype in COMPLEX:
+            ct = ct + 1j * draw.uniform(-1.0, 1.0, result.shape)
+        out.append(np.asarray(ct).astype(result.dtype))
     return out
 
 
@@ -269,14 +269,14 @@ def check(subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, An
 class _Check:
     def __init__(self, subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, Any]]) -> None:
         self.subject, self.settings, self.cts = subject, settings, cts
-        self.free = [i for i, one in enumerate(subject.values) if one.dtype in DIFFERENTIABLE]
-        dtypes = [subject.values[i].dtype for i in self.free] + [one.dtype for one in subject.outputs]
+        self.free = [i for i, value in enumerate(subject.values) if value.dtype in DIFFERENTIABLE]
+        dtypes = [subject.values[i].dtype for i in self.free] + [result.dtype for result in subject.outputs]
         self.coarsest = max(dtypes, key=precision) if dtypes else np.dtype("float64")
         self.eps = precision(self.coarsest)
         #: What rounding can make of each weighted result.
         self.rounding = [
-            4 * self.eps * float(np.sum(np.abs(ct.astype(np.complex128)) * np.abs(one.astype(np.complex128))))
-            for ct, one in zip(cts, subject.outputs, strict=True)
+            4 * self.eps * float(np.sum(np.abs(ct.astype(np.complex128)) * np.abs(result.astype(np.complex128))))
+            for ct, result in zip(cts, subject.outputs, strict=True)
         ]
 
     def report(self) -> Report:
@@ -296,10 +296,10 @@ class _Check:
             base = self._base()
             todo, compared = places, dict[tuple[int, int, int], Entry]()
             for times in _LARGER:
-                for key, one in self._compared(todo, automatic, base, times):
-                    if key not in compared or _share(one) < _share(compared[key]):
-                        compared[key] = one
-                todo = list(dict.fromkeys((i, at) for (_, i, at), one in compared.items() if not one.agrees))
+                for key, entry in self._compared(todo, automatic, base, times):
+                    if key not in compared or _share(entry) < _share(compared[key]):
+                        compared[key] = entry
+                todo = list(dict.fromkeys((i, at) for (_, i, at), entry in compared.items() if not entry.agrees))
                 if not todo:
                     break
             worst = max(compared.values(), key=_share)
@@ -346,8 +346,8 @@ class _Check:
             count = len(units(self.subject.values[i].dtype))
             for output in range(len(self.cts)):
                 pairs = values[k : k + count, :, output]
-                one = self._entry(output, i, at, automatic[output][i], base[output], pairs, moves[k : k + count])
-                out.append(((output, i, at), one))
+                entry = self._entry(output, i, at, automatic[output][i], base[output], pairs, moves[k : k + count])
+                out.append(((output, i, at), entry))
             k += count
         return out
 
@@ -356,7 +356,7 @@ class _Check:
         output: int,
         i: int,
         at: int,
-        found: Any,
+        gradient: Any,
         base: float,
         values: Any,
         moves: Sequence[tuple[float, complex]],
@@ -372,14 +372,16 @@ class _Check:
         rtol, atol = _TOLERANCES[_width(self.coarsest)]
         rtol = rtol if self.settings.rtol is None else self.settings.rtol
         atol = atol if self.settings.atol is None else self.settings.atol
-        said = None if found is None else kind(found.reshape(-1)[at])
-        size = max(abs(numerical), abs(said or 0))
+        automatic = None if gradient is None else kind(gradient.reshape(-1)[at])
+        size = max(abs(numerical), abs(automatic or 0))
         tolerance = atol + noise + (rtol * size if math.isfinite(size) else 0.0)
-        one = Entry(output, i, tuple(int(k) for k in np.unravel_index(at, value.shape)), said, numerical, tolerance)
+        entry = Entry(
+            output, i, tuple(int(k) for k in np.unravel_index(at, value.shape)), automatic, numerical, tolerance
+        )
         bent = abs(sides[0] - sides[1])
-        if not one.agrees and bent > max(tolerance, 0.1 * size):
-            one = replace(one, sides=(sides[0], sides[1]))
-        return one
+        if not entry.agrees and bent > max(tolerance, 0.1 * size):
+            entry = replace(entry, sides=(sides[0], sides[1]))
+        return entry
 
 
 def _share(entry: Entry) -> float:
