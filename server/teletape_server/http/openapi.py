@@ -100,7 +100,7 @@ def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str
 
 
 def _declared_schemas() -> dict[str, Any]:
-    """Returns the schemas of the models that routes have declared, and of those that they use."""
+    """Returns the schemas of the models that routes have declared, and of the models in their fields."""
     models = [*DECLARED.values(), *ASK.values()]
     _, schema = models_json_schema([(model, "validation") for model in models], ref_template=REFERENCE)
     definitions: dict[str, Any] = schema["$defs"]

@@ -1,4 +1,4 @@
-"""The methods behind the REST resources, one file a resource: check a body, make commands, execute, answer.
+"""The methods that REST requests call, one file a resource: check a body, make commands, execute, answer.
 
 `worker.models` describes the bodies, `worker.bodies` reads and writes them. Importing this package registers the
 methods.
