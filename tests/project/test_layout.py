@@ -18,10 +18,6 @@ FOLDERS = sorted({path.parent for path in FILES})
 
 #: One file for each family of ops, each resource: their number is that of the subjects.
 FAMILIES = {"ops", "routes"}
-#: Files of more than 400 lines whose docstring does not say why: none may join them.
-LONG = {
-    "client/teletape/functions/function.py",
-}
 
 
 def name(path: Path) -> str:
@@ -50,12 +46,10 @@ def test_files_are_short() -> None:
     assert statistics.median(sizes) < 150
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if lines(path) > 400 or name(path) in LONG], ids=name)
+@pytest.mark.parametrize("path", [path for path in FILES if lines(path) > 400], ids=name)
 def test_a_long_file_says_why(path: Path) -> None:
     documentation = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    explained = "long because" in " ".join(documentation.lower().split())
-    assert lines(path) > 400, f"{name(path)} is short now: take it from LONG"
-    assert explained != (name(path) in LONG), f"{name(path)}: its docstring says 'Long because …', or it is in LONG"
+    assert "long because" in " ".join(documentation.lower().split()), "its docstring says 'Long because …'"
 
 
 def test_no_module_imports_itself_through_others() -> None:

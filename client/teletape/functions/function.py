@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 
 from teletape import logs
+from teletape.functions.methods import BoundFunction, identity, without_self
 from teletape.functions.retracing import Retracing
 from teletape.functions.signature import (
     array_as_tensor,
@@ -304,46 +305,16 @@ class Function(Generic[P, R]):
             try:
                 reference: Any = weakref.ref(instance, lambda _: instances.pop(key, None))
             except TypeError:
-                reference = functools.partial(_identity, instance)  # a type without weak references
-            method = _method(self.python_function, reference)
+                reference = functools.partial(identity, instance)  # a type without weak references
+            method = without_self(self.python_function, reference)
             entry = self._instances[key] = (reference, Function(method, self.input_signature))
-        return _Bound(entry[1], instance)
+        return BoundFunction(entry[1], instance)
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__qualname__} object at {id(self):#x}>"
 
 
 _NEW: Final = object()
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
-def _method(python_function: Callable[..., Any], reference: Callable[[], Any]) -> Callable[..., Any]:
-    """Returns the function with the referenced object as its first argument, without keeping the object alive."""
-
-    @functools.wraps(python_function)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        return python_function(reference(), *args, **kwargs)
-
-    parameters = list(inspect.signature(python_function).parameters.values())[1:]
-    method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by inspect
-    return method
-
-
-class _Bound:
-    """A Function bound to an object, which it keeps alive; traces must not."""
-
-    def __init__(self, function: Function[..., Any], instance: Any) -> None:
-        self._function, self.__self__ = function, instance
-        functools.update_wrapper(self, function)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_function"], name)
 
 
 class ConcreteFunction:

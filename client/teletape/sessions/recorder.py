@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -175,6 +176,19 @@ class RemoteRecorder(SpecRecorder):
 def id_of(value: Any) -> int:
     """Returns the server's id of a handle, slices or a variable."""
     return (value.value if isinstance(value, Variable) else value).name.id  # type: ignore[no-any-return]  # a Name's
+
+
+def without_strings(query: GradientQuery) -> GradientQuery:
+    """Returns the question without targets that are strings: these are not on the server."""
+    numeric = [i for i, target in enumerate(query.targets) if target.spec.dtype != object]
+    if len(numeric) == len(query.targets):
+        return query
+    cotangents = query.output_gradients
+    return replace(
+        query,
+        targets=[query.targets[i] for i in numeric],
+        output_gradients=None if cotangents is None else [cotangents[i] for i in numeric],
+    )
 
 
 def query_fields(query: GradientQuery) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +19,7 @@ from teletape.sessions.channel import Channel
 from teletape.sessions.custom_backward import name_all
 from teletape.sessions.functions import RemoteFunctions
 from teletape.sessions.http import Connection
-from teletape.sessions.recorder import Handle, RemoteRecorder, id_of, query_fields
+from teletape.sessions.recorder import Handle, RemoteRecorder, id_of, query_fields, without_strings
 from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -196,7 +195,7 @@ class RemoteSession(Session):
         self.recorder().emit(commands.TapeReset(tape.name.id))
 
     def gradient(self, query: GradientQuery) -> list[Any]:
-        query = _without_strings(query)
+        query = without_strings(query)
         recorder = self.recorder()
         walk = gradient_pass(recorder, query)
         try:
@@ -392,16 +391,3 @@ def _kept_alive(value: Any) -> Any:
     if value.__class__ is Handle:
         return value.name
     return value.value if value.__class__ is Variable else None
-
-
-def _without_strings(query: GradientQuery) -> GradientQuery:
-    """Returns the question without targets that are strings: these are not on the server."""
-    numeric = [i for i, target in enumerate(query.targets) if target.spec.dtype != object]
-    if len(numeric) == len(query.targets):
-        return query
-    cotangents = query.output_gradients
-    return replace(
-        query,
-        targets=[query.targets[i] for i in numeric],
-        output_gradients=None if cotangents is None else [cotangents[i] for i in numeric],
-    )

@@ -128,4 +128,4 @@ def test_both_sessions_leave_the_same_state(program: Callable[[Any], Any]) -> No
     logs = [log_of(log) for log in engine.provenance_logs() if log]
     # The watcher of variables that a custom gradient reads is a tape that does not track `exp`: here it is logged too.
     seen_by_watcher = [("exp", 1)] if program is custom_gradients else []
-    assert [[note for note in log_of(trail) if note not in seen_by_watcher] for trail in local.trails if trail] == logs
+    assert [[note for note in log_of(trail) if note not in seen_by_watcher] for trail in local.logs if trail] == logs

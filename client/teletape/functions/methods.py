@@ -1,0 +1,39 @@
+"""`tf.function` on methods: a traced function for each object, which must not keep the object alive."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+def identity(value: Any) -> Any:
+    """Returns the value: a strong reference in the place of a weak one."""
+    return value
+
+
+def without_self(python_function: Callable[..., Any], reference: Callable[[], Any]) -> Callable[..., Any]:
+    """Returns the function with the referenced object as its first argument, without keeping the object alive."""
+
+    @functools.wraps(python_function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return python_function(reference(), *args, **kwargs)
+
+    parameters = list(inspect.signature(python_function).parameters.values())[1:]
+    method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by inspect
+    return method
+
+
+class BoundFunction:
+    """A Function bound to an object, which it keeps alive; traces must not."""
+
+    def __init__(self, function: Any, instance: Any) -> None:
+        self._function, self.__self__ = function, instance
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_function"], name)
