@@ -300,7 +300,10 @@ def test_the_hot_path_notes_a_call_as_every_recorder_does(replayable):
             noted.append((name, result.uid - first, result.uid in tape.tracked))
         noted.append([(call.plan, [uid and uid - first for uid in call.inputs], call.where) for call in tape.calls()])
         noted.append(
-            [[getattr(kept, "uid", None) and kept.uid - first for kept in call.residuals] for call in tape.calls()]
+            [
+                [getattr(residual, "uid", None) and residual.uid - first for residual in call.residuals]
+                for call in tape.calls()
+            ]
         )
         noted.append((len(other.nodes), tape.sparse, tape.unregistered))
         noted.append([(record[0], record[3]) for record in recorder.provenance.records])

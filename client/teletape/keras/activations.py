@@ -151,13 +151,13 @@ def get(identifier: Any) -> Callable[..., Any]:
     Raises:
         ValueError: No activation has the name, or it is neither.
     """
-    found = linear if identifier is None else identifier
-    if isinstance(found, str):
-        found = _BY_NAME.get(found)
-    if not callable(found):
+    function = linear if identifier is None else identifier
+    if isinstance(function, str):
+        function = _BY_NAME.get(function)
+    if not callable(function):
         raise ValueError(
             f"Could not interpret activation function identifier: {identifier}"
             + (f" (there are: {', '.join(_BY_NAME)})" if isinstance(identifier, str) else "")
         )
-    chosen: Callable[..., Any] = found
+    chosen: Callable[..., Any] = function
     return chosen

@@ -165,7 +165,7 @@ _CLASSES: Final[tuple[type[Initializer], ...]] = (
     *(Zeros, Ones, Constant, RandomUniform, RandomNormal, GlorotUniform, HeNormal),
 )
 _BY_NAME: Final[dict[str, type[Initializer]]] = {
-    **{name: made for name, made in globals().items() if inspect.isclass(made) and made in _CLASSES},
+    **{name: cls for name, cls in globals().items() if inspect.isclass(cls) and cls in _CLASSES},
     "zero": Zeros,
     "one": Ones,
     "uniform": RandomUniform,
@@ -181,11 +181,11 @@ def get(identifier: Any) -> Any:
     """
     if isinstance(identifier, np.ndarray | TensorLike):
         return Constant(identifier)
-    found = _BY_NAME.get(identifier) if isinstance(identifier, str) else identifier
-    if inspect.isclass(found) and issubclass(found, Initializer):
-        return found()
-    if identifier is None or callable(found):
-        return found
+    initializer = _BY_NAME.get(identifier) if isinstance(identifier, str) else identifier
+    if inspect.isclass(initializer) and issubclass(initializer, Initializer):
+        return initializer()
+    if identifier is None or callable(initializer):
+        return initializer
     raise ValueError(
         f"Could not interpret initializer identifier: {identifier}"
         + (f" (there are: {', '.join(sorted(_BY_NAME))})" if isinstance(identifier, str) else "")

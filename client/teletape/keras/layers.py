@@ -65,7 +65,7 @@ class Layer:
     def __init__(self, *, name: str | None = None, dtype: Any = None, trainable: bool = True, **kwargs: Any) -> None:
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}")
-        self.name = names.unique_name(type(self).__name__) if name is None else names.checked(name, told=True)
+        self.name = names.unique_name(type(self).__name__) if name is None else names.checked(name, with_type=True)
         self.built = False
         self._dtype = as_dtype(dtype or "float32")
         self._trainable = bool(trainable)
@@ -104,9 +104,9 @@ class Layer:
     @property
     def variables(self) -> list[Variable]:
         """Its own variables, those made trainable first, then those of inner layers, in the order of attributes."""
-        held = [leaf for leaf in self._held() if isinstance(leaf, Variable)]
+        inner = [leaf for leaf in self._attribute_leaves() if isinstance(leaf, Variable)]
         fixed = {id(variable) for variable in self._fixed_weights}
-        own = [*self._weights, *(variable for variable in held if id(variable) not in fixed), *self._fixed_weights]
+        own = [*self._weights, *(variable for variable in inner if id(variable) not in fixed), *self._fixed_weights]
         inner = [variable for layer in self._layers() for variable in layer.variables]
         return list({id(variable): variable for variable in [*own, *inner]}.values())
 
@@ -191,10 +191,10 @@ class Layer:
         if initializer is None:
             initializer = "glorot_uniform" if of.is_floating else "zeros"
         with names.inside(self, self.name):
-            made = Variable(initializers.get(initializer), shape=shape, dtype=of, trainable=trainable, name=name)
-        made.trainable = trainable and self._trainable
-        (self._weights if trainable else self._fixed_weights).append(made)
-        return made
+            weight = Variable(initializers.get(initializer), shape=shape, dtype=of, trainable=trainable, name=name)
+        weight.trainable = trainable and self._trainable
+        (self._weights if trainable else self._fixed_weights).append(weight)
+        return weight
 
     def build(self, input_shape: Any) -> None:
         """Make the variables for a first input of `input_shape`, a tuple. Made to be overridden."""
@@ -259,11 +259,11 @@ class Layer:
     def _check(self, x: Any) -> None:
         """Raise ValueError if the first input does not fit. Made to be overridden."""
 
-    def _held(self) -> list[Any]:
+    def _attribute_leaves(self) -> list[Any]:
         return [leaf for value in vars(self).values() for leaf in nest.flatten(value)]
 
     def _layers(self) -> Iterator[Layer]:
-        return (leaf for leaf in self._held() if isinstance(leaf, Layer))
+        return (leaf for leaf in self._attribute_leaves() if isinstance(leaf, Layer))
 
 
 class Dense(Layer):

@@ -26,11 +26,11 @@ def unique_name(class_name: str) -> str:
     return f"{words}_{times}" if times else words
 
 
-def checked(name: object, *, told: bool = False) -> str:
-    """`name`, a string without a slash; ValueError otherwise, with the type of `name` if `told`."""
+def checked(name: object, *, with_type: bool = False) -> str:
+    """`name`, a string without a slash; ValueError otherwise, with the type of `name` if `with_type`."""
     if isinstance(name, str) and "/" not in name:
         return name
-    kind = f" (of type {type(name)})" if told else ""
+    kind = f" (of type {type(name)})" if with_type else ""
     raise ValueError(f"Argument `name` must be a string and cannot contain character `/`. Received: name={name}{kind}")
 
 
@@ -49,5 +49,5 @@ def inside(owner: object, name: str) -> Iterator[None]:
 
 
 def path_of(name: str) -> str:
-    """`name` behind the layers inside which this runs: "dense/kernel"."""
+    """`name` after the names of the layers inside which this runs: "dense/kernel"."""
     return "/".join([*(layer for _, layer in _open.get()), name])

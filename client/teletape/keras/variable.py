@@ -42,12 +42,12 @@ class Variable(Watched):
             initializer = initializers.get(initializer)
         if callable(initializer):
             dtype = as_dtype("float32" if dtype is None else dtype)
-            initializer = self._made(initializer, shape, dtype)
+            initializer = self._initial(initializer, shape, dtype)
         super().__init__(initializer, trainable=trainable, dtype=dtype, name=self._path)
         self._inner = self._same(ResourceVariable)
         self.recorded.owner = weakref.ref(self._inner)
 
-    def _made(self, initializer: Any, shape: Any, dtype: DType) -> Any:
+    def _initial(self, initializer: Any, shape: Any, dtype: DType) -> Any:
         if shape is None:
             raise ValueError(
                 "When creating a Variable from an initializer, the `shape` argument should be specified. "
@@ -74,12 +74,12 @@ class Variable(Watched):
 
     @property
     def path(self) -> str:
-        """The name behind the names of the layers inside which the variable was made."""
+        """The name after the names of the layers inside which the variable was made."""
         return self._path
 
     @property
     def value(self) -> Any:  # type: ignore[override]  # a method of TensorFlow's variables
-        """The `tf.Variable` behind, which tapes list: its name is the path with ":0"."""
+        """The `tf.Variable` that holds the value, which tapes list: its name is the path with ":0"."""
         return self._inner
 
     @property

@@ -114,22 +114,28 @@ def as_tensor(value: Any) -> Tensor:
 
 def holds_tensors(value: Any) -> bool:
     """Whether a (nested) list has a tensor or variable in it."""
-    return any(isinstance(one, TensorLike) or (isinstance(one, list | tuple) and holds_tensors(one)) for one in value)
+    return any(
+        isinstance(item, TensorLike) or (isinstance(item, list | tuple) and holds_tensors(item)) for item in value
+    )
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
     leaf = dtype or _first_dtype(value)
-    rows = [convert_to_tensor(one, None if isinstance(one, TensorLike) else leaf) for one in value]
+    rows = [convert_to_tensor(item, None if isinstance(item, TensorLike) else leaf) for item in value]
     return call(ops.stack, rows, axis=0)
 
 
 def _first_dtype(value: Any) -> DType | None:
-    for one in value:
-        found = (
-            one.dtype if isinstance(one, TensorLike) else _first_dtype(one) if isinstance(one, list | tuple) else None
+    for item in value:
+        dtype = (
+            item.dtype
+            if isinstance(item, TensorLike)
+            else _first_dtype(item)
+            if isinstance(item, list | tuple)
+            else None
         )
-        if found is not None:
-            return found
+        if dtype is not None:
+            return dtype
     return None
 
 
@@ -162,10 +168,10 @@ _latest: CodeType | None = None  # the program's code that has called a function
 
 def _line(frame: FrameType) -> Where:
     global _latest
-    found = call_site_of(frame)
-    if found[0] is frame.f_code:
-        _latest = found[0]
-    return found
+    site = call_site_of(frame)
+    if site[0] is frame.f_code:
+        _latest = site[0]
+    return site
 
 
 def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
@@ -178,7 +184,7 @@ def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
 
 
 def operands(op: Op, args: Sequence[Any]) -> list[Any]:
-    """The inputs of a call: what is no tensor is converted beside those that are."""
+    """The inputs of a call: what is no tensor takes the dtype of those that are."""
     found: list[Any] = [None] * len(args)
     for i, arg in enumerate(args):
         if isinstance(arg, IndexedSlices):

@@ -65,8 +65,8 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
             return NotImplemented
         if division and not reflected:
             return truediv(self, other)
-        given = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
-        pair = (given, mine) if reflected else (mine, given)
+        operand_of_other = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
+        pair = (operand_of_other, mine) if reflected else (mine, operand_of_other)
         return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
 
     return operate
@@ -78,10 +78,10 @@ _latest: CodeType | None = None  # the program's code that has used an operator 
 
 def _line(frame: FrameType) -> Where:
     global _latest
-    found = call_site_of(frame)
-    if found[0] is frame.f_code:
-        _latest = found[0]
-    return found
+    site = call_site_of(frame)
+    if site[0] is frame.f_code:
+        _latest = site[0]
+    return site
 
 
 def _converts(other: Any) -> bool:

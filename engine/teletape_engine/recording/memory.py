@@ -94,11 +94,11 @@ def footprint(tape: Tape, base: Callable[[Any], tuple[int, int]], also_released:
         also_released: `id()` of values that have one more holder each, which ends with the tape: a client's names for
             what only its side of the tape holds.
     """
-    kept = dict(base(value.array) for value in _kept(tape))
+    buffers = dict(base(value.array) for value in _kept(tape))
     owners = [(base(item), shared) for item, shared in ends(tape, also_released=also_released)]
     lent = {buffer for (buffer, _), shared in owners if shared}
     freed = dict(buffer for buffer, _ in owners if buffer[0] not in lent)
-    return Footprint(sum(kept.values()), sum(freed.values()))
+    return Footprint(sum(buffers.values()), sum(freed.values()))
 
 
 def _array(item: Any) -> Any:
