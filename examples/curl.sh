@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A session by curl, from its making to its end: a variable, a tape, ops on it, a gradient, a step down the slope.
-# TELETAPE_URL says where the server is, TELETAPE_API_KEY holds its key if it asks for one.
+# A session by curl, from create to delete: a variable, a tape, ops on it, a gradient, a gradient descent step.
+# TELETAPE_URL says where the server is, TELETAPE_API_KEY holds its key if it requires one.
 set -euo pipefail
 
 url=${TELETAPE_URL:-http://127.0.0.1:8470}/v1
@@ -21,7 +21,7 @@ ask "$url/sessions/walk/tapes/tape/ops" --data '{"ops": [
     {"op": "square", "inputs": ["y"], "outputs": ["squares"]},
     {"op": "reduce_sum", "inputs": ["squares"], "outputs": ["loss"]}]}'
 
-# asked of the tape; kept as dw
+# the gradient, stored as dw
 ask "$url/sessions/walk/tapes/tape/gradient" --data '{"targets": ["loss"], "sources": ["w"], "outputs": ["dw"]}'
 
 # w -= dw / 100
