@@ -24,8 +24,8 @@ ask "$session/tapes/tape/ops" --data '{"ops": [
 
 # [d cubes / d w] and the Hessian of the loss times a vector: two questions, one request
 ask "$session/tapes/tape/questions" --data '{"questions": [
-    {"ask": "jacobian", "targets": ["cubes"], "sources": ["w"]},
-    {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[0.5, 0.5, 0.5]]}]}'
+    {"do": "jacobian", "targets": ["cubes"], "sources": ["w"]},
+    {"do": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[0.5, 0.5, 0.5]]}]}'
 
 # null: why, and at which line of the caller's
 ask "$session/tapes/tape/gradient" --data '{"targets": ["steps"], "sources": ["w"]}'

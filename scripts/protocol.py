@@ -39,7 +39,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "variable", "id": "w", "value": [0.5, -1.0, 2.0], "name": "weights"},
     {"do": "assign", "variable": "w", "value": [0.0, 0.5, 0.0], "mode": "add"},
     {"do": "tape.open", "id": "t", "persistent": True, "replayable": True},
-    {"do": "tape.watch", "tape": "t", "values": ["x"]},
+    {"do": "tape.watch", "tape": "t", "tensors": ["x"]},
     {"do": "op", "op": "mul", "inputs": ["x", "w"], "outputs": ["products"], "where": "train.js:7"},
     {"do": "op", "op": "square", "inputs": ["products"], "outputs": ["squares"]},
     {"do": "op", "op": "reduce_sum", "inputs": ["squares"], "outputs": ["loss"], "attrs": {"keepdims": False}},
@@ -62,7 +62,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "client.attach"},
     # One example is one row.
     {"do": "constant", "id": "batch", "value": [[1.0, 2.0], [3.0, 4.0]]},
-    {"do": "tape.watch", "tape": "t", "values": ["batch"]},
+    {"do": "tape.watch", "tape": "t", "tensors": ["batch"]},
     {"do": "op", "op": "square", "inputs": ["batch"], "outputs": ["rows_squared"]},
     {"do": "batch_jacobian", "tape": "t", "targets": ["rows_squared"], "sources": ["batch"], "outputs": ["Jb"]},
     {"do": "tape.pause", "tape": "t"},

@@ -15,6 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest /v1/info returns
 import teletape_wire as wire
@@ -165,16 +166,28 @@ async def _on_invalid_request(request: Request, error: Any) -> Response:
     return problem_response(code, detail, request_id=_request_id(request), details={"fields": fields})
 
 
+def _methods(request: Request) -> list[str]:
+    """Returns the methods of all routes with the request's path; the error itself names only the first route's."""
+
+    def is_routed(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    return [method for method in ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT") if is_routed(method)]
+
+
 async def _on_http_error(request: Request, error: Any) -> Response:
+    headers = error.headers
     if error.status_code == 404:
         code, detail = "not_found", f"there is nothing at {request.url.path}: /openapi.json lists all paths"
     elif error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "another method")
+        allowed = ", ".join(_methods(request))
+        headers = {"Allow": allowed}
         code, detail = "method_not_allowed", f"{request.url.path} has no {request.method}: it has {allowed}"
     else:
         code = next((code for code, kind in PROBLEMS.items() if kind.status == error.status_code), "internal")
         detail = str(error.detail)
-    return problem_response(code, detail, request_id=_request_id(request), headers=error.headers)
+    return problem_response(code, detail, request_id=_request_id(request), headers=headers)
 
 
 async def _on_defect(request: Request, error: Exception) -> Response:

@@ -38,7 +38,7 @@ WHOLE = {
     "tape.graph": {"tape": "t", "targets": ["y"], "sources": ["x", 7], "nodes": 50},
     "tape.check_gradients": {"tape": "t", "targets": ["y"], "sources": ["x"], "settings": {"entries": 3}},
     "check_gradients": {"function": "f", "inputs": ["a", Literal(1), TENSOR], "settings": {"step": 0.1}},
-    "tape.watch": {"tape": "t", "values": ["a", 7]},
+    "tape.watch": {"tape": "t", "tensors": ["a", 7]},
     "tape.pause": {"tape": "t"},
     "tape.resume": {"tape": "t"},
     "tape.reset": {"tape": "t"},

@@ -47,7 +47,7 @@ def test_attributes_are_those_of_the_op(context):
             (Call("neg", ("s",), ("n",)), SQUARE),
             (),
             InvalidArgumentError,
-            "'s' is neither an input of the function nor made",
+            "'s' is neither an input of the function nor an output of an earlier step",
         ),
         (("a",), (SQUARE, SQUARE), (), InvalidArgumentError, r"step 1 \(mul\): the name 's' is taken"),
         (("a", "s"), (SQUARE,), (), InvalidArgumentError, "the name 's' is taken"),

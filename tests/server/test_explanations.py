@@ -115,7 +115,7 @@ def test_assigned_not_watched_not_trainable(rest: Rest) -> None:
     assert summary(rest.why())[:3] == ("assigned", "none", "assign")
     assert summary(rest.why(source="frozen"))[:2] == ("not_trainable", "none")
     assert summary(rest.why(source="c")) == ("not_watched", "none", "mul", "train.js:2")
-    rest.post("/tapes/t/watch", {"values": ["c"]})
+    rest.post("/tapes/t/watch", {"tensors": ["c"]})
     assert rest.why(source="c")["code"] == "watched_after_use"
     assert rest.why(source="state")["code"] in ("connected", "partly_cut")
 

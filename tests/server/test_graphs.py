@@ -98,7 +98,7 @@ def test_a_tape_tells_its_bytes(server_url):
         base = f"/sessions/{client.post('/sessions', json={}).json()['id']}"
         client.post(f"{base}/tensors", json={"id": "x", "value": [1.0] * 100})
         client.post(f"{base}/tapes", json={"id": "t"})
-        client.post(f"{base}/tapes/t/watch", json={"values": ["x"]})
+        client.post(f"{base}/tapes/t/watch", json={"tensors": ["x"]})
         ops = [{"op": "tanh", "inputs": ["x"], "outputs": ["a"]}, {"op": "exp", "inputs": ["a"], "outputs": ["b"]}]
         client.post(f"{base}/tapes/t/ops", json={"ops": ops})
         facts = client.get(f"{base}/tapes/t").json()

@@ -249,5 +249,7 @@ def test_info_tells_what_is_allowed(http: httpx.Client) -> None:
 
 
 def test_methods_and_paths_that_are_not_there(http: httpx.Client) -> None:
-    assert "GET" in problem(http.put("/v1/sessions/demo"), 405, "method_not_allowed")["detail"]
+    answer = http.put("/v1/sessions/demo")
+    assert "it has DELETE, GET" in problem(answer, 405, "method_not_allowed")["detail"]
+    assert answer.headers["Allow"] == "DELETE, GET"
     problem(http.get("/v2/sessions"), 404, "not_found")

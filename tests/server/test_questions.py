@@ -21,7 +21,7 @@ class Tape:
         self.send("variables", {"id": "w", "value": W})
         self.send("tensors", {"id": "x", "value": X})
         self.send("tapes", {"id": "t", "persistent": persistent})
-        self.send("tapes/t/watch", {"values": ["x"]})
+        self.send("tapes/t/watch", {"tensors": ["x"]})
         ops = [
             {"op": "square", "inputs": ["w"], "outputs": ["ww"]},
             {"op": "mul", "inputs": ["ww", "x"], "outputs": ["y"]},
@@ -133,12 +133,12 @@ def test_second_derivatives_leave_the_tape_as_it_was(tape: Tape) -> None:
 MANY = [
     {"targets": ["loss"], "sources": ["w"]},
     {"targets": ["y", "loss"], "sources": ["x", "w"], "outputs": ["kept", None]},
-    {"ask": "jacobian", "targets": ["y"], "sources": ["w"]},
-    {"ask": "batch_jacobian", "targets": ["grown"], "sources": ["columns"]},
-    {"ask": "vjps", "targets": ["y"], "sources": ["w"], "output_gradients": [[[1.5, 0.5, 0.5]]]},
-    {"ask": "hessian", "targets": ["loss"], "sources": ["w"]},
-    {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": ["w"]},
-    {"ask": "gradient", "targets": ["loss"], "sources": ["x"], "output_gradients": [2.5]},
+    {"do": "jacobian", "targets": ["y"], "sources": ["w"]},
+    {"do": "batch_jacobian", "targets": ["grown"], "sources": ["columns"]},
+    {"do": "vjps", "targets": ["y"], "sources": ["w"], "output_gradients": [[[1.5, 0.5, 0.5]]]},
+    {"do": "hessian", "targets": ["loss"], "sources": ["w"]},
+    {"do": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": ["w"]},
+    {"do": "gradient", "targets": ["loss"], "sources": ["x"], "output_gradients": [2.5]},
 ]
 
 
@@ -147,7 +147,7 @@ def test_many_questions_are_answered_as_each_alone(http: httpx.Client, tape: Tap
     other = Tape(http, persistent=persistent)
     answers = other.ask("questions", {"questions": MANY})["results"]
     for question, answer in zip(MANY, answers, strict=True):
-        alone = tape.ask(question.get("ask", "gradient"), {k: v for k, v in question.items() if k != "ask"})
+        alone = tape.ask(question.get("do", "gradient"), {k: v for k, v in question.items() if k != "do"})
         alone.pop("bytes_in_use")
         assert answer == alone
     assert other.tensors() & {"kept"} == {"kept"}
@@ -158,7 +158,7 @@ def test_many_questions_are_answered_as_each_alone(http: httpx.Client, tape: Tap
 def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) -> None:
     tape = Tape(http, persistent=False)
     before = tape.tensors()
-    wrong = {"ask": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[1.5]]}
+    wrong = {"do": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[1.5]]}
     refusal = tape.refused("questions", {"questions": [MANY[0], wrong, MANY[2]]}, 422, "invalid_argument")
     assert refusal["detail"].startswith("question 1: a vector float32[1] for a source float32[3]")
     assert refusal["details"]["question"] == 1
@@ -171,10 +171,10 @@ def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) ->
     [
         ([], "questions"),
         (
-            [{"ask": "explain"}],
-            "questions.0.ask: must be one of gradient, jacobian, batch_jacobian, vjps, hessian, hvp",
+            [{"do": "explain"}],
+            "questions.0.do: must be one of gradient, jacobian, batch_jacobian, vjps, hessian, hvp",
         ),
-        ([MANY[0], {"ask": "jacobian", "sources": ["w"]}], "questions.1.targets: Field required"),
+        ([MANY[0], {"do": "jacobian", "sources": ["w"]}], "questions.1.targets: Field required"),
         (
             [{"targets": ["loss"], "sources": ["w"], "outputs": []}],
             "question 0: outputs: one id for each of the 1 sources",

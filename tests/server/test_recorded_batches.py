@@ -35,7 +35,7 @@ REQUESTS: list[tuple[str, str | None, Any, str | None]] = [
         {
             "questions": [
                 {"targets": ["y"], "sources": ["w"], "outputs": ["again"]},
-                {"ask": "hvp", "targets": ["y"], "sources": ["w"], "vectors": [[1.0]]},
+                {"do": "hvp", "targets": ["y"], "sources": ["w"], "vectors": [[1.0]]},
             ]
         },
         "invalid_argument",

@@ -194,7 +194,7 @@ def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
     rest.made("tapes", {"id": "wide", "persistent": True})
     ops = [op("broadcast_to", 2.0, to="row", shape=[n]), op("square", "row", to="squares")]
     rest.done("ops", {"ops": ops[:1]})
-    rest.done("tapes/wide/watch", {"values": ["row"]})
+    rest.done("tapes/wide/watch", {"tensors": ["row"]})
     rest.done("tapes/wide/ops", {"ops": ops[1:]})
     before = State(rest)
     refusal = problem(
@@ -209,7 +209,7 @@ def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
 def test_a_question_that_fails_leaves_the_ids_of_the_others_free(rest: Rest) -> None:
     before = State(rest)
     first = {"targets": ["loss"], "sources": ["w"], "outputs": ["dw"]}
-    for wrong in ({"ask": "jacobian", "targets": ["nope"], "sources": ["w"], "outputs": ["J"]}, first):
+    for wrong in ({"do": "jacobian", "targets": ["nope"], "sources": ["w"], "outputs": ["J"]}, first):
         code, status = ("unknown_id", 404) if wrong is not first else ("id_in_use", 409)
         details = problem(rest.post("tapes/t/questions", {"questions": [first, wrong]}), status, code)["details"]
         assert details["question"] == 1
@@ -299,9 +299,9 @@ def test_a_function_tells_its_steps_as_they_were_given(rest: Rest) -> None:
     ]
     created = rest.made("functions", {"inputs": ["x", "c"], "steps": steps, "outputs": ["y"]})
     assert created["steps"] == [
-        {"op": "reduce_sum", "inputs": ["x"], "attrs": {"axis": [0], "keepdims": True}, "output": "s"},
-        {"op": "mul", "inputs": ["s", "inf"], "attrs": {}, "output": "m"},
-        {"op": "add", "inputs": ["m", {"dtype": "float32", "shape": [2]}], "attrs": {}, "output": "a"},
+        {"op": "reduce_sum", "inputs": ["x"], "attrs": {"axis": [0], "keepdims": True}, "outputs": ["s"]},
+        {"op": "mul", "inputs": ["s", "inf"], "attrs": {}, "outputs": ["m"]},
+        {"op": "add", "inputs": ["m", {"dtype": "float32", "shape": [2]}], "attrs": {}, "outputs": ["a"]},
         {"do": "assign", "variable": "c", "value": "a", "mode": "add"},
         {"do": "call", "functions": ["square"], "inputs": ["a"], "outputs": ["y"]},
     ]

@@ -127,9 +127,7 @@ def test_a_retry_under_its_key_happens_once(rest: Rest, place: str, body: Any, e
 def test_a_tape_that_answers_once_gives_that_answer_to_a_retry(rest: Rest) -> None:
     rest.made("tapes", {"id": "once"})
     rest.done("tapes/once/ops", {"ops": [op("square", "v", to="vv")]})
-    ask = {
-        "questions": [{"targets": ["vv"], "sources": ["v"]}, {"ask": "hessian", "targets": ["vv"], "sources": ["v"]}]
-    }
+    ask = {"questions": [{"targets": ["vv"], "sources": ["v"]}, {"do": "hessian", "targets": ["vv"], "sources": ["v"]}]}
     headers = {"Idempotency-Key": "asked"}
     first, second = (ok(rest.post("tapes/once/questions", ask, **headers)).json() for _ in range(2))
     assert first == second

@@ -38,7 +38,7 @@ def test_a_tape_records_its_own_ops_alone_and_answers_again_and_again(rest: Rest
 def test_a_watched_tensor_and_weights_for_the_targets(rest: Rest) -> None:
     rest.made("tensors", {"id": "x", "value": ONE_TO_THREE})
     rest.made("tapes", {"id": "t"})
-    rest.done("tapes/t/watch", {"values": ["x"]})
+    rest.done("tapes/t/watch", {"tensors": ["x"]})
     rest.done("tapes/t/ops", {"ops": [op("square", "x", to="y"), op("neg", "x", to="z")]})
     question = {"targets": ["y", "z"], "sources": ["x"], "output_gradients": [ONE_TO_THREE, None], "outputs": ["dx"]}
     [dx] = rest.done("tapes/t/gradient", question)["derivatives"]

@@ -270,8 +270,8 @@ def check_tape(
     """
     if not tape.replayable:
         raise TapeStateError(
-            "this tape keeps what gradients need, and no inputs to run its calls again: open it as replayable, or "
-            "check the function itself"
+            "check_gradients runs the tape's ops again, and this tape does not keep their inputs: create it with "
+            'replayable=True (REST: "replayable": true), or check a function instead'
         )
     if tape.consumed:
         raise TapeStateError(CONSUMED)

@@ -33,7 +33,7 @@ class TapeWatch(Command):
     verb = "tape.watch"
     structural = True
     tape: Id
-    values: tuple[Id, ...]
+    tensors: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,9 @@ class Entry:
     Attributes:
         output, input: Numbers of the result and of the argument.
         index: Of the element in the argument.
-        automatic: What the tape says; None: it has no gradient for the argument.
-        numerical: What the differences say.
-        tolerance: How far the two may be apart.
+        automatic: The tape's derivative; None: the tape has no gradient for the argument.
+        numerical: The derivative from finite differences.
+        tolerance: The largest difference that is allowed.
         sides: The slopes to its two sides, where they are so different that the function has a kink or a jump there.
     """
 
@@ -76,7 +76,7 @@ class Entry:
 
     @property
     def error(self) -> float:
-        """How far they are apart; infinite if only one of them is a number."""
+        """The difference of the two; infinite if only one of them is a number."""
         a, b = 0.0 if self.automatic is None else self.automatic, self.numerical
         if a == b or (a != a and b != b):
             return 0.0
@@ -93,7 +93,7 @@ class Entry:
         automatic = "none" if self.automatic is None else f"{self.automatic:.8g}"
         text = (
             f"input {self.input}{place}, output {self.output}: automatic {automatic}, numerical {self.numerical:.8g}, "
-            f"apart by {self.error:.3g} where {self.tolerance:.3g} is allowed"
+            f"difference {self.error:.3g}, allowed {self.tolerance:.3g}"
         )
         if self.sides is not None:
             a, b = self.sides
@@ -151,7 +151,7 @@ class Report:
         checked: Entries that were compared, for each output.
         entries: Of all the inputs that have gradients.
         seed: Of the choice of entries and of the cotangents.
-        worst: The entry furthest apart, as a share of its tolerance; None: nothing to compare.
+        worst: The entry with the largest difference, relative to its tolerance; None: nothing to compare.
     """
 
     dtype: str
@@ -170,7 +170,7 @@ class Report:
         if self.worst is None:
             return f"{head}: no input has a gradient"
         if self.agrees:
-            return f"{head}: all agree; the furthest apart is {self.worst}"
+            return f"{head}: all agree; the largest difference is at {self.worst}"
         if not cmath.isfinite(self.worst.numerical):
             return f"{head}: the differences are not finite and cannot be compared: check elsewhere; {self.worst}"
         return f"{head}: the gradient is wrong; {self.worst}"

@@ -157,7 +157,9 @@ class _Compiler:
                 self.count += 1
             return register
         if operand not in self.registers:
-            raise InvalidArgumentError(f"input {operand!r} is neither an input of the function nor made before")
+            raise InvalidArgumentError(
+                f"input {operand!r} is neither an input of the function nor an output of an earlier step"
+            )
         return self.registers[operand]
 
     def _outputs(self, names: Sequence[Any]) -> tuple[int, ...]:

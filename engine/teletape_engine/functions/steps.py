@@ -22,13 +22,18 @@ def step_facts(command: Command) -> dict[str, Any]:
     """JSON-able facts about a step."""
     if isinstance(command, commands.Call):
         inputs = [_input_facts(operand) for operand in command.inputs]
-        return {"op": command.op, "inputs": inputs, "attrs": _attr_facts(command.attrs), "output": command.outputs[0]}
+        return {
+            "op": command.op,
+            "inputs": inputs,
+            "attrs": _attr_facts(command.attrs),
+            "outputs": list(command.outputs),
+        }
     if isinstance(command, commands.Assign):
         value = _input_facts(command.value)
         return {"do": "assign", "variable": command.variable, "value": value, "mode": command.mode}
     functions = [name for name in commands.functions_of(command) if isinstance(name, int | str)]
     inputs = [_input_facts(operand) for operand in command.inputs]  # type: ignore[attr-defined]  # each has them
-    return {"do": command.verb, "functions": functions, "inputs": inputs, "outputs": command.outputs}  # type: ignore[attr-defined]
+    return {"do": command.verb, "functions": functions, "inputs": inputs, "outputs": list(command.outputs)}  # type: ignore[attr-defined]
 
 
 def _input_facts(operand: Any) -> Any:

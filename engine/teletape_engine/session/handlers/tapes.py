@@ -23,9 +23,9 @@ def tape_open(state: State, command: commands.TapeOpen) -> None:
 
 @handles(commands.TapeWatch)
 def tape_watch(state: State, command: commands.TapeWatch) -> None:
-    """The tape watches the values; ids of values that failed are skipped."""
+    """The tape watches the tensors and variables; ids of those that failed are skipped."""
     entry = state.find(command.tape, TapeEntry)
-    for name in command.values:
+    for name in command.tensors:
         if not isinstance(state.entries.get(name), Poison):
             entry.context.watch(entry.tape, [state.find(name, (Value, Variable))])
 

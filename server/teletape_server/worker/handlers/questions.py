@@ -69,7 +69,7 @@ def _question(verb: str, body: Any, tape: Id) -> _Question:
     is_hessian = verb == "hessian"
     names = _hessian_outputs(body) if is_hessian else _outputs(body)
     ids = [name or new_id() for name in names]
-    fields = {field: getattr(body, field) for field in type(body).model_fields if field not in ("ask", "outputs")}
+    fields = {field: getattr(body, field) for field in type(body).model_fields if field not in ("do", "outputs")}
     return _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, is_hessian, names, ids)
 
 
@@ -122,9 +122,9 @@ def ask_many(session: Session, request: Request) -> Result:
 
 
 def _read_question(position: int, fields: dict[str, Any], tape: Id) -> _Question:
-    verb = fields.get("ask", "gradient")
+    verb = fields.get("do", "gradient")
     if not isinstance(verb, str) or verb not in ASK:
-        raise InvalidRequestError(f"questions.{position}.ask: must be one of {', '.join(ASK)}; found {verb!r}")
+        raise InvalidRequestError(f"questions.{position}.do: must be one of {', '.join(ASK)}; found {verb!r}")
     body = validated(ASK[verb], fields, "questions", position)
     try:
         return _question(verb, body, tape)

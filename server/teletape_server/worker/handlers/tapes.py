@@ -149,11 +149,11 @@ def watch(session: Session, request: Request) -> Result:
     body = read(request, WatchTensors)
     tape = path_id(request.params["id"])
     tape_facts(session, tape)
-    for id in body.values:
+    for id in body.tensors:
         kind = session.describe(id)["kind"]
         if kind not in ("tensor", "variable"):
             raise UnknownIdError(f"a tape watches tensors and variables; {id!r} is a {kind}", id=id)
-    execute(session, request, [TapeWatch(tape, tuple(body.values))])
+    execute(session, request, [TapeWatch(tape, tuple(body.tensors))])
     return json_result(tape_facts(session, tape))
 
 

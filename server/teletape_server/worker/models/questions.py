@@ -123,40 +123,40 @@ class HvpQuestion(Body):
 class AskGradient(GradientQuestion):
     """A gradient question among others."""
 
-    ask: Literal["gradient"] = "gradient"
+    do: Literal["gradient"] = "gradient"
 
 
 class AskJacobian(JacobianQuestion):
     """A Jacobian question among others."""
 
-    ask: Literal["jacobian"]
+    do: Literal["jacobian"]
 
 
 class AskBatchJacobian(BatchJacobianQuestion):
     """A batch Jacobian question among others."""
 
-    ask: Literal["batch_jacobian"]
+    do: Literal["batch_jacobian"]
 
 
 class AskVjps(VjpsQuestion):
     """A question for gradients with many output gradients, among others."""
 
-    ask: Literal["vjps"]
+    do: Literal["vjps"]
 
 
 class AskHessian(HessianQuestion):
     """A Hessian question among others."""
 
-    ask: Literal["hessian"]
+    do: Literal["hessian"]
 
 
 class AskHvp(HvpQuestion):
     """A Hessian-vector question among others."""
 
-    ask: Literal["hvp"]
+    do: Literal["hvp"]
 
 
-#: The questions by the value of `ask`.
+#: The questions by the value of `do`.
 ASK: dict[str, type[Body]] = {
     "gradient": AskGradient,
     "jacobian": AskJacobian,
@@ -176,7 +176,7 @@ class Questions(Body):
                 {"targets": ["loss"], "sources": ["w"]},
                 {"targets": ["y"], "sources": ["w", "x"]},
                 {
-                    "ask": "vjps",
+                    "do": "vjps",
                     "targets": ["y"],
                     "sources": ["w"],
                     "output_gradients": [[[1.5, 0.5, 0.5], [0.5, 0.5, 2.5]]],
@@ -191,7 +191,7 @@ class Questions(Body):
         ],
         Field(
             min_length=1,
-            description="Each the body of /gradient, or of the path that `ask` names: jacobian, batch_jacobian, vjps, "
+            description="Each the body of /gradient, or of the path that `do` names: jacobian, batch_jacobian, vjps, "
             "hessian, hvp",
         ),
     ]

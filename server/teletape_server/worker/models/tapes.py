@@ -51,6 +51,6 @@ class TapeList(Answer):
 class WatchTensors(Body):
     """Tensors and variables for a tape to watch."""
 
-    model_config = examples({"values": ["x"]})
+    model_config = examples({"tensors": ["x"]})
 
-    values: Annotated[list[Id], Field(max_length=MAX_ITEMS)]
+    tensors: Annotated[list[Id], Field(max_length=MAX_ITEMS)]
