@@ -97,7 +97,7 @@ def completions(text: str) -> list[str]:
         ("tf.compat.v1.wh", ["while_loop"]),
         ("tf.GradientTape().grad", ["gradient", "gradients"]),
         ("tf.constant(1.0).num", ["numpy"]),
-        ("tf.keras.layers.De", ["Dense"]),
+        ("tf.keras.layers.", ["Dense", "Layer"]),
     ],
 )
 def test_editors_complete_public_names(text: str, expected: list[str]) -> None:

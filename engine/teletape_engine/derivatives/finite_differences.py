@@ -1,7 +1,7 @@
-"""Derivatives by differences, and how automatic ones compare with them: `check_op`, `check_gradients`, its endpoints.
+"""Compares automatic derivatives with finite differences; the gradient check and the laws of ops use it.
 
-A check asks for one gradient of each result, weighted by a random cotangent, and compares its entries with central
-differences of the weighted result: an error in any element of the Jacobian shows, at two calls for each entry compared.
+Each result is multiplied by a random cotangent and summed. A check computes one gradient of this sum and compares its
+entries with central differences, which take two calls of the function for each entry.
 """
 
 from __future__ import annotations
@@ -144,10 +144,10 @@ def _number(plain: Any) -> complex:
 
 @dataclass(frozen=True)
 class Report:
-    """How a check came out.
+    """The outcome of a check.
 
     Attributes:
-        dtype: In which it was computed: float64 where the function takes it.
+        dtype: The dtype of the computation: float64 if the function accepts it.
         checked: Entries that were compared, for each output.
         entries: Of all the inputs that have gradients.
         seed: Of the choice of entries and of the cotangents.

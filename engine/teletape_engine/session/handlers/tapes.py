@@ -23,7 +23,7 @@ def tape_open(state: State, command: commands.TapeOpen) -> None:
 
 @handles(commands.TapeWatch)
 def tape_watch(state: State, command: commands.TapeWatch) -> None:
-    """The tape watches the tensors and variables; ids of those that failed are skipped."""
+    """The tape watches tensors and variables; failed ids are skipped."""
     entry = state.find(command.tape, TapeEntry)
     for name in command.tensors:
         if not isinstance(state.entries.get(name), Poison):
