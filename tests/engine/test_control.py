@@ -286,8 +286,11 @@ def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
     ("command", "text"),
     [
         (commands.While("times", "times", ("x", Literal(2.0)), ("y",), 1), "must be a scalar bool or integer"),
-        (commands.While("sums", "times", ("x", Literal(2.0)), ("y",), 1), "is one result, its function gives 2"),
-        (commands.While("below", "sums", ("x", Literal(2.0)), ("y",), 1), "gives all its 1 values anew, found 2"),
+        (commands.While("sums", "times", ("x", Literal(2.0)), ("y",), 1), "is one result; its function returns 2"),
+        (
+            commands.While("below", "sums", ("x", Literal(2.0)), ("y",), 1),
+            "returns the next 1 values of the loop; found 2",
+        ),
         (commands.While("below", "times", ("x", numbers(1, 2)), ("y",), 1), "float32[2], loop value 0 is float32"),
         (commands.While("below", "times", ("x",), ("y",), 4), "4 inputs are captured, found 1"),
         (commands.While("below", "times", ("x", Literal(2.0)), ("y", "a", "b"), 1), "there are 1 results, found 3"),
@@ -296,7 +299,7 @@ def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
         (commands.Cond(("times",), (Literal(1.5), "x", "x"), ("y",)), "scalar bool or integer"),
         (commands.Cond(("times",), (numbers(1, 2), "x", "x"), ("y",)), "scalar bool or integer"),
         (commands.Scan("sums", ("x",), ("y", "z"), 1), "one must be given"),
-        (commands.Scan("sums", ("x", "x"), ("y", "z"), 1), "taken apart along axis 0"),
+        (commands.Scan("sums", ("x", "x"), ("y", "z"), 1), "takes its elements along axis 0"),
         (commands.Scan("sums", ("x", numbers(1, 2)), ("y", "z"), 1, length=3), "lengths [2] along axis 0"),
         (commands.Scan("times", (numbers(1, 2), Literal(1.0)), ("y",), 3), "3 carried"),
     ],

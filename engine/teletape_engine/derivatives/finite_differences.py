@@ -312,8 +312,8 @@ class _Check:
         for k, (a, b) in enumerate(zip(first, second, strict=True)):
             if abs(a - b) > self.rounding[k] and not (a != a and b != b):
                 raise InvalidArgumentError(
-                    f"check_gradients: the function gives another result each time ({a:.8g}, then {b:.8g}): it is "
-                    "random or keeps a state; pass what it draws as an argument, or seed it inside"
+                    f"check_gradients: the function returns a different result at each call ({a:.8g}, then {b:.8g}): "
+                    "it draws random numbers or keeps a state; pass them as arguments, or set the seed inside"
                 )
         return np.asarray(first)
 

@@ -211,7 +211,8 @@ class StructuralExplainer:
             if read is not None:
                 variable = read.where or "a variable"
                 text = (
-                    f"the source is a tensor that op {op_name(edge)!r} made of variable {variable!r}, not the variable"
+                    f"the source is a tensor that op {op_name(edge)!r} computed from variable {variable!r}, not the "
+                    "variable"
                 )
                 fields = {"op": op_name(edge), "where": edge.origin.where, **path_fields(self.cuts, [edge])}
                 return Explanation(Reason.VARIABLE_REPLACED, text, **fields)
@@ -239,7 +240,7 @@ class StructuralExplainer:
         if all(isinstance(target, Variable) for target in self.targets):
             text = "the target is a variable: it has a value, and no history"
         elif all(origin.what in (Event.PUT, Event.PLAIN) for origin in origins):
-            text = "the target is a constant: no recorded op has made it"
+            text = "the target is a constant: no recorded op computed it"
         else:
             text = "the target was computed without the source"
         replaced = None if isinstance(source, Variable) else self._replaced_variable(source)
@@ -248,7 +249,7 @@ class StructuralExplainer:
         return Explanation(Reason.UNCONNECTED, text, certain=not graph.truncated, notes=tuple(notes))
 
     def _left_and_returned(self, source: Any) -> Explanation | None:
-        """The likely explanation if a value made of the source was read, and the target depends on later numbers."""
+        """The likely explanation if a value of the source was read, and the target depends on later numbers."""
         graph, turns = self.graph, self.tape.turns
         if self.value_reads is None or not self.value_reads.log:
             return None
@@ -265,8 +266,9 @@ class StructuralExplainer:
                 earlier = [read for read in reads if read.at < origin.output]
                 if earlier and origin.what is Event.PUT:
                     text = (
-                        f"a value made of the source was read{_at(self.format_where(earlier[-1].where))}, and the "
-                        "target depends on numbers that came in later: what Python or NumPy did between is not recorded"
+                        f"a value computed from the source was read{_at(self.format_where(earlier[-1].where))}, and "
+                        "the target depends on numbers that came later: what Python or NumPy did between the two is "
+                        "not recorded"
                     )
                     fields = {"op": EVENT_NAMES[Event.PUT], "where": origin.where, "certain": False}
                     return Explanation(Reason.LEFT_AND_RETURNED, text, **fields)

@@ -49,7 +49,7 @@ def compile_function(
             raise type(error)(message, **error.details) from error
     for name in outputs:
         if name not in compiler.registers:
-            raise InvalidArgumentError(f"output {name!r} of the function is never made")
+            raise InvalidArgumentError(f"output {name!r} of the function is neither an input nor an output of a step")
     results = tuple([compiler.registers[name] for name in outputs])
     return Function(
         inputs=tuple(inputs),

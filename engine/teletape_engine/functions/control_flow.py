@@ -229,7 +229,7 @@ def _stacked(recorder: Recorder, column: Sequence[Recorded]) -> Recorded:
     for value in column[1:]:
         if value.spec is not column[0].spec:
             raise InvalidArgumentError(
-                f"the body gives {column[0].spec!r} in one iteration and {value.spec!r} in another"
+                f"the body returns {column[0].spec!r} in one iteration and {value.spec!r} in another"
             )
     return recorder.op(ops.stack, *column)
 
@@ -250,7 +250,7 @@ def _results(recorder: Recorder, function: Function, arguments: Sequence[Any]) -
 # -------------------------------------------------------------------------------------------------------------- checks
 def _check_selector(results: Sequence[Any], what: str) -> None:
     if len(results) != 1:
-        raise InvalidArgumentError(f"{what} is one result, its function gives {len(results)}")
+        raise InvalidArgumentError(f"{what} is one result; its function returns {len(results)}")
     spec = results[0].spec
     whole = spec.kind is int if isinstance(spec, Weak) else not spec.shape and spec.dtype in INTEGER
     if not (whole or _is_bool(spec)):
@@ -263,13 +263,15 @@ def _is_bool(spec: Spec | Weak) -> bool:
 
 def _check_values(results: Sequence[Recorded], count: int) -> None:
     if len(results) != count:
-        raise InvalidArgumentError(f"the body of a while loop gives all its {count} values anew, found {len(results)}")
+        raise InvalidArgumentError(
+            f"the body of a while loop returns the next {count} values of the loop; found {len(results)}"
+        )
 
 
 def _check_count(results: Sequence[Recorded], count: int) -> None:
     if len(results) < count:
         raise InvalidArgumentError(
-            f"the body of a scan gives the {count} carried values first, found {len(results)} results"
+            f"the body of a scan returns the {count} carried values first; found {len(results)} results"
         )
 
 
@@ -286,7 +288,7 @@ def _check_alike(before: Sequence[Recorded], after: Sequence[Recorded], what: st
 def _length(specs: Sequence[Spec], length: int | None) -> int:
     for at, spec in enumerate(specs):
         if not spec.shape:
-            raise InvalidArgumentError(f"scan: element input {at} is a scalar; it is taken apart along axis 0")
+            raise InvalidArgumentError(f"scan: element input {at} is a scalar; a scan takes its elements along axis 0")
     lengths = {spec.shape[0] for spec in specs} | ({length} if length is not None else set())
     if len(lengths) != 1:
         raise InvalidArgumentError(

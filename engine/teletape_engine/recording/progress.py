@@ -79,9 +79,8 @@ class Watch:
         self._taken += 1
         if self.most_iterations is not None and self._taken > self.most_iterations:
             raise ResourceExhaustedError(
-                f"the loops of one command may take {self.most_iterations:,} iterations here; this one goes "
-                "on: does its "
-                "condition ever become false? Give maximum_iterations, or take the loop in several commands",
+                f"the loops of one command may take {self.most_iterations:,} iterations here, and this one takes more: "
+                "does its condition ever become false? Set maximum_iterations, or split the loop into several commands",
                 iterations=self._taken,
                 limit=self.most_iterations,
             )

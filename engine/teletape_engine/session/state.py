@@ -134,7 +134,7 @@ class State:
         if entry is None:
             self.note_highest()
             if name in self.released or self._counted_by_client(name):
-                raise ReleasedIdError(f"the id {name!r} was released: its value is gone", id=name)
+                raise ReleasedIdError(f"the id {name!r} was released: what it named is gone", id=name)
             raise UnknownIdError(f"unknown id {name!r}: nothing in this session has it", id=name)
         if isinstance(entry, Poison):
             raise PoisonedError(entry.cause, id=name)

@@ -31,8 +31,8 @@ RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 #: The sections of the page, in order: an operation comes after those whose results its example needs.
 SECTIONS: Final = {
     "server": "Facts about the server.",
-    "catalogue": "The ops that the server can run. Programs are data: calls of these ops, and nothing else.",
-    "run": "A whole program in one request: values in, gradients out. Nothing is kept.",
+    "catalogue": "The ops that the server can run. A client sends calls of these ops as data, and never code.",
+    "run": "A batch of commands in one request: values in, gradients out. Nothing is stored.",
     "sessions": "A session holds tensors, variables, functions and tapes on one device until it is deleted or idle for "
     "too long. All examples below use the session of the first one.",
     "variables": "Variables have a value that assignments change. A variable can be used wherever a tensor can.",

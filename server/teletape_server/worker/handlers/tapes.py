@@ -47,10 +47,10 @@ def check_paused(facts: dict[str, Any]) -> None:
     """Checks that no program records on the tape now.
 
     Raises:
-        TapeStateError: A program does.
+        TapeStateError: A client records on it.
     """
     if facts["recording"]:
-        raise TapeStateError(f"tape {facts['id']!r} records in another program: it has to be paused there first")
+        raise TapeStateError(f"tape {facts['id']!r} records for another client: pause it there first")
 
 
 def live_ancestors(session: Session, tape: Id) -> list[Id]:

@@ -40,7 +40,7 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
         "required": ["id"],
         "additionalProperties": False,
         "properties": {"id": {"type": "integer", "minimum": 0}},
-        "description": "An integer id, as programs use them",
+        "description": "An integer id, as the SDK uses them",
     },
     "TensorData": {
         "type": "object",

@@ -33,7 +33,7 @@ class Tape(Answer):
     watch_accessed: bool
     parents: list[str | int]
     recording: Annotated[
-        bool, Field(description="Whether a program records on it now; between REST requests a tape is paused")
+        bool, Field(description="Whether a client records on it now; between REST requests a tape is paused")
     ]
     consumed: Annotated[bool, Field(description="Whether it is not persistent and has answered")]
     ops: Annotated[int, Field(description="Ops that it has recorded")]

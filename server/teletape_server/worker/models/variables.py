@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from teletape_engine.ops.assign import MODES
 from teletape_server.worker.models.base import Answer, Body, Input, Name, TensorValue, examples
@@ -21,6 +21,12 @@ class NewVariable(Body):
     name: Annotated[str | None, Field(min_length=1, max_length=200, description="A label for people")] = None
 
 
+def _mode(name: str) -> str:
+    if name not in MODES:
+        raise ValueError(f"must be one of {', '.join(MODES)}; found {name!r}")
+    return name
+
+
 class Assignment(Body):
     """The next value of a variable, or of a part of it; dtype and shape stay."""
 
@@ -32,10 +38,10 @@ class Assignment(Body):
     value: Input
     mode: Annotated[
         str,
+        AfterValidator(_mode),
         Field(
             description="set, add or sub: the whole variable; scatter_…: the rows at `indices`; scatter_nd_…: the "
             "elements at `indices`; slice: the part that `indices` describes",
-            pattern=f"^({'|'.join(MODES)})$",
             json_schema_extra={"enum": list(MODES)},
         ),
     ] = "set"
