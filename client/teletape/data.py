@@ -1,6 +1,6 @@
-"""`tf.data`: datasets over arrays that are here already, sliced, shuffled and batched on this side of the wire.
+"""`tf.data`: datasets over arrays of this process. Slicing, shuffling and batching happen here, not on a server.
 
-As in TensorFlow no gradient passes through a dataset: what it yields is connected to nothing.
+As in TensorFlow, no gradient passes through a dataset: its elements are constants.
 """
 
 from __future__ import annotations

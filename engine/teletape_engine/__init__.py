@@ -1,1 +1,1 @@
-"""The engine: ops, tapes, derivatives, programs, explanations and sessions, on NumPy or CuPy arrays.."""
+"""The engine: ops, tapes, derivatives, functions, explanations and sessions, on NumPy or CuPy arrays."""

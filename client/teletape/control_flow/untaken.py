@@ -1,4 +1,4 @@
-"""Logs what a function that is not called would have used, for explanations: no op shows it."""
+"""Logs the tensors of a branch that was not called, so that explanations can name them: no op records their use."""
 
 from __future__ import annotations
 

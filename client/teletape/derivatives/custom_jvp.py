@@ -1,4 +1,4 @@
-"""Forward mode through a custom gradient: its results get tangents, computed where only outer tapes see it."""
+"""Forward mode through a custom gradient: the tangents of its results, whose ops only outer tapes record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A remote session's way to its server: commands go out in batches, and answers and failures come back.
+"""The channel of a remote session: sends commands to the server in batches, and applies its answers and failures.
 
 Any thread emits commands. `_send` is the one place where a batch is sealed, `_receive` the one place where an answer is
 applied. One batch is in flight at a time, and recording goes on meanwhile. A failed command poisons what was recorded

@@ -1,4 +1,4 @@
-"""The lives of tapes and of forward accumulators, and the inspection of tapes."""
+"""Commands that open, change, inspect and check tapes, and that open and close forward accumulators."""
 
 from __future__ import annotations
 

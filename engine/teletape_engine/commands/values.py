@@ -1,4 +1,4 @@
-"""Tensors, variables, ops and sparse gradients."""
+"""Commands on tensors, variables and sparse gradients: create, assign, run an op, fetch."""
 
 from __future__ import annotations
 

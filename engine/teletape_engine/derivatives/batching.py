@@ -1,8 +1,8 @@
-"""Ops over rows: a runtime whose operands may carry a leading axis, on which ops act row by row by their batch rules.
+"""Batching (vmap): runs ops on a stack of rows. Operands may have a leading axis, which each op's batch rule handles.
 
-A rule (vjp, composite) written for one cotangent then computes a stack of them at once. What lies below is whatever the
-rows are made of: bare arrays, or the values of a recorder, which records what is done with them; so a vectorised
-derivative is itself differentiable, and an SDK without arrays follows the same calls by their specs.
+A rule (vjp, composite) that is written for one cotangent then computes a stack of them at once. The rows are arrays, or
+values of a recorder. A recorder records the ops on them, so a vectorised derivative is itself differentiable; the SDK's
+recorder, which has no arrays, infers their specs.
 """
 
 from __future__ import annotations

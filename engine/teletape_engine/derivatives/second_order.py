@@ -1,7 +1,7 @@
 """Second derivatives of one tape: Hessians and Hessian-vector products, without an outer tape.
 
-The gradient is recorded on the tape that it is computed from, as a persistent tape records it inside its own context;
-then the tape gives the gradient's own derivatives; then what it recorded meanwhile is forgotten.
+The tape records how its own gradient is computed, as a persistent tape does inside its own context. It then computes
+the derivatives of this gradient, and removes the nodes that it recorded for it.
 """
 
 from __future__ import annotations

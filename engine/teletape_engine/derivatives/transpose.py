@@ -1,4 +1,4 @@
-"""The jvp of a call from its gradient function: that is linear in the cotangents, and the jvp is its transpose."""
+"""Computes a call's jvp from its gradient function, which is linear in the cotangents: the jvp is its transpose."""
 
 from __future__ import annotations
 

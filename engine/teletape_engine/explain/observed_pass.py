@@ -1,4 +1,4 @@
-"""A backward pass over arrays that changes nothing and keeps notes: what every node contributed to every input.
+"""A backward pass for diagnosis: it notes what every node contributed to every input, and changes nothing.
 
 It is an observer of the one driver (`derivatives/backward.py`). `numerics` reads the notes.
 """

@@ -1,4 +1,4 @@
-"""A session: the one door through which callers change and read what the engine has for one tenant.
+"""A session: the interface through which callers change and read the tensors, variables and tapes of one owner.
 
 All changes are batches given to `execute`, so that a record of the batches is a record of the session.
 """

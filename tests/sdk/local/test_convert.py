@@ -1,3 +1,5 @@
+"""Python values and arrays as tensors: dtypes and shapes as in TensorFlow, copies, and what cannot be a tensor."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""`tf.constant`, `tf.convert_to_tensor`, and how the arguments of an op become tensors of one dtype."""
+
 from __future__ import annotations
 
 from typing import Any

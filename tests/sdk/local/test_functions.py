@@ -1,3 +1,5 @@
+"""TensorFlow's public functions in the SDK: signatures, conversions of arguments, refusals and checks."""
+
 from __future__ import annotations
 
 import inspect

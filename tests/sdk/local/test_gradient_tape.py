@@ -1,3 +1,5 @@
+"""`tf.GradientTape` if no program of TensorFlow's shows it: threads, order of tapes, wrong arguments."""
+
 from __future__ import annotations
 
 import threading

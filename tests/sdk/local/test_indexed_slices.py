@@ -1,3 +1,5 @@
+"""`tf.IndexedSlices`: the order of rows, slices as operands, targets and output gradients."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+"""Operators on tensors and variables: conversions of the other side, comparisons, matmul, indexing."""
+
 from __future__ import annotations
 
 import operator

@@ -1,3 +1,5 @@
+"""`tf.random`: seeds, counters, moments and bounds, and gradients by mean and stddev."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`tf.Tensor` as a Python object: conversion to numbers and arrays, truth, iteration, formatting, copies."""
+
 from __future__ import annotations
 
 import copy

@@ -1,3 +1,5 @@
+"""`tf.Variable`: assignments, names, initial values, copies, and what a tape keeps of it."""
+
 from __future__ import annotations
 
 import copy
