@@ -38,7 +38,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
     theirs_first = f"__r{python}__"
 
     def operate(self: Any, other: Any) -> Any:
-        frame = _frame(1)  # `places.caller` written out: a call costs as much as all of this
+        frame = _frame(1)  # `call_site.caller` written out: a call costs as much as all of this
         code = frame.f_code
         where = (code, frame.f_lasti) if code is _latest else _line(frame)
         owner = current()

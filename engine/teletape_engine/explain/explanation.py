@@ -38,7 +38,7 @@ class Explanation:
 
     Attributes:
         code: The reason.
-        outcome: What the tape gives: gradient, none, zero, not_finite, error.
+        outcome: What the tape computes: gradient, none, zero, not_finite, error.
         message: The reason in one sentence.
         advice: What to do; empty if there is nothing to do.
         op: The op to blame, if there is one.
@@ -64,7 +64,7 @@ class Explanation:
 
     @property
     def outcome(self) -> Outcome:
-        """What the tape gives."""
+        """What the tape computes."""
         return MEANINGS[self.code].outcome
 
     @property

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Outcome(enum.StrEnum):
-    """What the tape gives for the source."""
+    """What the tape computes for the source."""
 
     GRADIENT = "gradient"  #: numbers: as far as is known all finite, and not all zero
     NONE = "none"
@@ -70,7 +70,7 @@ class Meaning(NamedTuple):
     """The texts of one reason.
 
     Attributes:
-        outcome: What the tape gives.
+        outcome: What the tape computes.
         says: What the reason means, as a clause.
         advice: What to do; empty if there is nothing to do.
     """

@@ -25,7 +25,7 @@ from teletape_server.worker.models.questions import ASK
 _LAST: Final = "delete"  # the section of all deletions
 _SESSION_PATH: Final = "/v1/sessions/{session}"
 _METHODS: Final = ("post", "get", "put", "delete")
-#: Answers of the examples, recorded from a server by tests/server/test_response_examples.py.
+#: Answers of the examples, recorded from a server by tests/server/test_recorded_answers.py.
 RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 
 #: The sections of the page, in order: an operation comes after those whose results its example needs.

@@ -113,5 +113,5 @@ async def check_gradients(
     responses=refusals(*SESSION, *NAMED),
 )
 async def delete(request: Request, session: LiveSession, function: FunctionId) -> Response:
-    """The tensors that it made stay. Its id cannot be used again in this session."""
+    """The tensors that it computed stay. Its id cannot be used again in this session."""
     return await dispatch(request, session, "function.delete", id=function, status=204)

@@ -237,7 +237,7 @@ class QuestionResult(Answer):
 
 
 class QuestionResults(Answer):
-    """The answers, in the order of the questions."""
+    """The results, in the order of the questions."""
 
     results: list[QuestionResult]
     bytes_in_use: int

@@ -1,4 +1,4 @@
-"""Saved functions: what is checked when one is defined, and what when it is called."""
+"""Functions: what is checked when one is defined, and what when it is called."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a program's results are connected to: TensorFlow's rule for calls of functions, measured on it."""
+"""What a function's results are connected to: TensorFlow's rule for calls of functions, measured on it."""
 
 import numpy as np
 import pytest
