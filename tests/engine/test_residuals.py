@@ -148,7 +148,7 @@ def test_what_is_told_to_be_freed_is_what_is_freed():
             before, _ = tracemalloc.get_traced_memory()
             del tape
             after, _ = tracemalloc.get_traced_memory()
-            assert answer.kept == 10 * MIB
+            assert answer.residuals == 10 * MIB
             assert answer.freed == (9 - len(results)) * MIB  # the last is held too
             assert before - after == pytest.approx(answer.freed, abs=20_000)
     finally:
@@ -243,7 +243,7 @@ def test_a_tape_of_a_hundred_thousand_ops_is_measured_drawn_and_let_go():
     from teletape_engine.diagram.facts import diagram
 
     _, tape, x, y = long_tape(persistent=True)
-    assert footprint(tape, CPU.base).kept < 100
+    assert footprint(tape, CPU.base).residuals < 100
     facts = diagram(tape, targets=[y], sources=[x])
     assert len(facts["nodes"]) <= 2000
     assert sum(node["ops"] for node in facts["nodes"]) == tape.length

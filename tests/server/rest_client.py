@@ -27,7 +27,7 @@ class Rest:
     def delete(self, place: str) -> httpx.Response:
         return self.http.delete(f"{self.path}/{place}")
 
-    def made(self, place: str, body: Any) -> Any:
+    def create(self, place: str, body: Any) -> Any:
         response = self.post(place, body)
         assert response.status_code == 201, response.text
         assert response.headers["location"] == f"{self.path}/{place}/{response.json()['id']}"

@@ -25,8 +25,8 @@ from serving import ok, problem
     ],
 )
 def test_bodies_that_are_wrong(rest: Rest, place: str, body: Any, where: str | None) -> None:
-    rest.made("variables", {"id": "w", "value": 1.5})
-    rest.made("tapes", {"id": "t"})
+    rest.create("variables", {"id": "w", "value": 1.5})
+    rest.create("tapes", {"id": "t"})
     refusal = problem(rest.post(place, body), 422, "invalid_request")
     assert where is None or refusal["details"]["fields"][0]["field"] == where
     assert ok(rest.get("tapes/t")).json()["consumed"] is False
@@ -38,8 +38,8 @@ def test_malformed_json_tells_where(rest: Rest) -> None:
 
 
 def test_a_tensor_is_no_variable_and_no_tape(rest: Rest) -> None:
-    rest.made("tensors", {"id": "x", "value": 1.5})
-    rest.made("variables", {"id": "w", "value": 1.5})
+    rest.create("tensors", {"id": "x", "value": 1.5})
+    rest.create("variables", {"id": "w", "value": 1.5})
     for response in (
         rest.get("variables/x"),
         rest.get("tapes/x"),
@@ -56,7 +56,7 @@ def test_content_types_that_are_not_known(rest: Rest) -> None:
     assert problem(response, 415, "unsupported_media_type")["details"]["known"] == [RAW, "application/json"]
     response = rest.http.post(f"{rest.path}/tapes", content=b"x", headers={"Content-Type": RAW})
     assert problem(response, 415, "unsupported_media_type")["details"]["known"] == ["application/json"]
-    rest.made("tensors", {"id": "x", "value": 1.5})
+    rest.create("tensors", {"id": "x", "value": 1.5})
     known = problem(rest.get("tensors/x", Accept="image/png"), 406, "not_acceptable")["details"]["known"]
     assert known == ["application/json", RAW]
     problem(rest.get("tensors", Accept=RAW), 406, "not_acceptable")

@@ -8,7 +8,7 @@ from serving import ok, problem
 
 
 def test_the_same_key_does_a_thing_once(rest: Rest) -> None:
-    rest.made("variables", {"id": "w", "value": 1.5})
+    rest.create("variables", {"id": "w", "value": 1.5})
     body = {"value": 1.0 + 0.5, "mode": "add"}
     first = ok(rest.put("variables/w", body, **{"Idempotency-Key": "k"}))
     assert ok(rest.put("variables/w", body, **{"Idempotency-Key": "k"})).content == first.content
@@ -20,10 +20,10 @@ def test_the_same_key_does_a_thing_once(rest: Rest) -> None:
 
 
 def test_requests_at_the_same_time_do_not_record_for_each_other(rest: Rest) -> None:
-    rest.made("variables", {"id": "w", "value": 1.5})
+    rest.create("variables", {"id": "w", "value": 1.5})
     tapes = [f"t{i}" for i in range(4)]
     for tape in tapes:
-        rest.made("tapes", {"id": tape})
+        rest.create("tapes", {"id": tape})
 
     def record(tape: str) -> None:
         for i in range(5):

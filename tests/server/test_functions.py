@@ -21,8 +21,8 @@ ERROR = {
 
 
 def test_a_gradient_takes_one_request_and_leaves_nothing(rest: Rest) -> None:
-    rest.made("functions", ERROR)
-    rest.made("variables", {"id": "w", "value": [2.0, 3.0]})
+    rest.create("functions", ERROR)
+    rest.create("variables", {"id": "w", "value": [2.0, 3.0]})
     answer = rest.done("functions/error/gradient", {"inputs": ["w", [1.0, 1.0], [0.0, 0.0]], "targets": ["sum"]})
     assert answer["values"]["sum"]["data"] == 13.0
     assert {derivative["source"]: derivative["value"]["data"] for derivative in answer["derivatives"]} == {
@@ -35,12 +35,12 @@ def test_a_gradient_takes_one_request_and_leaves_nothing(rest: Rest) -> None:
 
 
 def test_what_is_asked_for_is_chosen_by_name(rest: Rest) -> None:
-    rest.made("functions", ERROR)
+    rest.create("functions", ERROR)
     body: dict[str, Any] = {"inputs": [[2.0], [3.0], 1.0], "sources": ["y", "w"], "targets": ["guess"]}
     [y, w] = rest.done("functions/error/gradient", body)["derivatives"]
     assert (y["source"], y["kind"], y["value"]["data"]) == ("y", "dense", 0.0)  # another result depends on it
     assert w["value"]["data"] == [3.0]
-    rest.made("functions", {"id": "one", "inputs": ["a", "b"], "steps": [op("neg", "a", to="c")], "outputs": ["c"]})
+    rest.create("functions", {"id": "one", "inputs": ["a", "b"], "steps": [op("neg", "a", to="c")], "outputs": ["c"]})
     [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0]})["derivatives"]
     assert (b["kind"], b["value"]) == ("none", None)
     [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0], "unconnected": "zero"})["derivatives"]
@@ -63,7 +63,7 @@ def test_what_is_asked_for_is_chosen_by_name(rest: Rest) -> None:
     ],
 )
 def test_a_question_that_does_not_fit_leaves_nothing(rest: Rest, body: Any, status: int, code: str) -> None:
-    rest.made("functions", ERROR)
+    rest.create("functions", ERROR)
     problem(rest.post("functions/error/gradient", body), status, code)
     assert rest.get("tensors").json()["tensors"] == []
     assert rest.get("tapes").json()["tapes"] == []
@@ -71,9 +71,9 @@ def test_a_question_that_does_not_fit_leaves_nothing(rest: Rest, body: Any, stat
 
 def test_steps_assign_to_the_variables_they_are_given(rest: Rest) -> None:
     steps = [{"do": "assign", "variable": "v", "value": "by", "mode": "add"}, op("mul", "v", 2, to="twice")]
-    created = rest.made("functions", {"id": "bump", "inputs": ["v", "by"], "steps": steps, "outputs": ["twice"]})
+    created = rest.create("functions", {"id": "bump", "inputs": ["v", "by"], "steps": steps, "outputs": ["twice"]})
     assert created["assigns"] == ["v"]
-    rest.made("variables", {"id": "count", "value": 1.0})
+    rest.create("variables", {"id": "count", "value": 1.0})
     [twice] = rest.done("functions/bump/call", {"inputs": ["count", 2.0]})["values"].values()
     assert twice["data"] == 6.0
     assert rest.get("variables/count").json()["value"]["data"] == 3.0
@@ -83,12 +83,12 @@ def test_steps_assign_to_the_variables_they_are_given(rest: Rest) -> None:
 
 def test_functions_call_functions_and_choose_among_them(rest: Rest) -> None:
     for name, by in (("double", 2), ("triple", 3)):
-        rest.made("functions", {"id": name, "inputs": ["a"], "steps": [op("mul", "a", by, to="b")], "outputs": ["b"]})
+        rest.create("functions", {"id": name, "inputs": ["a"], "steps": [op("mul", "a", by, to="b")], "outputs": ["b"]})
     steps = [
         {"do": "call", "function": "double", "inputs": ["x"], "outputs": ["twice"]},
         {"do": "cond", "branches": ["double", "triple"], "inputs": ["which", "twice"], "outputs": ["chosen"]},
     ]
-    rest.made("functions", {"id": "both", "inputs": ["which", "x"], "steps": steps, "outputs": ["chosen"]})
+    rest.create("functions", {"id": "both", "inputs": ["which", "x"], "steps": steps, "outputs": ["chosen"]})
     assert rest.delete("functions/double").status_code == 204  # those that use it keep it
     for which, expected in ((True, 20.0), (False, 30.0)):
         [value] = rest.done("functions/both/call", {"inputs": [which, 5.0]})["values"].values()
@@ -102,10 +102,10 @@ def test_functions_call_functions_and_choose_among_them(rest: Rest) -> None:
 
 def test_a_function_is_called_and_recorded(rest: Rest) -> None:
     calls = [op("square", "a", to="s"), op("add", "s", "b", to="sum")]
-    created = rest.made("functions", {"id": "f", "inputs": ["a", "b"], "steps": calls, "outputs": ["sum", "s"]})
+    created = rest.create("functions", {"id": "f", "inputs": ["a", "b"], "steps": calls, "outputs": ["sum", "s"]})
     assert [step["op"] for step in created["steps"]] == ["square", "add"]
-    rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
-    rest.made("tapes", {"id": "t"})
+    rest.create("variables", {"id": "w", "value": ONE_TO_THREE})
+    rest.create("tapes", {"id": "t"})
     answer = rest.done("functions/f/call", {"inputs": ["w", 1], "outputs": ["y", "z"], "tape": "t"})
     assert answer["values"]["y"]["data"] == [2, 5, 10]
     [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]

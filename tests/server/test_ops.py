@@ -12,8 +12,8 @@ ONE_TO_THREE = {"dtype": "float32", "data": [1, 2, 3]}
 
 
 def test_what_stands_before_a_failure_stands_and_the_other_ids_stay_free(rest: Rest) -> None:
-    rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
-    rest.made("tapes", {"id": "t", "persistent": True})
+    rest.create("variables", {"id": "w", "value": ONE_TO_THREE})
+    rest.create("tapes", {"id": "t", "persistent": True})
     ops = [
         op("neg", "w", to="a"),
         {**op("mul", "w", [1.5, 2.5], to="b"), "where": "train.py:7"},
@@ -48,9 +48,9 @@ def test_what_stands_before_a_failure_stands_and_the_other_ids_stay_free(rest: R
     ],
 )
 def test_ops_that_cannot_be(rest: Rest, call: dict[str, Any], status: int, code: str, text: str) -> None:
-    rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
-    rest.made("tensors", {"id": "gone", "value": 1.5})
-    rest.made("tapes", {"id": "tape"})
+    rest.create("variables", {"id": "w", "value": ONE_TO_THREE})
+    rest.create("tensors", {"id": "gone", "value": 1.5})
+    rest.create("tapes", {"id": "tape"})
     rest.delete("tensors/gone")
     refusal = problem(rest.post("ops", {"ops": [call | {"outputs": ["y"]}]}), status, code)
     assert text in refusal["detail"]
@@ -58,7 +58,7 @@ def test_ops_that_cannot_be(rest: Rest, call: dict[str, Any], status: int, code:
 
 
 def test_only_what_is_asked_for_is_fetched(rest: Rest) -> None:
-    rest.made("tensors", {"id": "x", "value": ONE_TO_THREE})
+    rest.create("tensors", {"id": "x", "value": ONE_TO_THREE})
     both = {"ops": [op("neg", "x", to="a"), op("square", "x", to="b")], "fetch": ["x", "a"]}
     assert {name: entry["data"] for name, entry in rest.done("ops", both)["values"].items()} == {
         "x": [1, 2, 3],
@@ -91,8 +91,8 @@ def test_tensorflows_names_are_accepted_and_ours_are_answered(rest: Rest, name: 
     assert ok(rest.http.get(f"/v1/ops/{name}")).json()["name"] == "add"
     listed = ok(rest.http.get("/v1/ops", params={"name": name.rpartition(".")[2]})).json()["ops"]
     assert "add" in [facts["name"] for facts in listed]
-    rest.made("tensors", {"id": "x", "value": [1.0, 2.0]})
+    rest.create("tensors", {"id": "x", "value": [1.0, 2.0]})
     rest.done("ops", {"ops": [op(name, "x", "x", to="y")]})
     assert rest.data("tensors/y") == [2.0, 4.0]
-    rest.made("functions", {"id": "f", "inputs": ["a"], "steps": [op(name, "a", "a", to="b")], "outputs": ["b"]})
+    rest.create("functions", {"id": "f", "inputs": ["a"], "steps": [op(name, "a", "a", to="b")], "outputs": ["b"]})
     assert [step["op"] for step in ok(rest.get("functions/f")).json()["steps"]] == ["add"]

@@ -17,15 +17,15 @@ W = [1.5, -0.5, 2.0]
 def rest(http: httpx.Client) -> Iterator[Rest]:
     """A session: w, a tape t over cubes = w³ and loss = Σ cubes, and the functions square, add and always."""
     session = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
-    session.made("variables", {"id": "w", "value": W})
-    session.made("tapes", {"id": "t", "persistent": True})
+    session.create("variables", {"id": "w", "value": W})
+    session.create("tapes", {"id": "t", "persistent": True})
     session.done("tapes/t/ops", {"ops": [op("pow", "w", 3.0, to="cubes"), op("reduce_sum", "cubes", to="loss")]})
     for name, inputs, call in (
         ("square", ["x"], op("square", "x", to="y")),
         ("add", ["x", "e"], op("add", "x", "e", to="y")),
         ("always", ["x"], op("less", "x", 1e30, to="y")),
     ):
-        session.made("functions", {"id": name, "inputs": inputs, "steps": [call], "outputs": ["y"]})
+        session.create("functions", {"id": name, "inputs": inputs, "steps": [call], "outputs": ["y"]})
     yield session
     http.delete(session.path)
 
@@ -191,7 +191,7 @@ def test_a_refusal_says_what_was_found_and_leaves_everything(
 
 def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
     n = 30_000
-    rest.made("tapes", {"id": "wide", "persistent": True})
+    rest.create("tapes", {"id": "wide", "persistent": True})
     ops = [op("broadcast_to", 2.0, to="row", shape=[n]), op("square", "row", to="squares")]
     rest.done("ops", {"ops": ops[:1]})
     rest.done("tapes/wide/watch", {"tensors": ["row"]})
@@ -220,7 +220,7 @@ def test_a_question_that_fails_leaves_the_ids_of_the_others_free(rest: Rest) -> 
 
 
 def test_a_tape_used_up_or_ended_says_which(rest: Rest) -> None:
-    rest.made("tapes", {"id": "once"})
+    rest.create("tapes", {"id": "once"})
     rest.done("tapes/once/ops", {"ops": [op("square", "w", to="ww")]})
     question = {"targets": ["ww"], "sources": ["w"]}
     rest.done("tapes/once/gradient", question)
@@ -237,8 +237,8 @@ def test_a_tape_used_up_or_ended_says_which(rest: Rest) -> None:
 
 def test_what_belongs_to_another_session_is_unknown_here(rest: Rest, http: httpx.Client) -> None:
     other = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
-    other.made("tensors", {"id": "theirs", "value": [1.0]})
-    other.made("functions", {"id": "their_function", "inputs": ["x"], "steps": [], "outputs": ["x"]})
+    other.create("tensors", {"id": "theirs", "value": [1.0]})
+    other.create("functions", {"id": "their_function", "inputs": ["x"], "steps": [], "outputs": ["x"]})
     for place, body in (
         ("tapes/t/gradient", {"targets": ["theirs"], "sources": ["w"]}),
         ("tapes/t/explain", {"targets": ["theirs"], "sources": ["w"]}),
@@ -283,7 +283,7 @@ def test_functions_within_functions_have_a_bound(rest: Rest) -> None:
 
     inner = "square"
     for depth in range(3):
-        rest.made("functions", {"id": f"f{depth}", "inputs": ["x"], "steps": calls(inner), "outputs": ["y99"]})
+        rest.create("functions", {"id": f"f{depth}", "inputs": ["x"], "steps": calls(inner), "outputs": ["y99"]})
         inner = f"f{depth}"
     body = {"inputs": ["x"], "steps": calls(inner), "outputs": ["y99"]}
     assert "1,000,000 steps" in problem(rest.post("functions", body), 422, "invalid_argument")["detail"]
@@ -297,7 +297,7 @@ def test_a_function_tells_its_steps_as_they_were_given(rest: Rest) -> None:
         {"do": "assign", "variable": "c", "value": "a", "mode": "add"},
         {"do": "call", "function": "square", "inputs": ["a"], "outputs": ["y"]},
     ]
-    created = rest.made("functions", {"inputs": ["x", "c"], "steps": steps, "outputs": ["y"]})
+    created = rest.create("functions", {"inputs": ["x", "c"], "steps": steps, "outputs": ["y"]})
     assert created["steps"] == [
         {"op": "reduce_sum", "inputs": ["x"], "attrs": {"axis": [0], "keepdims": True}, "outputs": ["s"]},
         {"op": "mul", "inputs": ["s", "inf"], "attrs": {}, "outputs": ["m"]},
@@ -321,8 +321,8 @@ def test_a_gradient_of_the_callers_own_that_gives_none_is_null(http: httpx.Clien
 
 
 def test_a_sparse_gradient_counts_what_it_holds(rest: Rest) -> None:
-    rest.made("variables", {"id": "few", "value": {"dtype": "float32", "shape": [4, 2], "data": [1.0] * 8}})
-    rest.made("tapes", {"id": "lookup"})
+    rest.create("variables", {"id": "few", "value": {"dtype": "float32", "shape": [4, 2], "data": [1.0] * 8}})
+    rest.create("tapes", {"id": "lookup"})
     rest.done("tapes/lookup/ops", {"ops": [op("gather", "few", {"dtype": "int32", "data": [1, 3, 1]}, to="rows")]})
     rest.done("tapes/lookup/gradient", {"targets": ["rows"], "sources": ["few"], "outputs": ["g"]})
     tensor = ok(rest.get("tensors/g")).json()
@@ -336,7 +336,7 @@ def test_the_end_of_a_thing_tells_the_bytes_that_are_left(rest: Rest) -> None:
         return used_bytes
 
     before = used()
-    rest.made("tapes", {"id": "other", "persistent": True})
+    rest.create("tapes", {"id": "other", "persistent": True})
     rest.done("tapes/other/ops", {"ops": [op("exp", "w", to="grown"), op("square", "grown", to="more")]})
     rest.done("tapes/other/hessian", {"targets": ["more"], "sources": ["w"]})
     for name in ("grown", "more"):

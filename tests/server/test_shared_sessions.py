@@ -24,11 +24,11 @@ def rest(server_url: str) -> Iterator[Rest]:
     """A session with a variable v = 1 and the functions step (x + 1) and bump (v += x)."""
     with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
         session = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
-        session.made("variables", {"id": "v", "value": 1.5})
+        session.create("variables", {"id": "v", "value": 1.5})
         add = op("add", "x", 1.0, to="y")
-        session.made("functions", {"id": "step", "inputs": ["x"], "steps": [add], "outputs": ["y"]})
+        session.create("functions", {"id": "step", "inputs": ["x"], "steps": [add], "outputs": ["y"]})
         bump = [{"do": "assign", "variable": "v", "value": "x", "mode": "add"}, op("mul", "v", "x", to="y")]
-        session.made("functions", {"id": "bump", "inputs": ["v", "x"], "steps": bump, "outputs": ["y"]})
+        session.create("functions", {"id": "bump", "inputs": ["v", "x"], "steps": bump, "outputs": ["y"]})
         yield session
         http.delete(session.path)
 
@@ -125,7 +125,7 @@ def test_a_retry_under_its_key_happens_once(rest: Rest, place: str, body: Any, e
 
 
 def test_a_tape_that_answers_once_gives_that_answer_to_a_retry(rest: Rest) -> None:
-    rest.made("tapes", {"id": "once"})
+    rest.create("tapes", {"id": "once"})
     rest.done("tapes/once/ops", {"ops": [op("square", "v", to="vv")]})
     ask = {"questions": [{"targets": ["vv"], "sources": ["v"]}, {"do": "hessian", "targets": ["vv"], "sources": ["v"]}]}
     headers = {"Idempotency-Key": "asked"}

@@ -9,8 +9,8 @@ ONE_TO_THREE = {"dtype": "float32", "data": [1, 2, 3]}
 
 
 def test_a_tape_records_its_own_ops_alone_and_answers_again_and_again(rest: Rest) -> None:
-    rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
-    rest.made("tapes", {"id": "t", "persistent": True})
+    rest.create("variables", {"id": "w", "value": ONE_TO_THREE})
+    rest.create("tapes", {"id": "t", "persistent": True})
     rest.done("ops", {"ops": [op("square", "w", to="unrecorded")]})
     answer = rest.done("tapes/t/ops", {"ops": [op("square", "w"), op("square", "w", to="y")]})
     assert [output["shape"] for output in answer["outputs"]] == [[3], [3]]
@@ -36,8 +36,8 @@ def test_a_tape_records_its_own_ops_alone_and_answers_again_and_again(rest: Rest
 
 
 def test_a_watched_tensor_and_weights_for_the_targets(rest: Rest) -> None:
-    rest.made("tensors", {"id": "x", "value": ONE_TO_THREE})
-    rest.made("tapes", {"id": "t"})
+    rest.create("tensors", {"id": "x", "value": ONE_TO_THREE})
+    rest.create("tapes", {"id": "t"})
     rest.done("tapes/t/watch", {"tensors": ["x"]})
     rest.done("tapes/t/ops", {"ops": [op("square", "x", to="y"), op("neg", "x", to="z")]})
     question = {"targets": ["y", "z"], "sources": ["x"], "output_gradients": [ONE_TO_THREE, None], "outputs": ["dx"]}
@@ -51,9 +51,9 @@ def test_a_watched_tensor_and_weights_for_the_targets(rest: Rest) -> None:
 
 
 def test_a_parent_gives_the_second_derivative(rest: Rest) -> None:
-    rest.made("variables", {"id": "x", "value": 2.5})
-    rest.made("tapes", {"id": "outer"})
-    assert rest.made("tapes", {"id": "inner", "parents": ["outer"]})["parents"] == ["outer"]
+    rest.create("variables", {"id": "x", "value": 2.5})
+    rest.create("tapes", {"id": "outer"})
+    assert rest.create("tapes", {"id": "inner", "parents": ["outer"]})["parents"] == ["outer"]
     cube = [op("square", "x", to="x2"), op("mul", "x2", "x", to="y")]
     rest.done("tapes/inner/ops", {"ops": cube})
     [first] = rest.done("tapes/inner/gradient", {"targets": ["y"], "sources": ["x"], "outputs": ["dy"]})["derivatives"]
@@ -63,8 +63,8 @@ def test_a_parent_gives_the_second_derivative(rest: Rest) -> None:
 
 
 def test_a_sparse_gradient_shows_rows_and_indices(rest: Rest) -> None:
-    rest.made("variables", {"id": "table", "value": {"dtype": "float32", "shape": [4, 2], "data": [1] * 8}})
-    rest.made("tapes", {"id": "t"})
+    rest.create("variables", {"id": "table", "value": {"dtype": "float32", "shape": [4, 2], "data": [1] * 8}})
+    rest.create("tapes", {"id": "t"})
     rest.done("tapes/t/ops", {"ops": [op("gather", "table", [3, 1], to="rows")]})
     question = {"targets": ["rows"], "sources": ["table"], "outputs": ["d"]}
     [derivative] = rest.done("tapes/t/gradient", question)["derivatives"]
@@ -76,16 +76,16 @@ def test_a_sparse_gradient_shows_rows_and_indices(rest: Rest) -> None:
 
 
 def test_an_op_without_a_gradient_is_named(rest: Rest) -> None:
-    rest.made("variables", {"id": "image", "value": {"dtype": "float32", "shape": [2, 2, 3], "data": [0.5] * 12}})
-    rest.made("tapes", {"id": "t"})
+    rest.create("variables", {"id": "image", "value": {"dtype": "float32", "shape": [2, 2, 3], "data": [0.5] * 12}})
+    rest.create("tapes", {"id": "t"})
     rest.done("tapes/t/ops", {"ops": [op("adjust_contrast", "image", 2.5, to="y")]})
     response = rest.post("tapes/t/gradient", {"targets": ["y"], "sources": ["image"]})
     assert "AdjustContrast" in problem(response, 422, "no_gradient_registered")["detail"]
 
 
 def test_a_tape_that_a_program_records_on_is_left_alone(rest: Rest) -> None:
-    rest.made("variables", {"id": "w", "value": 1.5})
-    rest.made("tapes", {"id": "mine", "parents": []})
+    rest.create("variables", {"id": "w", "value": 1.5})
+    rest.create("tapes", {"id": "mine", "parents": []})
     ok(rest.post("batch", {"commands": [{"do": "tape.open", "id": "theirs"}]}))
     for place, body in (
         ("ops", {"ops": [op("neg", "w")]}),
@@ -94,7 +94,7 @@ def test_a_tape_that_a_program_records_on_is_left_alone(rest: Rest) -> None:
     ):
         problem(rest.post(f"tapes/theirs/{place}", body), 409, "tape_state")
     assert ok(rest.get("tapes/theirs")).json()["recording"] is True
-    rest.made("tapes", {"id": "child", "parents": ["theirs"]})
+    rest.create("tapes", {"id": "child", "parents": ["theirs"]})
     problem(rest.post("tapes/child/ops", {"ops": [op("neg", "w", to="n")]}), 409, "tape_state")
     assert ok(rest.get("tapes/theirs")).json()["recording"] is True
     assert ok(rest.get("tapes/theirs")).json()["ops"] == 0

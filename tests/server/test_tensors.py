@@ -56,7 +56,7 @@ def test_a_large_tensor_is_held_once_and_previewed(rest: Rest) -> None:
 
 def test_nan_and_infinities_both_ways(rest: Rest) -> None:
     words = ["NaN", "Infinity", "-Infinity", 1.5]
-    rest.made("tensors", {"id": "x", "value": words})
+    rest.create("tensors", {"id": "x", "value": words})
     assert rest.data("tensors/x") == words
     assert ok(rest.get("tensors/x")).json()["value"]["dtype"] == "float32"
     bare = '{"value": [NaN]}'

@@ -8,7 +8,7 @@ ONE_TO_THREE = {"dtype": "float32", "data": [1, 2, 3]}
 
 
 def test_a_variable_is_made_read_assigned_and_ended(rest: Rest) -> None:
-    created = rest.made("variables", {"id": "w", "value": ONE_TO_THREE, "trainable": False, "name": "weights"})
+    created = rest.create("variables", {"id": "w", "value": ONE_TO_THREE, "trainable": False, "name": "weights"})
     assert created == {
         "id": "w",
         "kind": "variable",
@@ -35,15 +35,15 @@ def test_a_variable_is_made_read_assigned_and_ended(rest: Rest) -> None:
 
 
 def test_a_value_stands_wherever_a_variable_does_and_the_other_way_round(rest: Rest) -> None:
-    rest.made("tensors", {"id": "x", "value": ONE_TO_THREE})
-    rest.made("variables", {"id": "w", "value": "x"})
+    rest.create("tensors", {"id": "x", "value": ONE_TO_THREE})
+    rest.create("variables", {"id": "w", "value": "x"})
     rest.done("ops", {"ops": [op("mul", "w", "x", to="y")]})
     ok(rest.put("variables/w", {"value": "y"}))
     assert rest.data("variables/w") == [1, 4, 9]
 
 
 def test_an_assignment_keeps_shape_and_dtype(rest: Rest) -> None:
-    rest.made("variables", {"id": "w", "value": ONE_TO_THREE})
+    rest.create("variables", {"id": "w", "value": ONE_TO_THREE})
     for wrong in ([1.5, 2.5], {"dtype": "float64", "data": [1, 2, 3]}):
         refusal = problem(rest.put("variables/w", {"value": wrong}), 422, "invalid_argument")["detail"]
         assert "float32[3]" in refusal
@@ -52,9 +52,9 @@ def test_an_assignment_keeps_shape_and_dtype(rest: Rest) -> None:
 
 
 def test_generated_ids_begin_with_the_reserved_sign(rest: Rest) -> None:
-    assert rest.made("variables", {"value": 1.5})["id"].startswith("_")
-    assert rest.made("tensors", {"value": 1.5})["id"].startswith("_")
-    assert rest.made("tapes", {})["id"].startswith("_")
+    assert rest.create("variables", {"value": 1.5})["id"].startswith("_")
+    assert rest.create("tensors", {"value": 1.5})["id"].startswith("_")
+    assert rest.create("tapes", {})["id"].startswith("_")
     for wrong in ("_mine", "12", "a/b", "", "a b"):
         refusal = problem(rest.post("variables", {"id": wrong, "value": 1.5}), 422, "invalid_request")
         assert refusal["details"]["fields"][0]["field"] == "id"

@@ -184,19 +184,19 @@ def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
 
 
 def operands(op: Op, args: Sequence[Any]) -> list[Any]:
-    """The inputs of a call: what is no tensor takes the dtype of those that are."""
-    found: list[Any] = [None] * len(args)
+    """Returns the inputs of a call as recorded values; what is no tensor takes the dtype of the tensors next to it."""
+    inputs: list[Any] = [None] * len(args)
     for i, arg in enumerate(args):
         if isinstance(arg, IndexedSlices):
             arg = as_tensor(arg)
         if isinstance(arg, TensorLike):
-            found[i] = arg.operand()
+            inputs[i] = arg.operand()
     for i, arg in enumerate(args):
-        if found[i] is None:
+        if inputs[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
-            beside = next((found[j].spec.dtype for j in group if found[j] is not None), None)
-            found[i] = operand(op, arg, beside, alone=Trait.CONVERTS_APART in op.traits)
-    return found
+            dtype = next((inputs[j].spec.dtype for j in group if inputs[j] is not None), None)
+            inputs[i] = operand(op, arg, dtype, alone=Trait.CONVERTS_APART in op.traits)
+    return inputs
 
 
 def _alike(op: Op, i: int, j: int) -> bool:

@@ -77,11 +77,11 @@ class Footprint(NamedTuple):
     """The bytes of a tape, each buffer once.
 
     Attributes:
-        kept: Of the arrays that it keeps to answer.
+        residuals: Of the arrays that it keeps to answer.
         freed: What its end frees: of those, and of watched variables, what nothing else refers to.
     """
 
-    kept: int
+    residuals: int
     freed: int
 
 

@@ -25,7 +25,7 @@ def describe(state: State, command: commands.TapeDescribe) -> None:
         raise InvalidArgumentError(f"also_released: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
     also_released = [id(state.entries[name]) for name in dict.fromkeys(ids.tolist()) if name in state.entries]
     memory = footprint(entry.tape, state.backend.base, also_released)
-    state.results.append(Facts(state.index, entry.facts() | {"bytes": memory.kept, "frees": memory.freed}))
+    state.results.append(Facts(state.index, entry.facts() | {"bytes": memory.residuals, "frees": memory.freed}))
 
 
 @handles(commands.TapeGraph)
