@@ -1,24 +1,18 @@
-"""Names say what they hold, and sentences are plain: words that do neither are counted per folder, and only shrink.
-
-`python tests/project/test_names.py` writes the counts of today into names.json, beside this file. It refuses to write a
-count that has grown.
-"""
+"""Names say what they hold, and sentences are plain: no file has a word that does neither."""
 
 from __future__ import annotations
 
 import ast
-import functools
 import io
-import json
 import re
-import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
-COUNTS = Path(__file__).with_name("names.json")
 TREES = ("engine", "wire", "client", "server", "scripts", "benchmarks", "examples", "tests")
 
 #: As the name of a variable, argument, attribute or function these say nothing about what it is.
@@ -44,13 +38,11 @@ PHRASES = (
 _PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
 
 
-def sources() -> Iterator[tuple[str, Path]]:
-    """Every Python file with the folder that it counts for; recorded programs are written as people write them."""
-    for tree in TREES:
-        for path in sorted((ROOT / tree).rglob("*.py")):
-            parts = path.relative_to(ROOT).parts
-            if parts[:3] != ("tests", "conformance", "programs"):
-                yield "/".join(parts[:-1][:3]), path
+def sources(tree: str) -> Iterator[Path]:
+    """The tree's Python files; recorded programs are written as people write them."""
+    for path in sorted((ROOT / tree).rglob("*.py")):
+        if path != Path(__file__) and path.relative_to(ROOT).parts[:3] != ("tests", "conformance", "programs"):
+            yield path
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, bool]]:
@@ -93,39 +85,16 @@ def phrases(source: str) -> list[str]:
     return [match.group().lower() for sentence in sentences(source) for match in _PHRASE.finditer(sentence)]
 
 
-@functools.cache
-def counts() -> dict[str, dict[str, int]]:
-    """Vague names and phrases per folder; folders without any are left out."""
-    names: Counter[str] = Counter()
-    wording: Counter[str] = Counter()
-    for folder, path in sources():
-        if path == Path(__file__):
-            continue
-        source = path.read_text(encoding="utf-8")
-        names[folder] += vague_names(source).total()
-        wording[folder] += len(phrases(source))
-    return {"names": dict(sorted((+names).items())), "phrases": dict(sorted((+wording).items()))}
+@pytest.mark.parametrize("tree", TREES)
+def test_names_say_what_they_hold(tree: str) -> None:
+    vague = {str(path): dict(names) for path in sources(tree) if (names := vague_names(path.read_text("utf-8")))}
+    assert not vague, "call each by the noun that says what it holds"
 
 
-def differences(kind: str) -> list[str]:
-    """Where the counts of today are not those of names.json."""
-    today, allowed = counts()[kind], json.loads(COUNTS.read_text())[kind]
-    return [
-        f"{folder}: {today.get(folder, 0)} {kind}, names.json says {allowed.get(folder, 0)}"
-        for folder in sorted(today.keys() | allowed.keys())
-        if today.get(folder, 0) != allowed.get(folder, 0)
-    ]
-
-
-ADVICE = "rename what grew; if all of them shrank: python tests/project/test_names.py"
-
-
-def test_names_say_what_they_hold() -> None:
-    assert not differences("names"), ADVICE
-
-
-def test_sentences_are_plain() -> None:
-    assert not differences("phrases"), ADVICE
+@pytest.mark.parametrize("tree", TREES)
+def test_sentences_are_plain(tree: str) -> None:
+    odd = {str(path): words for path in sources(tree) if (words := phrases(path.read_text("utf-8")))}
+    assert not odd, "say it in plainer words: after, also, returns, if, n, computed"
 
 
 def test_every_way_to_bind_a_name_is_seen() -> None:
@@ -153,17 +122,3 @@ def test_every_way_to_bind_a_name_is_seen() -> None:
 def test_phrases_are_seen_in_first_paragraphs_and_comments() -> None:
     source = '"""Tells it.\n\nAn example stands behind."""\n\n# beside the other\nx = "told"\n'
     assert phrases(source) == ["tells", "beside"]
-
-
-if __name__ == "__main__":
-    _today, _allowed = counts(), json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
-    _grown = [
-        f"{folder}: {count} {kind}, {_allowed[kind].get(folder, 0)} allowed"
-        for kind, folders in _today.items()
-        if kind in _allowed
-        for folder, count in folders.items()
-        if count > _allowed[kind].get(folder, 0) and "--force" not in sys.argv
-    ]
-    if _grown:
-        sys.exit("\n".join(_grown))
-    COUNTS.write_text(json.dumps(_today, indent=1) + "\n")
