@@ -111,7 +111,7 @@ def test_a_loop_in_a_function_and_in_one_request(http: httpx.Client) -> None:
             "invalid_argument",
             "3 inputs are captured",
         ),
-        ("step/while", {"inputs": [3.0, 2.0], "cond": BELOW}, "invalid_argument", "all its 2 values"),
+        ("step/while", {"inputs": [3.0, 2.0], "cond": BELOW}, "invalid_argument", "returns the next 2 values"),
         ("step/while", {"inputs": [3.0, 2.0], "captured": 1, "cond": "nobody"}, "unknown_id", "nobody"),
         ("step/while", {"inputs": [3.0, 2.0], "captured": 1, "cond": "step"}, "invalid_argument", "scalar bool"),
         (

@@ -53,7 +53,7 @@ def check_gradients(
     Raises:
         teletape.errors.GradientMismatch: The derivatives differ; the text names the worst entry, and the error has
             the `report`.
-        teletape.errors.InvalidArgumentError: `f` returns another result each time; a setting out of range.
+        teletape.errors.InvalidArgumentError: `f` returns a different result at each call; a setting out of range.
         TypeError: No input has a gradient, or no result.
     """
     settings = Settings(entries, seed, step, rtol, atol)

@@ -260,7 +260,7 @@ def check(subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, An
         cts: As `weights` draws them.
 
     Raises:
-        InvalidArgumentError: The function gives another result each time.
+        InvalidArgumentError: The function returns a different result at each call.
     """
     with np.errstate(all="ignore"):
         return _Check(subject, settings, cts).report()

@@ -150,7 +150,7 @@ class ProvenanceGraph:
         return seen
 
     def descendants(self, source: Uid) -> set[Uid]:
-        """Everything that was made of the source."""
+        """Everything that was computed from the source."""
         users: dict[Uid, list[Uid]] = {}
         for uid in self.origins:
             for edge in self.edges(uid):

@@ -57,7 +57,7 @@ def live_ancestors(session: Session, tape: Id) -> list[Id]:
     """Returns the tape's parents and their parents that are not consumed, the outermost first.
 
     Raises:
-        TapeStateError: One of them records in another program.
+        TapeStateError: One of them records for another client.
     """
     ancestors: dict[Id, None] = {}
 
@@ -82,7 +82,7 @@ def recording(session: Session, tape: Id | None) -> tuple[list[Command], list[Co
 
     Raises:
         TapeConsumedError: The tape has answered, and is not persistent.
-        TapeStateError: The tape or an ancestor records in another program.
+        TapeStateError: The tape or an ancestor records for another client.
         UnknownIdError, ReleasedIdError: There is no such tape.
     """
     if tape is None:
