@@ -34,7 +34,7 @@ def run_while(
 
     Raises:
         InvalidArgumentError: A condition that is no scalar bool or integer; a body that changes a spec.
-        CancelledError, ResourceExhaustedError: See `Watch.iteration`.
+        CancelledError, ResourceExhaustedError: See `Monitor.iteration`.
     """
     cond, body = functions
     values, captured = _split(recorder, command.captured, inputs)
@@ -98,7 +98,7 @@ def run_scan(
 
     Raises:
         InvalidArgumentError: Elements of different lengths, or none and no length; a body that changes what it carries.
-        CancelledError, ResourceExhaustedError: See `Watch.iteration`.
+        CancelledError, ResourceExhaustedError: See `Monitor.iteration`.
     """
     (body,) = functions
     if command.carried + command.captured > len(inputs):

@@ -177,7 +177,7 @@ class Function:
             self._place_constants(recorder, values)
         apply, read = recorder.apply, recorder.read
         for rows in self._chunks:
-            recorder.look()
+            recorder.check_cancelled()
             for step, op, registers, attrs, where, output, last in rows:
                 if op is not None:
                     inputs = []

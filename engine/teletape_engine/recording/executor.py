@@ -18,7 +18,7 @@ from teletape_engine.ops.assign import change_of
 from teletape_engine.recording.accumulators import push
 from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.memory import Memory
-from teletape_engine.recording.progress import Watch
+from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
 from teletape_engine.spec import DTYPES, DType, Shape, Spec
@@ -29,9 +29,9 @@ class Executor(Recorder):
 
     bare = Arrays()
 
-    def __init__(self, backend: Backend, memory: Memory, watch: Watch | None = None) -> None:
+    def __init__(self, backend: Backend, memory: Memory, monitor: Monitor | None = None) -> None:
         super().__init__()
-        self._watch = watch or Watch()
+        self._monitor = monitor or Monitor()
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
 
@@ -160,17 +160,17 @@ class Executor(Recorder):
                 self.decided.append([decision, 1])
         return decision
 
-    def look(self) -> None:
-        """As `Watch.look`."""
-        self._watch.look()
+    def check_cancelled(self) -> None:
+        """As `Monitor.check_cancelled`."""
+        self._monitor.check_cancelled()
 
     def expect(self, iterations: int) -> None:
-        """As `Watch.expect`."""
-        self._watch.expect(iterations)
+        """As `Monitor.expect`."""
+        self._monitor.expect(iterations)
 
     def iteration(self, taken: int, iterations: int = 0) -> None:
-        """As `Watch.iteration`."""
-        self._watch.iteration(taken, iterations)
+        """As `Monitor.iteration`."""
+        self._monitor.iteration(taken, iterations)
 
     def room(self) -> float:
         """Bytes left below the session's limit."""

@@ -19,7 +19,7 @@ def no_progress(done: int, total: int, iteration: int = 0, iterations: int = 0) 
     """Ignores the progress."""
 
 
-class Watch:
+class Monitor:
     """Reports the progress of a batch, and checks whether it is cancelled.
 
     Attributes:
@@ -31,28 +31,28 @@ class Watch:
         self.begin(lambda: False, no_progress, 0)
 
     def begin(self, cancelled: Callable[[], bool], progress: Progress, total: int) -> None:
-        """A batch of `total` commands."""
+        """Starts a batch of `total` commands."""
         self._cancelled, self._progress = cancelled, progress
         self._done, self._total = 0, total
         self._taken = 0
 
     def command(self, done: int) -> None:
-        """`done` commands are: says so."""
+        """Reports that `done` commands are done."""
         self._done = done
         self._progress(done, self._total)
 
     def loops(self, done: int) -> None:
-        """A command that may have loops comes next, after `done` others."""
+        """Starts a command that may have loops, after `done` others."""
         self._done, self._taken = done, 0
 
-    def look(self) -> None:
-        """Between steps of a program.
+    def check_cancelled(self) -> None:
+        """Raises if the batch is to stop; called between the steps of a function.
 
         Raises:
             CancelledError: The caller wants it stopped.
         """
         if self._cancelled():
-            raise CancelledError("the batch was cancelled by its caller, in a program")
+            raise CancelledError("the batch was cancelled by its caller, inside a function")
 
     def expect(self, iterations: int) -> None:
         """A loop is about to take `iterations`.

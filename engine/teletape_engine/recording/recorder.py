@@ -128,7 +128,7 @@ class Recorder(Runtime):
         """What a scalar bool or integer holds: all that control flow ever looks at."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def look(self) -> None:
+    def check_cancelled(self) -> None:
         """Some steps of a program are done; CancelledError if it is not to go on."""
 
     def expect(self, iterations: int) -> None:

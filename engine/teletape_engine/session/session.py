@@ -67,7 +67,7 @@ class Session:
             if earlier is not None:
                 return earlier
         with state.backend.quiet():
-            state.watch.begin(cancelled, progress, len(batch.commands))
+            state.monitor.begin(cancelled, progress, len(batch.commands))
             answer = _run(state, batch, cancelled)
         if batch.client:
             state.clients.keep_answer(batch, answer)
@@ -113,7 +113,7 @@ def _run(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answer:
         if failure is None:
             try:
                 if not index % _REPORTED:
-                    state.watch.command(index)
+                    state.monitor.command(index)
                 if cancelled():
                     raise CancelledError("the batch was cancelled by its caller")
             except Exception as error:

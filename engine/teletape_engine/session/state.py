@@ -25,7 +25,7 @@ from teletape_engine.errors import (
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
-from teletape_engine.recording.progress import Watch
+from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
 from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
@@ -68,7 +68,7 @@ class State:
     ) -> None:
         self.backend = arrays.backend(device)
         self.memory = Memory(memory_limit, self.bytes_in_use)
-        self.watch = Watch(max_iterations)
+        self.monitor = Monitor(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
         self.value_reads = ValueReads()
@@ -87,7 +87,7 @@ class State:
         """The context of that id; it is made on first use."""
         context = self._contexts.get(key)
         if context is None:
-            context = self._contexts[key] = Executor(self.backend, self.memory, self.watch)
+            context = self._contexts[key] = Executor(self.backend, self.memory, self.monitor)
             context.provenance.value_reads = self.value_reads
         return context
 

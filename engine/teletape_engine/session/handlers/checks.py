@@ -48,4 +48,4 @@ def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> 
 
 def _new_context(state: State) -> Executor:
     """A context without tapes, for computations that nothing records."""
-    return Executor(state.backend, state.memory, state.watch)
+    return Executor(state.backend, state.memory, state.monitor)

@@ -25,7 +25,7 @@ def run(state: State, command: Any) -> None:
     """Runs a command that takes functions in the current context; answers specs that only the values determine."""
     functions = [state.find(name, Function) for name in commands.functions_of(command) if name is not None]
     inputs = [state.argument(operand) for operand in command.inputs]
-    state.watch.loops(state.index)
+    state.monitor.loops(state.index)
     decisions: list[Any] | None = [] if getattr(command, "report_decisions", False) else None
     state.current.decided = decisions
     try:

@@ -110,7 +110,7 @@ def _stacked_query(state: State, command: Any) -> GradientQuery:
     for name in ("max_bytes", "chunk_size"):
         if getattr(command, name) == 0:
             raise InvalidArgumentError(f"{name} must be 1 or more, or null")
-    state.watch.loops(state.index)  # its chunks are reported as iterations
+    state.monitor.loops(state.index)  # its chunks are reported as iterations
     stand_in = _stand_in(state, command)
     return replace(
         _query(state, command),
