@@ -164,6 +164,29 @@ class GradientQuery:
         """Uids of the sources."""
         return {source.uid for source in self.sources}
 
+    def gradient_of(
+        self,
+        targets: Sequence[Any],
+        output_gradients: Sequence[Recorded | None] | None = None,
+        *,
+        zeros: bool = False,
+        retain_tape: bool = False,
+    ) -> GradientQuery:
+        """The gradient of other targets by the same sources. `dataclasses.replace` costs three times as much."""
+        return GradientQuery(
+            self.tape,
+            targets,
+            self.sources,
+            output_gradients=output_gradients,
+            zeros=zeros,
+            retain_tape=retain_tape,
+            declarations=self.declarations,
+            at_stop=self.at_stop,
+            at_stacked_stop=self.at_stacked_stop,
+            max_bytes=self.max_bytes,
+            chunk_size=self.chunk_size,
+        )
+
 
 def wants_zeros(unconnected: str) -> bool:
     """Whether sources that are not connected get zeros.

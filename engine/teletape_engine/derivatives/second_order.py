@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.gradient import answering, gradient
@@ -41,7 +40,7 @@ def hessian(recorder: Recorder, query: GradientQuery) -> list[list[Recorded | No
         rows: list[list[Recorded | None]] = []
         for derivative, source in zip(first, sources, strict=True):
             if derivative is not None:
-                rows.append(jacobian(recorder, replace(query, targets=[derivative], retain_tape=True)))
+                rows.append(jacobian(recorder, query.gradient_of([derivative], zeros=query.zeros, retain_tape=True)))
             elif query.zeros:
                 shapes = [(*source.spec.shape, *other.spec.shape) for other in sources]
                 rows.append([recorder.full(source.spec.with_shape(shape), 0) for shape in shapes])
@@ -76,11 +75,8 @@ def hvp(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         first = _first_derivatives(recorder, query, recording)
         recorder.admit(sum([source.spec.nbytes for source in sources]), "the products")
         pairs = [pair for pair in zip(first, vectors, strict=True) if pair[0] is not None]
-        second = replace(
-            query,
-            targets=[derivative for derivative, _ in pairs],
-            output_gradients=[vector for _, vector in pairs],
-            retain_tape=False,
+        second = query.gradient_of(
+            [derivative for derivative, _ in pairs], [vector for _, vector in pairs], zeros=query.zeros
         )
         return [densify(product, recorder) for product in gradient(recorder, second)]
 
@@ -89,7 +85,7 @@ def _first_derivatives(
     recorder: Recorder, query: GradientQuery, recording: AbstractContextManager[None]
 ) -> list[Recorded | None]:
     """The gradient, dense, recorded on the tape itself."""
-    first = replace(query, output_gradients=None, zeros=False, retain_tape=False)
+    first = query.gradient_of(query.targets)
     with recording:
         return [densify(derivative, recorder) for derivative in gradient(recorder, first)]
 
@@ -101,7 +97,7 @@ def _recording_itself(recorder: Recorder, query: GradientQuery) -> Iterator[Abst
     A tape that is active already goes on recording all of it, and keeps it: for still higher derivatives.
     """
     tape = query.tape
-    with answering(recorder, replace(query, retain_tape=True)):
+    with answering(recorder, query.gradient_of(query.targets, retain_tape=True)):
         active = tape in recorder.context.tapes
         persistent, tape.persistent = tape.persistent, True
         try:
