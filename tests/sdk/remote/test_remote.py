@@ -163,7 +163,7 @@ def test_strings_never_leave_the_program(remote, loopback):
     assert words.numpy().tolist() == [b"a", b"b"]
     assert (float(gradients[0]), gradients[1]) == (4.0, None)
     assert all(put.value.dtype != object for put in loopback.commands(Constant))
-    assert [len(command.values) for command in loopback.commands(TapeWatch)] == [0]
+    assert [len(command.tensors) for command in loopback.commands(TapeWatch)] == [0]
     assert loopback.commands(Gradient)[0].targets == loopback.commands(Call)[0].outputs
 
 
