@@ -80,10 +80,9 @@ class WorkerHost:
         return running
 
     def cancel(self) -> None:
-        """Sets the cancel flag of every unanswered request; see `Host`."""
+        """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
         if not self._closing:
-            for number in self._requests:
-                self._send(("cancel", number))
+            self._send(("cancel", self._last_number))
 
     async def end(self, reason: str) -> None:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""

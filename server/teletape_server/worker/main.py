@@ -62,10 +62,9 @@ class Worker:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._inbox: queue.SimpleQueue[tuple[Any, memoryview | None]] = queue.SimpleQueue()
-        self._cancelled: set[int] = set()  # numbers of unanswered requests; both threads add and discard only
+        self._cancelled_up_to = 0  # the number of the last request that a cancel concerns
         self._session: Session | None = None
         self._time_limit = float("inf")
-        self._last_answered = 0
         self._replies = ReplyStore()
 
     def serve(self) -> None:
@@ -89,8 +88,7 @@ class Worker:
                 os._exit(0)  # at once: the server is gone
             head, body = message
             if head[0] == "cancel":
-                if head[1] > self._last_answered:
-                    self._cancelled.add(head[1])
+                self._cancelled_up_to = head[1]
             else:
                 self._inbox.put((head, body))
             del message, head, body
@@ -135,9 +133,6 @@ class Worker:
         except Exception as error:
             traceback.print_exc()
             self._refuse(number, InternalError(f"{method}: {type(error).__name__}: {error}"))
-        finally:
-            self._last_answered = number
-            self._cancelled.discard(number)
 
     def _run(self, method: str, request: Request) -> Result:
         assert self._session is not None, "a request came before the session was opened"
@@ -170,7 +165,7 @@ class Worker:
                     "into smaller requests",
                     limit=self._time_limit,
                 )
-            return number in self._cancelled
+            return number <= self._cancelled_up_to
 
         return cancelled
 
