@@ -30,7 +30,7 @@ from teletape_server.http.schemas import Info
 from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.problems import PROBLEMS, Problem, problem_response
 from teletape_server.quotas import Quota
-from teletape_server.registry import Registry
+from teletape_server.registry import Boot, Registry
 from teletape_server.routes import batch, functions, info, loops, ops, page, run, sessions, tapes, tensors, variables
 from teletape_server.settings import Settings
 
@@ -64,6 +64,7 @@ def create_app(
         clock: Returns Unix seconds.
         hosts: Returns what starts the hosts of sessions.
     """
+    boot = Boot.at(clock())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -71,6 +72,7 @@ def create_app(
         app.state.registry = registry = Registry(
             session_hosts,
             Quota(settings.sessions_per_key, settings.sessions, settings.memory_limit),
+            boot=boot,
             idle=settings.idle_limit,
             max_age=settings.max_age,
             max_body=settings.max_body,
@@ -101,8 +103,8 @@ def create_app(
     )
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
-    app.state.info = _info(settings)
-    app.add_middleware(Guard, loopback_only=not settings.api_keys)
+    app.state.info = _info(settings, boot)
+    app.add_middleware(Guard, loopback_only=not settings.api_keys, boot_id=boot.id)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     app.include_router(page.router)
@@ -124,10 +126,12 @@ def version() -> str:
         return "0"
 
 
-def _info(settings: Settings) -> Info:
+def _info(settings: Settings, boot: Boot) -> Info:
     return Info(
         name="teletape",
         version=version(),
+        boot_id=boot.id,
+        started=boot.started,
         frame_versions=[wire.VERSION],
         content_types=list(batch.TYPES),
         features=list(FEATURES),

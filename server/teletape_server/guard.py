@@ -1,5 +1,7 @@
 """The outermost middleware: gives every answer a request id, and limits a server without keys to its own machine.
 
+Answers about sessions also name the server's run, so that a client notices that a restart has ended its session.
+
 Any web page can make a browser send requests to loopback, so host names and origins other than this server's are
 refused.
 """
@@ -16,6 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from teletape_server.auth import host_name, is_loopback, same_origin
 from teletape_server.problems import problem_response
 
+BOOT_HEADER: Final = "teletape-boot-id"
+_SESSIONS: Final = "/v1/sessions"
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -25,11 +29,13 @@ class Guard:
     Args:
         app: The application.
         loopback_only: Whether to refuse foreign host names and origins, since there are no keys.
+        boot_id: The id of the server's run.
     """
 
-    def __init__(self, app: ASGIApp, *, loopback_only: bool) -> None:
+    def __init__(self, app: ASGIApp, *, loopback_only: bool, boot_id: str) -> None:
         self._app = app
         self._loopback_only = loopback_only
+        self._boot_id = boot_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -47,7 +53,10 @@ class Guard:
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).setdefault("x-request-id", request_id)
+                answer_headers = MutableHeaders(scope=message)
+                answer_headers.setdefault("x-request-id", request_id)
+                if scope["path"].startswith(_SESSIONS):
+                    answer_headers[BOOT_HEADER] = self._boot_id
             await send(message)
 
         await self._app(scope, receive, send_with_id)

@@ -25,6 +25,23 @@ Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
 log = logging.getLogger("teletape")
 
 
+class Boot(NamedTuple):
+    """One run of the server, from its start to its end: no session outlives it.
+
+    Attributes:
+        id: Differs from run to run.
+        started: When it began, RFC 3339.
+    """
+
+    id: str
+    started: str
+
+    @classmethod
+    def at(cls, now: float) -> Boot:
+        """Returns the run that begins now, in Unix seconds."""
+        return cls(secrets.token_hex(8), timestamp(now))
+
+
 class Ended(NamedTuple):
     """Why and when a session ended.
 
@@ -68,6 +85,7 @@ class Registry:
     Args:
         hosts: Starts their hosts.
         quota: What an owner may have.
+        boot: The server's run.
         idle, max_age: Seconds; see `leases`.
         max_body: Bytes of the largest request.
         max_iterations: Iterations that the loops of one command may take.
@@ -80,6 +98,7 @@ class Registry:
         hosts: Hosts,
         quota: Quota,
         *,
+        boot: Boot,
         idle: float,
         max_age: float,
         max_body: int,
@@ -89,6 +108,7 @@ class Registry:
     ) -> None:
         self._hosts = hosts
         self._quota = quota
+        self._boot = boot
         self._idle, self._max_age, self._max_body = idle, max_age, max_body
         self._max_iterations, self._time_limit = max_iterations, time_limit
         self.clock = clock
@@ -175,7 +195,10 @@ class Registry:
         if ended is None:
             raise Problem(
                 "unknown_session",
-                f"there is no session {id!r}: GET /v1/sessions lists your sessions, POST /v1/sessions creates one",
+                f"there is no session {id!r} on this server, which started at {self._boot.started}; sessions of an "
+                "earlier run are lost. GET /v1/sessions lists your sessions, POST /v1/sessions creates one",
+                boot_id=self._boot.id,
+                started=self._boot.started,
             )
         raise session_ended(id, ended)
 

@@ -33,6 +33,8 @@ FIXED = {
     "compute_seconds": 0.0015,
     "catalogue": "a1b2c3d4",
     "version": "0.1.0",
+    "boot_id": "0123456789abcdef",
+    "started": "2026-01-01T12:00:00.000Z",
 }
 GENERATED = re.compile(r"_[0-9a-f]{12}")
 GENERATED_ID = "_0123456789ab"

@@ -33,3 +33,18 @@ def test_replace_ends_the_session_that_has_the_id(http: httpx.Client) -> None:
         ok(http.post("/v1/sessions/again/tensors", json={"id": "x", "value": 1.5}))
     assert http.post("/v1/sessions", json={"id": "again"}).status_code == 200
     ok(http.delete("/v1/sessions/again"))
+
+
+def test_a_restarted_server_is_recognised(server: Server) -> None:
+    with server.client() as client:
+        facts = ok(client.get("/v1/info")).json()
+        created = ok(client.post("/v1/sessions", json={"id": "lost"}))
+        assert created.headers["teletape-boot-id"] == facts["boot_id"]
+        assert ok(client.get("/v1/sessions/lost/tensors")).headers["teletape-boot-id"] == facts["boot_id"]
+        assert "teletape-boot-id" not in client.get("/v1/health").headers
+    with Server(server.settings).running() as second, second.client() as client:
+        missing = client.get("/v1/sessions/lost/tensors")
+        details = problem(missing, 404, "unknown_session")["details"]
+        assert details["boot_id"] == missing.headers["teletape-boot-id"] != facts["boot_id"]
+        assert details["started"] >= facts["started"]
+        assert details["started"] == ok(client.get("/v1/info")).json()["started"]

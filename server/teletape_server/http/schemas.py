@@ -113,6 +113,8 @@ class Info(BaseModel):
 
     name: Literal["teletape"]
     version: str
+    boot_id: Annotated[str, Field(description="Differs after each restart, which ends all sessions")]
+    started: Annotated[str, Field(description="RFC 3339: when the server started")]
     frame_versions: Annotated[list[int], Field(description="Versions of the binary frame that it reads")]
     content_types: Annotated[list[str], Field(description="Of batches")]
     features: list[str]
