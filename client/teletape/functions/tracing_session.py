@@ -25,6 +25,7 @@ from teletape_engine.functions.function import RUNNERS, Function, assigned_input
 from teletape_engine.recording.custom import FunctionGradient, record_custom
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Variable
+from teletape_engine.session.operations import run_functions
 from teletape_engine.spec import Spec, weak_dtype
 
 
@@ -175,7 +176,7 @@ class TracingSession(Session):
         tracer, step = self.recorder(), with_functions(command, functions, **fields)
         local = [tracer.local_variable(value) if isinstance(value, Variable) else value for value in inputs]
         if tracer.context.active:  # a tape of this trace records it: its steps become this trace's
-            return [tracer.as_value(result) for result in RUNNERS[command](tracer, step, functions, local)]
+            return run_functions(tracer, step, functions, local)
         copies = [Variable(value.value, trainable=False) if isinstance(value, Variable) else value for value in local]
         inferred = RUNNERS[command](SpecRecorder(), step, functions, copies)
         results = [self.log.new_symbol(_strong(result.spec), f"{step.verb}:0") for result in inferred]

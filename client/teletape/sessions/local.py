@@ -9,19 +9,19 @@ from typing import Any
 from teletape import call_site, environment
 from teletape.sessions.session import Recorded, Session, with_functions
 from teletape_engine.arrays import HostArray
-from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.finite_differences import Report, Settings
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
-from teletape_engine.functions.function import RUNNERS, Function
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.memory import Footprint, footprint
+from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
+from teletape_engine.session import operations
 from teletape_engine.session.state import State
-from teletape_engine.spec import Spec, weak_dtype
+from teletape_engine.spec import Spec
 
 
 class LocalSession(Session):
@@ -41,6 +41,9 @@ class LocalSession(Session):
         # nothing overflows.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"teletape_engine\.")
 
+    def recorder(self) -> Executor:
+        return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
+
     def _new_recorder(self) -> Executor:
         recorder = Executor(self._state.backend, self._state.memory)
         recorder.provenance.locate = call_site.caller if environment.call_sites() else None
@@ -51,15 +54,10 @@ class LocalSession(Session):
     def constant(self, array: HostArray) -> Value:
         if array.dtype == object:  # strings are no arrays of the engine: they only pass through
             return Value(array, Spec.of(array.shape, array.dtype), new_uid())
-        recorder = self.recorder()
-        value: Value = recorder.constant(array)
-        recorder.provenance.note_constant(value, array)
-        return value
+        return operations.constant(self.recorder(), array)
 
     def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
-        variable = Variable(value.alias(new_uid()), trainable=trainable, name=name)
-        self.recorder().provenance.note_assignment(variable, value.uid, "set")
-        return variable
+        return operations.variable(self.recorder(), value, trainable=trainable, name=name)
 
     def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
         self.recorder().assign(variable, value, mode, indices)
@@ -67,19 +65,14 @@ class LocalSession(Session):
     def fetch(self, value: Recorded) -> HostArray:
         if value.spec.dtype == object:
             return value.array  # type: ignore[no-any-return]  # strings stay on the host
-        array = self._state.backend.get(value.array)
-        self.value_reads.note(value.uid, array, self.recorder().provenance.here())
-        return array
+        recorder = self.recorder()
+        return operations.fetch(recorder, value, recorder.provenance.here())
 
     def run_command(
         self, command: type[Command], functions: Sequence[Function], inputs: Sequence[Any], **fields: Any
     ) -> list[Recorded]:
-        recorder = self.recorder()
-        results = RUNNERS[command](recorder, with_functions(command, functions, **fields), functions, inputs)
-        return [
-            recorder.number(result, weak_dtype(result.spec, None)) if isinstance(result, Literal) else result
-            for result in results
-        ]
+        step = with_functions(command, functions, **fields)
+        return operations.run_functions(self.recorder(), step, functions, inputs)
 
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]
@@ -91,8 +84,7 @@ class LocalSession(Session):
         return lambda value: base(value.array)
 
     def footprint(self, tape: Tape) -> Footprint:
-        return footprint(tape, self._state.backend.base)
+        return operations.tape_footprint(self.recorder(), tape)
 
     def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
-        aside = Executor(self._state.backend, self._state.memory)
-        return check_tape(aside, tape, targets, sources, settings, self.declarations)
+        return operations.check_derivatives(self.recorder(), tape, targets, sources, settings, self.declarations)

@@ -71,7 +71,11 @@ def explain_numbers(
         sources: As in `explain`.
         explanations: What `explain` returned.
         declarations: Those of the session.
+
+    Raises:
+        ResourceExhaustedError: The gradients that it looks at would pass the memory limit.
     """
+    recorder.admit(sum([source.spec.nbytes for source in sources]), "the explanation")
     existing = {
         source.uid
         for source, explanation in zip(sources, explanations, strict=True)

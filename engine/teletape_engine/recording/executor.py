@@ -35,6 +35,10 @@ class Executor(Recorder):
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
 
+    def aside(self) -> Executor:
+        """A context without tapes on the same device and limits, for computations that nothing records."""
+        return Executor(self.backend, self.memory, self._monitor)
+
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
         """As `Recorder.apply`. Calls of one and two inputs that were bound before are written out: the hot path."""
         n = len(inputs)

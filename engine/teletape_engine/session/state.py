@@ -192,7 +192,7 @@ class State:
 
     def host(self, value: Value) -> np.ndarray[Any, Any]:
         """The value's numbers on the host, row-major, read only."""
-        return read_only(np.ascontiguousarray(self.backend.get(value.array)).reshape(value.spec.shape))
+        return on_host(self.backend.get(value.array), value.spec)
 
     # --------------------------------------------------------------------------------------------------------- memory
     def bytes_in_use(self) -> int:
@@ -232,6 +232,11 @@ class State:
 def sent_call_site(where: object) -> str | None:
     """A node's call site, if the caller sent one with the command."""
     return where if isinstance(where, str) else None
+
+
+def on_host(array: np.ndarray[Any, Any], spec: Spec) -> np.ndarray[Any, Any]:
+    """A value's numbers, row-major and read only."""
+    return read_only(np.ascontiguousarray(array).reshape(spec.shape))
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

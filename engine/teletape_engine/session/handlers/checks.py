@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from teletape_engine import commands
-from teletape_engine.checking.gradient_check import check_function, check_tape, settings_of
+from teletape_engine.checking.gradient_check import check_function, settings_of
 from teletape_engine.commands.results import Facts
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Value, Variable
+from teletape_engine.session import operations
 from teletape_engine.session.entries import TapeEntry
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
@@ -31,7 +31,7 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
         entry = state.entries.get(operand) if isinstance(operand, int | str) else None
         value = entry.value if isinstance(entry, Variable) else state.value(operand)  # no tape sees the variable's read
         arguments.append(np.asarray(state.host(value)))
-    report = check_function(_new_context(state), function, arguments, settings, state.declarations)
+    report = check_function(state.current.aside(), function, arguments, settings, state.declarations)
     state.results.append(Facts(state.index, report.facts()))
 
 
@@ -42,10 +42,5 @@ def tape_check_gradients(state: State, command: commands.TapeCheckGradients) -> 
     targets = [state.find(name, Value) for name in command.targets]
     sources = [state.find(name, (Value, Variable)) for name in command.sources]
     settings = settings_of(command.settings)
-    report = check_tape(_new_context(state), tape, targets, sources, settings, state.declarations)
+    report = operations.check_derivatives(state.current, tape, targets, sources, settings, state.declarations)
     state.results.append(Facts(state.index, report.facts()))
-
-
-def _new_context(state: State) -> Executor:
-    """A context without tapes, for computations that nothing records."""
-    return Executor(state.backend, state.memory, state.monitor)

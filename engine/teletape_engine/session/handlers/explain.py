@@ -24,7 +24,6 @@ def explain_gradient(state: State, command: commands.Explain) -> None:
     targets = [differentiable(state, name) for name in command.targets]
     sources = [differentiable(state, name) for name in command.sources]
     explanations = structural_explanations(state, tape, targets, sources)
-    state.memory.spend(sum([source.spec.nbytes for source in sources]), "the explanation")
     explanations = explain_numbers(state.current, tape, targets, sources, explanations, declarations=state.declarations)
     facts = [explanation.with_call_sites(sent_call_site).facts() for explanation in explanations]
     state.results.append(Facts(state.index, {"explanations": facts}))

@@ -9,7 +9,7 @@ from teletape_engine.commands.results import Facts, Specs
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import RUNNERS, Function
-from teletape_engine.recording.values import Literal, Variable
+from teletape_engine.session import operations
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
 
@@ -29,14 +29,13 @@ def run(state: State, command: Any) -> None:
     decisions: list[Any] | None = [] if getattr(command, "report_decisions", False) else None
     state.current.decided = decisions
     try:
-        results = RUNNERS[type(command)](state.current, command, functions, inputs)
+        results = operations.run_functions(state.current, command, functions, inputs)
     finally:
         state.current.decided = None
     if decisions is not None:
         state.results.append(Facts(state.index, {"decisions": decisions}))
     if len(command.outputs) != len(results):
         raise InvalidArgumentError(f"there are {len(results)} results, found {len(command.outputs)} ids for them")
-    results = [state.value(result) if isinstance(result, Literal | Variable) else result for result in results]
     for name, result in zip(command.outputs, results, strict=True):
         state.name(name, result)
     if any(function.dynamic for function in functions):

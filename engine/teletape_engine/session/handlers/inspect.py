@@ -8,8 +8,8 @@ from teletape_engine import commands
 from teletape_engine.commands.results import Facts
 from teletape_engine.diagram.facts import MAX_NODES, diagram
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.memory import footprint
 from teletape_engine.recording.values import Uid, Value
+from teletape_engine.session import operations
 from teletape_engine.session.entries import TapeEntry
 from teletape_engine.session.handlers.explain import differentiable, structural_explanations
 from teletape_engine.session.handlers.registry import handles
@@ -24,7 +24,7 @@ def describe(state: State, command: commands.TapeDescribe) -> None:
     if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
         raise InvalidArgumentError(f"also_released: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
     also_released = [id(state.entries[name]) for name in dict.fromkeys(ids.tolist()) if name in state.entries]
-    memory = footprint(entry.tape, state.backend.base, also_released)
+    memory = operations.tape_footprint(state.current, entry.tape, also_released)
     state.results.append(Facts(state.index, entry.facts() | {"bytes": memory.residuals, "frees": memory.freed}))
 
 

@@ -14,32 +14,31 @@ from teletape_engine.commands import Id
 from teletape_engine.commands.results import Fetched, SlicesArrays, Specs
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assign import ROWS
-from teletape_engine.recording.values import Literal, Value, Variable, new_uid
+from teletape_engine.recording.values import Literal, Value, Variable
+from teletape_engine.session import operations
 from teletape_engine.session.handlers.registry import handles
-from teletape_engine.session.state import State, read_only
+from teletape_engine.session.state import State, on_host, read_only
 
 
 @handles(commands.Constant)
 def constant(state: State, command: commands.Constant) -> None:
     """Creates a tensor from the caller's numbers."""
-    value = state.value(command.value)
-    state.name(command.id, value)
-    if not isinstance(command.value, Literal):
-        state.current.provenance.note_constant(value, command.value)
+    if isinstance(command.value, Literal):
+        value = operations.number(state.current, command.value)
     else:
-        state.current.provenance.note_numbers((command.value,), value.uid)
+        value = operations.constant(state.current, command.value)
+    state.name(command.id, value)
 
 
 @handles(commands.MakeVariable)
 def variable(state: State, command: commands.MakeVariable) -> None:
     """Creates a variable."""
-    value = state.value(command.value)
-    name = command.name if command.name is not None else str(command.id)
-    entry = Variable(value.alias(new_uid()), trainable=command.trainable, name=name)
-    state.name(command.id, entry)
     if isinstance(command.value, np.ndarray):
-        state.current.provenance.note_constant(value, command.value)
-    state.current.provenance.note_assignment(entry, value.uid, "set")
+        value = operations.constant(state.current, command.value)
+    else:
+        value = state.value(command.value)
+    name = command.name if command.name is not None else str(command.id)
+    state.name(command.id, operations.variable(state.current, value, trainable=command.trainable, name=name))
 
 
 @handles(commands.Assign)
@@ -112,8 +111,7 @@ def _fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetche
         return Fetched(state.index, name, arrays, entry.dense, True)
     value: Value = entry.value if isinstance(entry, Variable) else entry
     if elements is None or elements >= value.spec.size:
-        array = state.host(value)
-        state.value_reads.note(value.uid, array, None)
+        array = on_host(operations.fetch(state.current, value, None), value.spec)
         return Fetched(state.index, name, array, value.spec, True)
     first = value.array.reshape(-1)[:elements]
     return Fetched(state.index, name, read_only(state.backend.get(first)), value.spec, False)
