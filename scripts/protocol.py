@@ -25,7 +25,7 @@ GROUPS = {
     "Tensors and variables": "constant variable assign op fetch slices slices.component",
     "Tapes and contexts": (
         "tape.open tape.watch tape.pause tape.resume tape.reset tape.describe tape.graph tape.check_gradients "
-        "context.switch declare client.attach"
+        "context.switch context.end declare client.attach client.detach"
     ),
     "Derivatives": "gradient jacobian batch_jacobian vjps hessian hvp explain",
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
@@ -59,7 +59,9 @@ SESSION: list[dict[str, Any]] = [
     {"do": "tape.reset", "tape": "t"},
     {"do": "context.switch", "context": "thread-2"},
     {"do": "context.switch", "context": 0},
+    {"do": "context.end", "context": "thread-2"},
     {"do": "client.attach"},
+    {"do": "client.detach", "client": 1},
     # One example is one row.
     {"do": "constant", "id": "batch", "value": [[1.0, 2.0], [3.0, 4.0]]},
     {"do": "tape.watch", "tape": "t", "tensors": ["batch"]},

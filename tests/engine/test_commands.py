@@ -43,7 +43,9 @@ WHOLE = {
     "tape.resume": {"tape": "t"},
     "tape.reset": {"tape": "t"},
     "context.switch": {"context": "request"},
+    "context.end": {"context": "request"},
     "client.attach": {},
+    "client.detach": {"client": 3},
     "custom": {"inputs": ["x"], "outputs": ["y", 8], "tag": "f1", "label": "f", "where": "train.py:3"},
     "custom.call": {
         "function": "df",
@@ -198,7 +200,9 @@ NAMED = {
     "tape.check_gradients": ["t", "y", "x"],
     "check_gradients": ["f", "a"],
     "context.switch": ["request"],
+    "context.end": ["request"],
     "client.attach": [],
+    "client.detach": [],
     "gradient": ["t", "y", "x", 7, "g"],
     "jacobian": ["t", "y", "x", 7, "g", "c"],
     "batch_jacobian": ["t", "y", "x", "g", "c"],
@@ -251,6 +255,7 @@ SPECS = {
 }
 STRUCTURAL = {
     *("tape.open", "tape.watch", "tape.pause", "tape.resume", "tape.reset", "context.switch", "declare"),
+    "context.end",
     *("accumulator.open", "accumulator.close", "accumulator.resume"),
 }
 

@@ -47,6 +47,8 @@ CODES: Final = {
     "gradient": 11,
     "declare": 12,
     "client.attach": 21,
+    "client.detach": 22,
+    "context.end": 24,
     "function": 13,
     "call": 14,
     "fetch": 15,

@@ -18,6 +18,18 @@ from teletape_engine.commands import Batch, Command, Id
 from teletape_engine.commands.results import Answer
 
 
+class ContextName:
+    """A context's id on the server. When the thread or task of its recorder has ended, the context ends there too."""
+
+    __slots__ = ("_ended", "id")
+
+    def __init__(self, id: int, ended: deque[int]) -> None:
+        self.id, self._ended = id, ended
+
+    def __del__(self) -> None:
+        self._ended.append(self.id)
+
+
 class Name:
     """An id on the server. When nothing holds the name any more, the id joins the next batch's releases."""
 
@@ -59,6 +71,7 @@ class BatchBuffer:
         call_sites: Where the program recorded each command.
         nbytes: Bytes of the tensors among them.
         released: Ids that nothing in the program holds any more; finalizers append to it in any thread.
+        ended: Contexts whose recorder is gone; finalizers append to it in any thread.
         poisoned: Ids that were never made, and why.
     """
 
@@ -67,6 +80,7 @@ class BatchBuffer:
         self.call_sites: list[Where] = []
         self.nbytes = 0
         self.released: deque[int] = deque()
+        self.ended: deque[int] = deque()
         self.poisoned: dict[Id, TeletapeError] = {}
         self._context: int | None = None
         self._client, self._seq = client, seq
@@ -74,11 +88,18 @@ class BatchBuffer:
     def add(self, context: int, command: Command, where: Where) -> None:
         """Appends a command of a context, after a switch to that context if the last command had another."""
         if context != self._context:
-            self._context = context
-            self.commands.append(commands.ContextSwitch(context))
-            self.call_sites.append(None)
+            self._switch(context)
         self.commands.append(command)
         self.call_sites.append(where)
+
+    def _switch(self, context: int) -> None:
+        """Ends the contexts that have ended here, after their last command, and goes on in this one."""
+        while self.ended:
+            self.commands.append(commands.ContextEnd(self.ended.popleft()))
+            self.call_sites.append(None)
+        self._context = context
+        self.commands.append(commands.ContextSwitch(context))
+        self.call_sites.append(None)
 
     def cause_in(self, command: Command) -> TeletapeError | None:
         """Returns why a command cannot be sent: it uses an id that was never made. None: it can."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.call_site import Where
-from teletape.sessions.batch_buffer import Name
+from teletape.sessions.batch_buffer import ContextName, Name
 from teletape.sessions.channel import Channel
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -67,6 +67,7 @@ class RemoteRecorder(SpecRecorder):
         super().__init__()
         self.channel = channel
         self.id = channel.next_id()
+        self._name = ContextName(self.id, channel.buffer.ended)  # ends with the recorder, and so with its thread
         self._inside = False  # in a rule or a composite op, whose steps the server runs by itself
         self._decisions: Iterator[int] | None = None
 

@@ -25,7 +25,7 @@ from teletape_engine.commands.functions import (
 )
 from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
 from teletape_engine.commands.schema import COMMANDS, FUNCTION_FIELDS, functions_of, mentions, outputs
-from teletape_engine.commands.session import ClientAttach, ContextSwitch, Declare
+from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare
 from teletape_engine.commands.tapes import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -58,9 +58,11 @@ __all__ = [
     "CallFunction",
     "CheckGradients",
     "ClientAttach",
+    "ClientDetach",
     "Command",
     "Cond",
     "Constant",
+    "ContextEnd",
     "ContextSwitch",
     "Custom",
     "CustomCall",

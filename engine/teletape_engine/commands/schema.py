@@ -27,7 +27,7 @@ from teletape_engine.commands.functions import (
     While,
 )
 from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
-from teletape_engine.commands.session import ClientAttach, ContextSwitch, Declare
+from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare
 from teletape_engine.commands.tapes import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -49,7 +49,8 @@ from teletape_engine.recording.values import Literal
 _CLASSES: Final[tuple[type[Command], ...]] = (
     *(Constant, MakeVariable, Assign, Call, SlicesComponent, MakeSlices, Fetch),
     *(TapeOpen, TapeWatch, TapePause, TapeResume, TapeReset, TapeDescribe, TapeGraph, TapeCheckGradients),
-    *(ContextSwitch, AccumulatorOpen, AccumulatorClose, AccumulatorResume, Declare, ClientAttach),
+    *(ContextSwitch, ContextEnd, AccumulatorOpen, AccumulatorClose, AccumulatorResume, Declare),
+    *(ClientAttach, ClientDetach),
     *(Gradient, Jacobian, BatchJacobian, Vjps, Hessian, Hvp, Jvp, Explain),
     *(DefineFunction, CallFunction, CustomCall, While, Cond, Scan, CheckGradients),
     *(Custom, CustomFunction, BackwardBegin, BackwardCotangents, BackwardResume, BackwardEnd),

@@ -15,10 +15,31 @@ class ClientAttach(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientDetach(Command):
+    """Ends a client: the answer that is kept for it goes, its number is not used again. What it made stays."""
+
+    verb = "client.detach"
+    client: int
+
+
+@dataclass(frozen=True, slots=True)
 class ContextSwitch(Command):
     """The commands that follow belong to this context: a thread, an asynchronous task, a request."""
 
     verb = "context.switch"
+    structural = True
+    context: Id
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEnd(Command):
+    """Ends a context whose thread or task has ended: tapes and accumulators in it stop, its provenance log goes.
+
+    The commands that follow belong to context 0 if it was the current one. Context 0 cannot end. A context that does
+    not exist has ended already: sessions also end contexts that nothing uses, if there are very many.
+    """
+
+    verb = "context.end"
     structural = True
     context: Id
 

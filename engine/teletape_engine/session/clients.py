@@ -1,4 +1,7 @@
-"""The clients of a session. Each sends a sequence of batches; its last answer is kept, so that it can safely retry."""
+"""The clients of a session. Each sends a sequence of batches; its last answer is kept, so that it can safely retry.
+
+An answer is kept until the client's next batch, its end, or as long as `forget_old_answers` and `KEPT_BYTES` say.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer, Fetched, SlicesArrays
 from teletape_engine.errors import OutOfTurnError, SequenceConflictError, UnknownIdError
 
+KEPT_BYTES: Final = 64 << 20  #: Bytes of arrays in kept answers; beyond that the oldest go, but never the latest.
 CLIENT_BITS: Final = 40  #: The ids that a client makes are client << 40 | counter.
 FIRST_CLIENT_ID: Final = 1 << CLIENT_BITS  #: Ids from here on belong to clients; those below may come in any order.
 
@@ -23,25 +27,43 @@ class _Client:
     Attributes:
         seq: The sequence number of its next batch.
         nonce: Of its last batch.
-        answer: To its last batch.
+        answer: To its last batch; None: there was none, or it is not kept any more.
+        nbytes: Of the answer's arrays.
+        old: Whether `forget_old_answers` has met this answer before.
     """
 
     seq: int = 1
     nonce: bytes = b""
     answer: Answer | None = None
+    nbytes: int = 0
+    old: bool = False
+
+    def forget(self) -> None:
+        """Keeps the answer no more."""
+        self.answer, self.nbytes = None, 0
 
 
 class Clients:
-    """The clients by number, from 1 up."""
+    """The clients by number, from 1 up; a number is never used twice."""
 
     def __init__(self) -> None:
-        self._clients: dict[int, _Client] = {}
+        self._clients: dict[int, _Client] = {}  # the one that was answered last is last
+        self._count = 0
 
     def attach(self) -> dict[str, int]:
         """Adds a client. Returns its number, its first sequence number and its first free id, by field name."""
-        client = len(self._clients) + 1
+        self._count = client = self._count + 1
         self._clients[client] = _Client()
         return {"client": client, "seq": 1, "first_id": client << CLIENT_BITS}
+
+    def detach(self, client: int) -> None:
+        """Ends a client, which may have ended before; what it made stays.
+
+        Raises:
+            UnknownIdError: There was never such a client.
+        """
+        if self._clients.pop(client, None) is None and not 0 < client <= self._count:
+            raise UnknownIdError(f"client.detach: there is no client {client} in this session")
 
     def last_answer(self, client: int, seq: int, nonce: bytes) -> Answer | None:
         """The answer to a client's last batch if it had this number and nonce, else None."""
@@ -58,12 +80,18 @@ class Clients:
         """
         entry = self._clients.get(batch.client)
         if entry is None:
-            raise UnknownIdError(f"client {batch.client} is not attached to this session: attach first")
+            state = "was detached from" if 0 < batch.client <= self._count else "is not attached to"
+            raise UnknownIdError(f"client {batch.client} {state} this session: attach first")
         if batch.seq == entry.seq:
             return None
-        if batch.seq == entry.seq - 1 and entry.answer is not None:
-            if batch.nonce == entry.nonce:
+        if batch.seq == entry.seq - 1:
+            if batch.nonce == entry.nonce and entry.answer is not None:
                 return entry.answer
+            if batch.nonce == entry.nonce:
+                raise OutOfTurnError(
+                    f"client {batch.client}: seq {batch.seq} was executed; its answer is not kept any more",
+                    expected=entry.seq,
+                )
             raise SequenceConflictError(
                 f"client {batch.client} has sent another batch as seq {batch.seq}: two programs use one client number; "
                 "attach again to get another",
@@ -73,12 +101,38 @@ class Clients:
 
     def keep_answer(self, batch: Batch, answer: Answer) -> None:
         """Keeps the answer for a retry, and moves the client on to its next batch."""
-        entry = self._clients[batch.client]
-        entry.answer, entry.nonce, entry.seq = answer, batch.nonce, batch.seq + 1
+        entry = self._clients.pop(batch.client, None)
+        if entry is None:  # its own batch has detached it
+            return
+        self._clients[batch.client] = entry
+        entry.answer, entry.nonce, entry.seq, entry.old = answer, batch.nonce, batch.seq + 1, False
+        entry.nbytes = sum([array.nbytes for array in _arrays(answer)]) if answer.results else 0
+        if entry.nbytes:
+            self._forget_beyond(KEPT_BYTES, entry)
+
+    def _forget_beyond(self, most: int, latest: _Client) -> None:
+        total = sum([entry.nbytes for entry in self._clients.values()])
+        for entry in self._clients.values():
+            if total <= most or entry is latest:
+                return
+            total -= entry.nbytes
+            entry.forget()
+
+    def forget_old_answers(self) -> None:
+        """Ends the keeping of answers that were kept at the call before this one already."""
+        for entry in self._clients.values():
+            if entry.old:
+                entry.forget()
+            entry.old = True
 
     def kept_arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """The arrays on the host that kept answers hold."""
         for entry in self._clients.values():
-            for result in entry.answer.results if entry.answer is not None else ():
-                if isinstance(result, Fetched):
-                    yield from result.array[:2] if isinstance(result.array, SlicesArrays) else (result.array,)
+            if entry.answer is not None:
+                yield from _arrays(entry.answer)
+
+
+def _arrays(answer: Answer) -> Iterator[np.ndarray[Any, Any]]:
+    for result in answer.results:
+        if isinstance(result, Fetched):
+            yield from result.array[:2] if isinstance(result.array, SlicesArrays) else (result.array,)

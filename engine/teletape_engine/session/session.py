@@ -78,6 +78,10 @@ class Session:
         """The answer to a client's last batch if it had this number and nonce: a retry needs no decoding."""
         return self._state.clients.last_answer(client, seq, nonce)
 
+    def forget_old_answers(self) -> None:
+        """Ends the keeping of clients' answers that were kept at the last call already: call it from time to time."""
+        self._state.clients.forget_old_answers()
+
     def describe(self, name: Id) -> dict[str, Any]:
         """What an id names, as JSON-able facts with `id` and `kind`.
 

@@ -33,6 +33,7 @@ from teletape_engine.session.entries import Entry, Poison, TapeEntry, word
 from teletape_engine.spec import Spec
 
 MAIN: Final = 0  #: The context in which every batch begins.
+MOST_CONTEXTS: Final = 128  #: With more, those that nothing uses end, except the half of this number used last.
 
 T = TypeVar("T")
 
@@ -79,7 +80,8 @@ class State:
         self.released: set[Id] = set()
         self.latest = 0  # the highest integer id that this batch has made so far
         self._highest: dict[int, int] = defaultdict(int)  # by client
-        self._contexts: dict[Id, Executor] = {}
+        self._contexts: dict[Id, Executor] = {}  # that used last is last
+        self._most_contexts = MOST_CONTEXTS
         self.current = self.context(MAIN)
 
     # ------------------------------------------------------------------------------------------------------- contexts
@@ -87,9 +89,43 @@ class State:
         """The context of that id; it is made on first use."""
         context = self._contexts.get(key)
         if context is None:
+            if len(self._contexts) >= self._most_contexts:
+                self._end_idle_contexts()
             context = self._contexts[key] = Executor(self.backend, self.memory, self.monitor)
             context.provenance.value_reads = self.value_reads
         return context
+
+    def switch(self, key: Id) -> None:
+        """The commands that follow belong to that context."""
+        self.current = self.context(key)
+        self._contexts[key] = self._contexts.pop(key)
+
+    def end_context(self, key: Id) -> None:
+        """Ends a context: what records there stops; the current one gives way to the main one.
+
+        Raises:
+            InvalidArgumentError: It is the main one.
+        """
+        if key == MAIN:
+            raise InvalidArgumentError(f"context {MAIN} cannot end: every batch begins there")
+        recorder = self._contexts.pop(key, None)
+        if recorder is None:
+            return
+        for tape in list(recorder.context.tapes):
+            recorder.context.pause(tape)
+        for accumulator in list(recorder.context.accumulators):
+            recorder.context.close_accumulator(accumulator)
+        if self.current is recorder:
+            self.current = self.context(MAIN)
+
+    def _end_idle_contexts(self) -> None:
+        """Ends contexts in which nothing records, those first that were used longest ago."""
+        idle = [key for key, recorder in self._contexts.items() if not recorder.recorded and key != MAIN]
+        for key in idle[: -MOST_CONTEXTS // 2]:
+            if self._contexts[key] is not self.current:
+                del self._contexts[key]
+        # If most are active, the next look comes only after as many more have been made.
+        self._most_contexts = max(MOST_CONTEXTS, 2 * (len(self._contexts) - MOST_CONTEXTS // 2))
 
     def provenance_logs(self) -> list[Records]:
         """The provenance log of every context."""

@@ -6,6 +6,7 @@ process starts from a forkserver that has loaded this module.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import queue
@@ -32,6 +33,7 @@ from teletape_server.worker.shared_memory import MessageBody
 _PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
 _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
+_ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and at most twice as long
 _INTERPRETER: Final = 512 << 20  # address space for the interpreter, scipy and the threads' stacks
 
 
@@ -66,17 +68,29 @@ class Worker:
         self._session: Session | None = None
         self._time_limit = float("inf")
         self._replies = ReplyStore()
+        self._forget_at = time.monotonic() + _ANSWERS_SECONDS
 
     def serve(self) -> None:
         """Answers requests until the server has closed the connection."""
         threading.Thread(target=self._receive, name="reader", daemon=True).start()
         while True:
-            head, body = self._inbox.get()
+            head, body = self._next_message()
             if head[0] == "open":
                 self._open(head[1])
             else:
                 self._handle(head, body)
             del head, body  # or the last body's memory would stay in use while the loop waits
+
+    def _next_message(self) -> tuple[Any, memoryview | None]:
+        """Waits for a message; from time to time, clients' old answers are forgotten."""
+        while True:
+            wait = self._forget_at - time.monotonic()
+            if wait > 0:
+                with contextlib.suppress(queue.Empty):
+                    return self._inbox.get(timeout=wait)
+            if self._session is not None:
+                self._session.forget_old_answers()
+            self._forget_at = time.monotonic() + _ANSWERS_SECONDS
 
     def _receive(self) -> None:
         while True:

@@ -3,8 +3,8 @@
 import pytest
 
 from teletape.errors import InvalidArgumentError
-from teletape.sessions.batch_buffer import BatchBuffer, Name
-from teletape_engine.commands import Call, ContextSwitch, Fetch, TapeOpen, TapePause
+from teletape.sessions.batch_buffer import BatchBuffer, ContextName, Name
+from teletape_engine.commands import Call, ContextEnd, ContextSwitch, Fetch, TapeOpen, TapePause
 
 CAUSE = InvalidArgumentError("no such index")
 
@@ -23,6 +23,20 @@ def test_a_command_of_another_context_follows_a_switch(buffer: BatchBuffer) -> N
         buffer.add(context, call(1, output=output), None)
     assert [type(command) for command in buffer.commands] == [ContextSwitch, Call, Call, ContextSwitch, Call]
     assert len(buffer.call_sites) == len(buffer.commands)
+
+
+def test_a_context_whose_recorder_is_gone_ends_after_its_last_command(buffer: BatchBuffer) -> None:
+    name = ContextName(7, buffer.ended)
+    buffer.add(7, call(1, output=10), None)
+    buffer.add(8, call(1, output=11), None)
+    del name
+    buffer.add(8, call(1, output=12), None)
+    first = buffer.seal()
+    buffer.add(8, call(1, output=13), None)
+    second = buffer.seal()
+    assert ContextEnd not in [type(command) for command in first.batch.commands]
+    assert second.batch.commands[:2] == (ContextEnd(7), ContextSwitch(8))
+    assert len(second.call_sites) == len(second.batch.commands) == 3
 
 
 def test_sealing_empties_the_buffer_and_counts(buffer: BatchBuffer) -> None:

@@ -1,5 +1,6 @@
 """What a server keeps for a remote tape: no name of the client's holds an array longer than the program does."""
 
+import threading
 import tracemalloc
 
 import numpy as np
@@ -57,3 +58,20 @@ def test_counting_a_tape_names_what_goes_along_with_it(remote, loopback):
 
     (command,) = loopback.commands(TapeDescribe)
     assert len(command.also_released) == 19
+
+
+def test_a_threads_context_ends_with_the_thread(remote, loopback):
+    x = tf.Variable([1.0, 2.0])
+
+    def record():
+        with tf.GradientTape() as tape:
+            y = x * x
+        assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
+
+    for _ in range(20):
+        thread = threading.Thread(target=record)
+        thread.start()
+        thread.join()
+    tf.sync()
+    (x + 1.0).numpy()
+    assert len(loopback.session._state._contexts) <= 2  # context 0 and this thread's

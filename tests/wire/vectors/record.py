@@ -171,6 +171,8 @@ BATCHES = {
                 commands.SlicesComponent("dx", "values", "v"),
                 commands.Explain("t", ("y",), ("x", "w")),
                 commands.ClientAttach(),
+                commands.ClientDetach(3),
+                commands.ContextEnd("worker"),
                 commands.Fetch("v", 10),
             ),
             ("t",),

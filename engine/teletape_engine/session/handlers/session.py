@@ -15,10 +15,22 @@ def attach(state: State, command: commands.ClientAttach) -> None:
     state.results.append(Facts(state.index, state.clients.attach()))
 
 
+@handles(commands.ClientDetach)
+def detach(state: State, command: commands.ClientDetach) -> None:
+    """Ends a client."""
+    state.clients.detach(command.client)
+
+
 @handles(commands.ContextSwitch)
 def switch(state: State, command: commands.ContextSwitch) -> None:
     """The commands that follow belong to that context."""
-    state.current = state.context(command.context)
+    state.switch(command.context)
+
+
+@handles(commands.ContextEnd)
+def end(state: State, command: commands.ContextEnd) -> None:
+    """Ends a context."""
+    state.end_context(command.context)
 
 
 @handles(commands.Declare)
