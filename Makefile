@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 ARGS ?=
+# Test processes: auto is one for each core; WORKERS=0 runs the tests in pytest's own process, as a debugger needs it.
+WORKERS ?= auto
 IMAGE ?= teletape
 EXTRAS ?= server
 BIN := .venv/bin
@@ -38,7 +40,7 @@ serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, 
 	$(BIN)/teletape serve $(ARGS)
 
 test: $(INSTALLED) ## run every test
-	$(MODULE) pytest $(ARGS)
+	$(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
 
 bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacobian
 	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)

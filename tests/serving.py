@@ -105,6 +105,27 @@ class Program:
         return answer
 
 
+def unread_post(
+    http: httpx.Client, path: str, body: bytes, *, length: int | None = None, **headers: str
+) -> contextlib.closing[socket.socket]:
+    """Sends a POST through a connection of its own and reads nothing; leaving the `with` block closes the connection.
+
+    Args:
+        http: A client of the server, whose headers are sent too: its key.
+        path: The URL's path.
+        body: The body, or its beginning.
+        length: The Content-Length, if it is not that of `body`.
+        **headers: More headers; `_` stands for `-`.
+    """
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = http.build_request("POST", path, content=body, headers={"Content-Type": "application/json"} | named)
+    request.headers["Content-Length"] = str(len(body) if length is None else length)
+    raw = socket.create_connection((request.url.host, request.url.port or 80))
+    lines = [b"POST %b HTTP/1.1" % request.url.raw_path, *(b"%b: %b" % pair for pair in request.headers.raw)]
+    raw.sendall(b"\r\n".join([*lines, b"", b""]) + body)
+    return contextlib.closing(raw)
+
+
 def ok(response: httpx.Response) -> httpx.Response:
     """The response, which must be a success."""
     assert response.is_success, f"{response.status_code} {response.text}"

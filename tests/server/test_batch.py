@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import threading
 from http.client import HTTPResponse
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import Program, Server, ok, problem
+from serving import Program, Server, ok, problem, unread_post
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.commands.results import Fetched
 from teletape_engine.recording.values import Literal
@@ -269,26 +268,19 @@ def test_a_lying_frame_is_refused_and_consumes_nothing(program: Program, spoil: 
     assert numbers(program.run(Fetch(1))) == [[7.0] * 100]
 
 
-def test_a_body_cut_in_the_middle_consumes_nothing(server: Server, program: Program) -> None:
+def test_a_body_cut_in_the_middle_consumes_nothing(program: Program) -> None:
     batch = program.batch(Constant(1, np.full(100_000, 7.0)))
     frame = b"".join(wire.encode_batch(batch).buffers)
-    with socket.create_connection(("127.0.0.1", server.port)) as raw:
-        head = (
-            f"POST {program.path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {wire.FRAME_TYPE}\r\n"
-            f"Authorization: {program.http.headers['authorization']}\r\nContent-Length: {len(frame)}\r\n\r\n"
-        )
-        raw.sendall(head.encode() + frame[: len(frame) // 2])
+    with unread_post(
+        program.http, program.path, frame[: len(frame) // 2], length=len(frame), Content_Type=wire.FRAME_TYPE
+    ):
+        pass
     ok(program.post(batch))
     assert numbers(program.run(Fetch(1))) == [[7.0] * 100_000]
 
 
-def test_a_body_over_the_limit_is_refused_before_it_is_read(server: Server, program: Program) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as raw:
-        head = (
-            f"POST {program.path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {wire.FRAME_TYPE}\r\n"
-            f"Authorization: {program.http.headers['authorization']}\r\nContent-Length: {1 << 40}\r\n\r\n"
-        )
-        raw.sendall(head.encode())
+def test_a_body_over_the_limit_is_refused_before_it_is_read(program: Program) -> None:
+    with unread_post(program.http, program.path, b"", length=1 << 40, Content_Type=wire.FRAME_TYPE) as raw:
         response = HTTPResponse(raw)
         response.begin()
         body = json.loads(response.read())
@@ -342,13 +334,12 @@ def test_a_session_takes_a_bounded_number_of_requests_at_once(server: Server, pr
     running = program.post(long_batch(program))
     assert running.status_code == 202
     host = server.app.state.registry.find("ann", "demo").host
-    refused = None
-    for i in range(40):
-        body = {"commands": [], "client": 0}
-        with pytest.raises(httpx.ReadTimeout) if len(host.running) < 32 else contextlib.nullcontext():
-            refused = program.http.post(program.path, json=body, timeout=0.005, headers={"Idempotency-Key": str(i)})
-        if refused is not None:
-            break
-    assert refused is not None
+    body = b'{"commands": [], "client": 0}'
+    with contextlib.ExitStack() as connections:
+        for key in range(31):
+            connections.enter_context(unread_post(program.http, program.path, body, Idempotency_Key=str(key)))
+        while len(host.running) < 32:
+            pass
+        refused = program.http.post(program.path, content=body, headers=JSON)
     problem(refused, 429, "busy")
     assert refused.headers["Retry-After"] == "1"

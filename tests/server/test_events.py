@@ -1,8 +1,6 @@
 """Long requests: progress events, cancel, limits, and the state after each."""
 
-import contextlib
 import json
-import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from serving import KEYS, Server, ok, problem
+from serving import KEYS, Server, ok, problem, unread_post
 from teletape_server.settings import Settings
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -179,14 +177,9 @@ def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
     assert "0.5 seconds" in problem(refusal, 422, "deadline_exceeded")["detail"]
 
 
-def test_who_goes_away_from_run_frees_the_server(server: Server, http: httpx.Client) -> None:
+def test_who_goes_away_from_run_frees_the_server(http: httpx.Client) -> None:
     body = json.dumps({"commands": loop(50_000_000)}).encode()
-    host, port = server.url.removeprefix("http://").split(":")
-    head = (
-        f"POST /v1/run HTTP/1.1\r\nHost: {host}:{port}\r\nX-API-Key: {KEYS['ann']}\r\nContent-Length: {len(body)}\r\n"
-    )
-    with contextlib.closing(socket.create_connection((host, int(port)))) as raw:
-        raw.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+    with unread_post(http, "/v1/run", body):
         while len(ok(http.get("/v1/sessions")).json()["sessions"]) < 2:
             pass
     deadline = time.monotonic() + 20

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +10,7 @@ import httpx
 import pytest
 from rest_client import Rest, op
 
-from serving import Program, ok, problem
+from serving import Program, ok, problem, unread_post
 from teletape_engine import commands
 from teletape_engine.recording.values import Literal
 
@@ -76,13 +75,7 @@ def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Res
 
 
 def test_who_goes_away_from_the_events_leaves_work_that_can_be_cancelled(rest: Rest) -> None:
-    url = rest.http.base_url
-    body = json.dumps(LOOP).encode()
-    head = (
-        f"POST {rest.path}/functions/step/scan HTTP/1.1\r\nHost: {url.host}:{url.port}\r\nAccept: text/event-stream\r\n"
-    )
-    with contextlib.closing(socket.create_connection((url.host, url.port or 80))) as raw:
-        raw.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    with unread_post(rest.http, f"{rest.path}/functions/step/scan", json.dumps(LOOP).encode(), **EVENTS) as raw:
         seen = b""
         while b"event: progress" not in seen:
             seen += raw.recv(4096)
