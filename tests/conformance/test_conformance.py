@@ -259,7 +259,7 @@ def test_floats_are_written_exactly() -> None:
         assert np.array_equal(np.array(read["data"]).astype(dtype), values)
 
 
-def test_a_worker_tells_a_failure_from_a_death() -> None:
+def test_a_worker_distinguishes_a_failure_from_a_death() -> None:
     with Worker("conformance.probes") as worker:  # a module that has nothing of TensorFlow's
         with pytest.raises(ProgramFailed, match=r"basics\.cube_of_a_scalar:\nTraceback"):
             worker.run("basics.cube_of_a_scalar")

@@ -287,7 +287,7 @@ def test_what_the_target_does_not_depend_on_is_no_matter():
     ]
 
 
-def test_behind_a_stop_it_is_no_matter_either():
+def test_after_a_stop_it_makes_no_difference_either():
     context, tape = executor(), Tape()
     image = context.constant(np.ones((2, 2, 3), np.float32))
     context.context.open(tape)

@@ -65,7 +65,7 @@ def test_what_is_the_same_for_all_rows_is_computed_once():
     np.testing.assert_array_equal(rows.unstack(both, 4), np.full((4, 2), 3.0))
 
 
-def test_numbers_beside_rows_take_their_dtype():
+def test_numbers_next_to_rows_take_their_dtype():
     rows = Rows(None)
     x = rows.stack(np.ones((3, 2), np.float32))
     for result in (x * 2.0, 2.0 - x, CATALOGUE["clip_by_value"](x, 0.0, 0.5)):

@@ -128,7 +128,7 @@ def test_a_client_may_detach_itself(session):
         fetching(session, client, 2)
 
 
-def test_old_answers_go_and_a_late_retry_is_told_so(session):
+def test_old_answers_go_and_a_late_retry_is_reported_so(session):
     client = attach(session)["client"]
     batch = fetching(session, client, 1)
     session.forget_old_answers()

@@ -308,7 +308,7 @@ def test_loops_that_are_wrong(session: Session, command: Command, text: str) -> 
     assert text in failed(session, command).message
 
 
-def test_a_program_with_a_loop_tells_its_specs_before_it_runs() -> None:
+def test_a_program_with_a_loop_reports_its_specs_before_it_runs() -> None:
     below, times = (compile_function(item.inputs, item.steps, item.outputs) for item in (BELOW, TIMES))
     loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
     f = compile_function(("x", "w"), (loop,), ("y", "n"))

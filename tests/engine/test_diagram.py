@@ -150,7 +150,7 @@ def test_many_watched_tensors_share_a_node_and_asked_ones_do_not():
     assert facts["folded"] == "96 watched values share a node"
 
 
-def test_an_unknown_tape_or_target_is_told():
+def test_an_unknown_tape_or_target_is_reported():
     session = Session()
     run(session, *watched())
     assert failing(session, TapeGraph("nope")).code == "unknown_id"
@@ -208,7 +208,7 @@ def test_an_edge_over_many_ranks_is_drawn_as_a_label():
     assert text.count("w0 -> ") < 40
 
 
-def test_bytes_are_told_in_round_numbers():
+def test_bytes_are_reported_in_round_numbers():
     assert [bytes_text(n) for n in (0, 1, 1023, 1536, 5 << 20, 300 << 20, 7 << 40)] == [
         "0 bytes",
         "1 bytes",

@@ -278,7 +278,7 @@ def test_cancelled_between_two_commands(session):
     assert failing(session, Fetch("c")).code == "poisoned"
 
 
-def test_progress_is_told_now_and_then(session):
+def test_progress_is_reported_now_and_then(session):
     results = []
     todo = [Constant("x", X), *(Call("neg", ("x",), (i,)) for i in range(2500))]
     run(session, *todo, progress=lambda done, total: results.append((done, total)))

@@ -349,7 +349,7 @@ def test_the_sessions_memory_bounds_it_too():
     run(session, Jacobian("t", (y,), ("x",), ("M",)))
 
 
-def test_between_chunks_it_is_told_and_can_be_stopped():
+def test_between_chunks_it_is_reported_and_can_be_stopped():
     session, report, question = Session(), [], []
     y = network(session, 8)
     jacobian = Jacobian("t", (y,), ("x",), ("J",), chunk_size=2)

@@ -117,7 +117,7 @@ def test_only_the_latest_are_remembered(session, monkeypatch):
     assert "only the latest ops outside tapes are remembered" in " ".join(explanation["notes"])
 
 
-def test_an_op_that_a_tape_follows_leaves_nothing_beside_it(session):
+def test_an_op_that_a_tape_follows_leaves_nothing_else(session):
     run(session, MakeVariable("x", np.array(2.0, F32)), TapeOpen("t"), Call("neg", ("x",), ("a",)))
     before = len(state_of(session).current.provenance.records)
     run(session, *(Call("neg", ("a",), (f"b{i}",)) for i in range(5)))

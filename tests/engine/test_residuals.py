@@ -66,7 +66,7 @@ def test_a_tape_keeps_what_the_rules_ask_for_and_makes_no_copy_of_it(op):
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "exp", "sqrt", "softmax", "reshape", "neg", "reduce_sum"])
-def test_these_keep_no_array_beside_their_result(name):
+def test_these_keep_no_array_except_their_result(name):
     x = CpuExecutor().constant(np.ones((2, 3)))
     op = CATALOGUE[name]
     plan = bind(op, (x.spec,), op.attrs({"shape": (6,)} if name == "reshape" else {})).plan(1)
@@ -111,7 +111,7 @@ def test_a_persistent_tape_lets_nothing_go():
     assert [array() is not None for array in arrays] == [False] * 4 + [True]  # the last is y
 
 
-def test_the_pass_needs_no_room_beside_what_it_frees():
+def test_the_pass_needs_no_room_beyond_what_it_frees():
     tracemalloc.start()
     try:
         context, tape, x, y = chain(30)
@@ -138,7 +138,7 @@ def test_the_structure_of_a_consumed_tape_stays_and_keeps_no_array():
     assert footprint(tape, CPU.base) == (0, 0)
 
 
-def test_what_is_told_to_be_freed_is_what_is_freed():
+def test_what_is_reported_as_freed_is_what_is_freed():
     tracemalloc.start()
     try:
         for hold in (0, 1, 7):

@@ -53,7 +53,7 @@ def test_a_number_takes_tensorflows_dtype(session):
     assert [value(session, name).dtype.name for name in "bifc"] == ["bool", "int32", "float32", "complex128"]
 
 
-def test_a_fetch_tells_all_or_a_preview(session):
+def test_a_fetch_reports_all_or_a_preview(session):
     (head,) = run(session, Constant("x", X), Fetch("x", 2))
     assert head == Fetched(1, "x", head.array, head.spec, complete=False)
     assert (head.array.tolist(), head.spec.shape) == ([1.0, 2.0], (3,))
@@ -160,7 +160,7 @@ def test_slices_are_one_id_with_parts(session):
     assert value(session, "dense").tolist() == [[1, 1], [0, 0], [0, 0], [2, 2]]
 
 
-def test_an_op_whose_shape_depends_on_values_tells_it(session):
+def test_an_op_whose_shape_depends_on_values_reports_it(session):
     (result,) = run(session, Call("nonzero", (np.array([0, 5, 0, 7]),), ("where",)))
     assert isinstance(result, Specs)
     assert result.specs[0].shape == (2, 1)
@@ -240,7 +240,7 @@ def one_of_each(session):
 
 
 @pytest.mark.parametrize("use", OF_A_KIND)
-def test_an_id_that_names_nothing_is_told_from_one_that_named_something(session, use):
+def test_an_id_that_names_nothing_is_distinguished_from_one_that_named_something(session, use):
     one_of_each(session)
     make = OF_A_KIND[use]
     unknown = failing(session, make("nobody"))
@@ -253,7 +253,7 @@ VALUES = {"op", "variable", "argument", "seed", "assigned"}
 
 
 @pytest.mark.parametrize("use", OF_A_KIND)
-def test_a_value_never_made_tells_the_first_cause(session, use):
+def test_a_value_never_made_reports_the_first_cause(session, use):
     one_of_each(session)
     if use == "watch":
         run(session, OF_A_KIND[use]("poison"))  # structural: it has to happen, for the others that it names
@@ -347,7 +347,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_told(session, case):
+def test_what_is_wrong_is_reported(session, case):
     command, code, words = WRONG[case]
     one_of_each(session)
     run(session, MakeVariable("n", np.int32(1)) if "fraction" in case else MakeVariable("n8", np.uint8(1)))

@@ -101,7 +101,7 @@ def test_patches_in_parts_give_what_they_give_at_once(buffer, monkeypatch):
     np.testing.assert_allclose(CATALOGUE["conv2d_backprop_filter"](x, whole, shape=filters.shape), back, rtol=1e-12)
 
 
-def test_same_padding_puts_the_odd_element_behind():
+def test_same_padding_puts_the_odd_element_last():
     at = windows((5, 4), (2, 3), (2, 1), "SAME", None, (1, 1))
     assert at.counts == (3, 4)
     assert at.paddings == ((0, 1), (1, 1))

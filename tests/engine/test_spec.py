@@ -96,7 +96,7 @@ def test_broadcast_refuses_what_numpy_refuses(a, b):
 
 
 @pytest.mark.parametrize(
-    ("kind", "beside", "expected"),
+    ("kind", "dtype", "expected"),
     [
         (int, "float16", "float16"),
         (int, "complex64", "complex64"),
@@ -109,14 +109,14 @@ def test_broadcast_refuses_what_numpy_refuses(a, b):
         (bool, None, "bool"),
     ],
 )
-def test_a_python_number_takes_the_dtype_beside_it(kind, beside, expected):
-    assert weak_dtype(WEAK[kind], beside and DTYPES[beside]) is DTYPES[expected]
+def test_a_python_number_takes_the_dtype_next_to_it(kind, dtype, expected):
+    assert weak_dtype(WEAK[kind], dtype and DTYPES[dtype]) is DTYPES[expected]
 
 
-@pytest.mark.parametrize(("kind", "beside"), [(float, "int32"), (complex, "float32"), (int, "bool"), (bool, "float32")])
-def test_a_python_number_that_does_not_fit(kind, beside):
-    with pytest.raises(InvalidArgumentError, match=f"a Python {kind.__name__} cannot take the dtype {beside}"):
-        weak_dtype(WEAK[kind], DTYPES[beside])
+@pytest.mark.parametrize(("kind", "dtype"), [(float, "int32"), (complex, "float32"), (int, "bool"), (bool, "float32")])
+def test_a_python_number_that_does_not_fit(kind, dtype):
+    with pytest.raises(InvalidArgumentError, match=f"a Python {kind.__name__} cannot take the dtype {dtype}"):
+        weak_dtype(WEAK[kind], DTYPES[dtype])
 
 
 def test_axes():

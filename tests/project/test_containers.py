@@ -81,7 +81,7 @@ def test_compose_bounds_memory(services: dict[str, Any]) -> None:
         assert service["deploy"]["resources"]["limits"]["memory"]
 
 
-def test_compose_publishes_on_loopback_unless_told_otherwise(services: dict[str, Any]) -> None:
+def test_compose_publishes_on_loopback_unless_configured_otherwise(services: dict[str, Any]) -> None:
     ports = [port for service in services.values() for port in service["ports"]]
     defaults = [re.fullmatch(r"\$\{TELETAPE_\w+:-127\.0\.0\.1:(\d+)\}:8470", port) for port in ports]
     assert all(defaults), ports

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TREES = ("engine", "wire", "client", "server", "scripts", "benchmarks", "examples", "tests")
 
 #: As the name of a variable, argument, attribute or function these say nothing about what it is.
-VAGUE = frozenset("one found given made told asked held said thing".split())
+VAGUE = frozenset("one found given made told asked held said thing beside behind".split())
 #: These are fair names of a method or attribute (`tape.kept`), and poor names of a variable.
 VAGUE_VARIABLES = VAGUE | {"kept"}
 
@@ -35,6 +35,8 @@ PHRASES = (
     r"where there (?:is|are)",
     r"what (?:is|was) (?:given|asked|made|found|told)",
 )
+#: Words of a longer name that have a plainer one.
+_WORDS = re.compile(r"(?:^|_)(tells?|told|behind|beside)(?:_|$)")
 _PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
 
 
@@ -63,9 +65,11 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 def vague_names(source: str) -> Counter[str]:
-    """How often each vague word is given as a name, leading underscores aside."""
-    names = ((name.strip("_"), variable) for name, variable in bound_names(ast.parse(source)))
-    return Counter(name for name, variable in names if name in (VAGUE_VARIABLES if variable else VAGUE))
+    """How often each vague name is bound, leading underscores aside."""
+    names = [(name.strip("_"), variable) for name, variable in bound_names(ast.parse(source))]
+    return Counter(
+        name for name, variable in names if name in (VAGUE_VARIABLES if variable else VAGUE) or _WORDS.search(name)
+    )
 
 
 def sentences(source: str) -> Iterator[str]:
@@ -99,7 +103,7 @@ def test_sentences_are_plain(tree: str) -> None:
 
 def test_every_way_to_bind_a_name_is_seen() -> None:
     source = (
-        "def told(one, *given, thing=1, **made):\n    [found for found in one]\n    self._held = kept = 1\n"
+        "def what_tells(one, *given, thing=1, **made):\n    [found for found in one]\n    self._held = kept = 1\n"
         "    self.kept = other.found\n    with x as asked: pass\n    for said in y: pass\n"
         "    try: pass\n    except E as one: pass\nimport a as found\n(made := 2)\nlambda one: 0\n"
     )
@@ -114,7 +118,7 @@ def test_every_way_to_bind_a_name_is_seen() -> None:
             "kept": 1,
             "asked": 1,
             "said": 1,
-            "told": 1,
+            "what_tells": 1,
         }
     )
 

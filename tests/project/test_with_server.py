@@ -52,7 +52,7 @@ def test_a_stopped_script_stops_its_server() -> None:
 
 
 @pytest.fixture
-def python_beside_a_broken_server(tmp_path: Path) -> Path:
+def python_with_a_broken_server(tmp_path: Path) -> Path:
     """An interpreter whose neighbour `teletape` says why it cannot start, and ends."""
     python = tmp_path / "python"
     python.symlink_to(sys.executable)
@@ -62,10 +62,10 @@ def python_beside_a_broken_server(tmp_path: Path) -> Path:
     return python
 
 
-def test_a_server_that_does_not_start_says_why(python_beside_a_broken_server: Path) -> None:
-    command = [python_beside_a_broken_server, SCRIPT, "touch", "started"]
-    done = subprocess.run(command, cwd=python_beside_a_broken_server.parent, capture_output=True, text=True)
+def test_a_server_that_does_not_start_says_why(python_with_a_broken_server: Path) -> None:
+    command = [python_with_a_broken_server, SCRIPT, "touch", "started"]
+    done = subprocess.run(command, cwd=python_with_a_broken_server.parent, capture_output=True, text=True)
     assert done.returncode == 1
     assert "ended with status 3" in done.stderr
     assert "no device gpu:9 here" in done.stderr
-    assert not (python_beside_a_broken_server.parent / "started").exists()
+    assert not (python_with_a_broken_server.parent / "started").exists()

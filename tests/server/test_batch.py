@@ -69,7 +69,7 @@ def test_nan_and_infinities_in_json_both_ways(http: httpx.Client) -> None:
     assert answer["results"][0]["value"]["data"] == [-1.0, "NaN", "Infinity"]
 
 
-def test_frames_and_what_they_tell_beside_the_answer(server: Server, program: Program) -> None:
+def test_frames_and_what_they_report_with_the_answer(server: Server, program: Program) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     batch = program.batch(Constant(7, x), Call("neg", (7,), (8,)), Fetch(8))
     response = ok(program.post(batch))
@@ -235,7 +235,7 @@ def test_cancel_stops_what_runs_between_commands(server: Server, program: Progra
     assert numbers(program.run(Fetch(1))) == [0.0]
 
 
-def test_malformed_json_tells_line_and_column(http: httpx.Client) -> None:
+def test_malformed_json_names_line_and_column(http: httpx.Client) -> None:
     response = http.post("/v1/sessions/demo/batch", content=b'{"commands": [}', headers=JSON)
     assert "line 1 column 15" in problem(response, 400, "malformed_json")["detail"]
 

@@ -32,7 +32,7 @@ def test_bodies_that_are_wrong(rest: Rest, place: str, body: Any, where: str | N
     assert ok(rest.get("tapes/t")).json()["consumed"] is False
 
 
-def test_malformed_json_tells_where(rest: Rest) -> None:
+def test_malformed_json_names_the_place(rest: Rest) -> None:
     response = rest.http.post(f"{rest.path}/ops", content=b'{"ops": [', headers={"Content-Type": "application/json"})
     assert "column" in problem(response, 400, "malformed_json")["detail"]
 

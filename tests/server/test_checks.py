@@ -74,7 +74,7 @@ def test_what_cannot_be_checked_is_refused(post, body, code, text):
     assert text in answer["detail"]
 
 
-def test_an_unknown_setting_of_a_batch_is_told(post):
+def test_an_unknown_setting_of_a_batch_is_reported(post):
     post("functions", F)
     todo = [{"do": "check_gradients", "function": "f", "inputs": [0.5, 0.5], "settings": {"stepp": 1}}]
     failure = post("batch", {"commands": todo})["failure"]

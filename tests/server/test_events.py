@@ -55,7 +55,7 @@ def events(response: httpx.Response) -> Iterator[tuple[str, str, Any]]:
             yield fields["event"], fields.get("id", ""), json.loads(fields["data"])
 
 
-def test_a_batch_tells_how_far_it_is_and_answers_last(http: httpx.Client) -> None:
+def test_a_batch_reports_progress_and_answers_last(http: httpx.Client) -> None:
     commands = [*loop(LONG), {"do": "fetch", "id": "last"}]
     response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -70,7 +70,7 @@ def test_a_batch_tells_how_far_it_is_and_answers_last(http: httpx.Client) -> Non
     assert progress[-1][2]["total"] == len(commands)
 
 
-def test_the_iterations_to_come_are_told_where_they_are_known(http: httpx.Client) -> None:
+def test_the_iterations_to_come_are_reported_where_they_are_known(http: httpx.Client) -> None:
     body = {"op": "add", "inputs": ["s", "s"], "outputs": ["t"]}
     commands = [
         {"do": "function", "id": "body", "inputs": ["s"], "steps": [body], "outputs": ["t"]},
@@ -96,7 +96,7 @@ def test_what_is_refused_before_it_runs_is_an_ordinary_problem(http: httpx.Clien
     problem(http.post("/v1/sessions/nobody/ops", json={}, headers=EVENTS), 404, "unknown_session")
 
 
-def test_run_tells_how_far_it_is_and_its_session_is_gone_behind_it(http: httpx.Client) -> None:
+def test_run_reports_progress_and_its_session_is_gone_after_it(http: httpx.Client) -> None:
     response = http.post("/v1/run", json={"commands": loop(LONG), "fetch": ["last"]}, headers=EVENTS)
     *progress, (kind, _, answer) = events(response)
     assert (kind, answer["values"]["last"]["data"]) == ("answer", LONG)
@@ -177,7 +177,7 @@ def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
     assert "0.5 seconds" in problem(refusal, 422, "deadline_exceeded")["detail"]
 
 
-def test_who_goes_away_from_run_frees_the_server(http: httpx.Client) -> None:
+def test_a_caller_that_disconnects_from_run_frees_the_server(http: httpx.Client) -> None:
     body = json.dumps({"commands": loop(50_000_000)}).encode()
     with unread_post(http, "/v1/run", body):
         while len(ok(http.get("/v1/sessions")).json()["sessions"]) < 2:

@@ -57,7 +57,7 @@ def summary(explanation: dict[str, Any]) -> tuple[Any, ...]:
     return explanation["code"], explanation["outcome"], explanation["op"], explanation["where"]
 
 
-def test_a_null_is_told_with_the_op_and_the_callers_line_before_and_after_the_answer(rest: Rest) -> None:
+def test_a_null_is_reported_with_the_op_and_the_callers_line_before_and_after_the_answer(rest: Rest) -> None:
     rest.variable("x", [1.2, 3.4])
     rest.tape()
     rest.ops(("mul", "x", 2.0, "a"), ("round", "a", "b"), ("reduce_sum", "b", "y"))
@@ -165,7 +165,7 @@ def test_a_tape_that_has_answered_has_no_numbers_any_more(rest: Rest) -> None:
     assert "persistent" in explanation["advice"]
 
 
-def test_an_op_without_a_gradient_is_told_as_the_error_that_asking_gives(rest: Rest) -> None:
+def test_an_op_without_a_gradient_is_reported_as_the_error_that_asking_gives(rest: Rest) -> None:
     rest.variable("x", [[[1.0, 2.0, 3.0]]])
     rest.tape()
     rest.ops(("adjust_contrast", "x", 2.0, "y"))

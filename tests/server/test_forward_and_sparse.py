@@ -65,7 +65,7 @@ def test_an_accumulator_goes_on_from_one_batch_to_the_next(http: httpx.Client, s
     assert fetched["value"]["data"] == [3.0, 0.0]
 
 
-def test_a_wrong_tangent_is_told_and_nothing_is_lost(http: httpx.Client, session: str) -> None:
+def test_a_wrong_tangent_is_reported_and_nothing_is_lost(http: httpx.Client, session: str) -> None:
     wrong = {**OPEN, "tangents": [1.0]}
     first = {"commands": [{"do": "variable", "id": "x", "value": [1.0, 2.0]}, wrong]}
     failure = ok(http.post(f"{session}/batch", json=first)).json()["failure"]

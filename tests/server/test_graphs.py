@@ -24,7 +24,7 @@ def tape(server_url):
         client.delete(base)
 
 
-def test_json_tells_nodes_edges_and_the_cut(tape):
+def test_json_reports_nodes_edges_and_the_cut(tape):
     answer = tape("?targets=c&sources=w")
     assert answer.headers["content-type"] == "application/json"
     facts = answer.json()
@@ -93,7 +93,7 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
     assert ask("application/json").content_type == "application/json"
 
 
-def test_a_tape_tells_its_bytes(server_url):
+def test_a_tape_reports_its_bytes(server_url):
     with httpx.Client(base_url=server_url + "/v1") as client:
         base = f"/sessions/{client.post('/sessions', json={}).json()['id']}"
         client.post(f"{base}/tensors", json={"id": "x", "value": [1.0] * 100})

@@ -58,5 +58,5 @@ def test_extending_keeps_it_idle_or_not_and_never_shortens() -> None:
 
 
 @pytest.mark.parametrize(("worked", "ends"), [(START, START + 60), (START + 570, START + 600)])
-def test_terms_tell_the_end_from_the_last_work(worked: float, ends: float) -> None:
+def test_terms_give_the_end_from_the_last_work(worked: float, ends: float) -> None:
     assert Terms(60.0, START + 600).expires_at(worked) == ends

@@ -114,7 +114,7 @@ def test_a_session_can_be_kept_within_the_greatest_age(server: Server, http: htt
     assert problem(http.get("/v1/sessions/demo"), 410, "session_ended")["details"]["reason"] == "max_age"
 
 
-def test_the_answer_tells_when_the_session_expires(server: Server, http: httpx.Client) -> None:
+def test_the_answer_reports_when_the_session_expires(server: Server, http: httpx.Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     ok(http.post("/v1/sessions/demo/extend", json={"seconds": 300}))
     program = Program(http, "demo")
@@ -240,7 +240,7 @@ def test_the_server_answers_while_a_session_computes(server: Server, http: httpx
     assert ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 1
 
 
-def test_info_tells_what_is_allowed(http: httpx.Client) -> None:
+def test_info_reports_what_is_allowed(http: httpx.Client) -> None:
     info = ok(http.get("/v1/info")).json()
     assert info["frame_versions"] == [wire.VERSION]
     assert info["content_types"] == [wire.FRAME_TYPE, wire.JSON_TYPE]

@@ -135,7 +135,7 @@ def test_export_refuses_to_break_clients(
     assert json.loads(file.read_text()) == document
 
 
-def test_every_operation_is_told_of(document: dict[str, Any]) -> None:
+def test_every_operation_is_described(document: dict[str, Any]) -> None:
     found_operations = operations(document)
     assert len(found_operations) > 35
     for where, operation in found_operations:

@@ -69,7 +69,7 @@ def test_only_what_is_asked_for_is_fetched(rest: Rest) -> None:
     problem(rest.get("tensors/c"), 404, "unknown_id")  # nothing was done
 
 
-def test_the_catalogue_is_told(http: httpx.Client) -> None:
+def test_the_catalogue_is_reported(http: httpx.Client) -> None:
     def names(**query: str) -> set[str]:
         return {entry["name"] for entry in ok(http.get("/v1/ops", params=query)).json()["ops"]}
 

@@ -155,7 +155,7 @@ def test_many_questions_are_answered_as_each_alone(http: httpx.Client, tape: Tap
         other.refused("questions", {"questions": MANY[:1]}, 409, "tape_consumed")
 
 
-def test_a_question_that_fails_is_told_and_leaves_nothing(http: httpx.Client) -> None:
+def test_a_question_that_fails_is_reported_and_leaves_nothing(http: httpx.Client) -> None:
     tape = Tape(http, persistent=False)
     before = tape.tensors()
     wrong = {"do": "hvp", "targets": ["loss"], "sources": ["w"], "vectors": [[1.5]]}

@@ -189,7 +189,7 @@ def test_a_refusal_says_what_was_found_and_leaves_everything(
     np.testing.assert_allclose(derivatives[0]["value"]["data"], 3 * np.square(W))
 
 
-def test_a_jacobian_beyond_memory_tells_the_numbers(rest: Rest) -> None:
+def test_a_jacobian_beyond_memory_reports_the_numbers(rest: Rest) -> None:
     n = 30_000
     rest.create("tapes", {"id": "wide", "persistent": True})
     ops = [op("broadcast_to", 2.0, to="row", shape=[n]), op("square", "row", to="squares")]
@@ -263,7 +263,7 @@ def test_what_belongs_to_another_session_is_unknown_here(rest: Rest, http: httpx
         (b'{"inputs"', "malformed_json"),
     ],
 )
-def test_json_that_is_none_is_told_and_nothing_happens(rest: Rest, text: bytes, code: str) -> None:
+def test_json_that_is_none_is_reported_and_nothing_happens(rest: Rest, text: bytes, code: str) -> None:
     before = State(rest)
     headers = {"Content-Type": "application/json"}
     for place in ("functions/square/call", "functions/square/gradient", "tapes/t/questions"):
@@ -289,7 +289,7 @@ def test_functions_within_functions_have_a_bound(rest: Rest) -> None:
     assert "1,000,000 steps" in problem(rest.post("functions", body), 422, "invalid_argument")["detail"]
 
 
-def test_a_function_tells_its_steps_as_they_were_given(rest: Rest) -> None:
+def test_a_function_reports_its_steps_as_they_were_given(rest: Rest) -> None:
     steps = [
         {"op": "reduce_sum", "inputs": ["x"], "outputs": ["s"], "attrs": {"axis": [0], "keepdims": True}},
         {"op": "mul", "inputs": ["s", {"number": "Infinity"}], "outputs": ["m"]},
@@ -330,7 +330,7 @@ def test_a_sparse_gradient_counts_what_it_holds(rest: Rest) -> None:
     assert tensor["bytes"] == 3 * 2 * 4 + 3 * 4
 
 
-def test_the_end_of_a_thing_tells_the_bytes_that_are_left(rest: Rest) -> None:
+def test_the_end_of_a_thing_reports_the_bytes_that_are_left(rest: Rest) -> None:
     def used() -> int:
         used_bytes: int = ok(rest.http.get(rest.path)).json()["bytes_in_use"]
         return used_bytes

@@ -185,7 +185,7 @@ def test_serve_says_where_it_is_and_ends_with_its_workers(number: int, statuses:
     gone(started)
 
 
-def test_a_killed_server_leaves_no_worker_behind() -> None:
+def test_a_killed_server_leaves_no_worker() -> None:
     process = subprocess.Popen(
         [*TELETAPE, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

@@ -42,7 +42,7 @@ def until(rest: Rest, enough: Callable[[Any], bool]) -> None:
 
 
 @contextlib.contextmanager
-def beside(rest: Rest, place: str, body: Any) -> Iterator[list[httpx.Response]]:
+def posted_meanwhile(rest: Rest, place: str, body: Any) -> Iterator[list[httpx.Response]]:
     """Posts it from another thread; the response is there when the block has ended."""
     responses: list[httpx.Response] = []
 
@@ -60,9 +60,9 @@ def beside(rest: Rest, place: str, body: Any) -> Iterator[list[httpx.Response]]:
 
 def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Rest) -> None:
     later = {"ops": [op("add", "v", 1.0, to="later")]}
-    with beside(rest, "functions/step/scan", LOOP) as first:
+    with posted_meanwhile(rest, "functions/step/scan", LOOP) as first:
         until(rest, lambda now: now["iteration"] > 0)
-        with beside(rest, "ops", later) as second:
+        with posted_meanwhile(rest, "ops", later) as second:
             until(rest, lambda now: now["requests"] == 2)
             ok(rest.http.post(f"{rest.path}/cancel"))
     assert (
@@ -74,7 +74,7 @@ def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Res
     assert rest.done("functions/step/scan", LOOP | {"length": 3})["values"]["far"]["data"] == 3.0
 
 
-def test_who_goes_away_from_the_events_leaves_work_that_can_be_cancelled(rest: Rest) -> None:
+def test_a_caller_that_disconnects_from_the_events_leaves_work_that_can_be_cancelled(rest: Rest) -> None:
     with unread_post(rest.http, f"{rest.path}/functions/step/scan", json.dumps(LOOP).encode(), **EVENTS) as raw:
         seen = b""
         while b"event: progress" not in seen:

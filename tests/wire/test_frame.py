@@ -70,9 +70,9 @@ def test_an_answer_comes_back_as_it_was(answer: Any, seq: int) -> None:
     served = wire.Served(1e9, 0.25, 0.5)
     frame = wire.encode_answer(answer, served, client=3, seq=seq, nonce=b"n" * 16)
     data = b"".join(frame.buffers)
-    result, beside = wire.decode_answer(data)
+    result, facts = wire.decode_answer(data)
     assert same(result, answer)
-    assert beside == served
+    assert facts == served
     prefix = wire.decode_prefix(data)
     assert (prefix.kind, prefix.client, prefix.seq, prefix.nonce) == (wire.FrameKind.ANSWER, 3, seq, b"n" * 16)
     assert prefix.total_length == frame.length

@@ -203,29 +203,29 @@ def _alike(op: Op, i: int, j: int) -> bool:
     return max(i, j) < len(op.like) and op.like[i] == op.like[j]
 
 
-def operand(op: Op, arg: Any, beside: Any, *, alone: bool = False) -> Any:
+def operand(op: Op, arg: Any, dtype: Any, *, alone: bool = False) -> Any:
     """Anything but a tensor as an op's input.
 
     Args:
         op: The op.
         arg: A number, list or array.
-        beside: The dtype of the tensor beside it, which it takes; None: its own.
-        alone: Convert it by itself where it does not fit beside the tensor, and let the op refuse the pair.
+        dtype: The dtype of the op's tensors, which it takes; None: its own.
+        alone: Convert it by itself if it does not fit that dtype, and let the op refuse the pair.
 
     Raises:
         TypeError: It does not fit.
     """
     if isinstance(arg, list | tuple) and holds_tensors(arg):
         return _stacked(arg, None).operand()
-    if beside is None:
+    if dtype is None:
         return constant(arg).operand()
-    if arg.__class__ is int and beside in INTEGER and not fits(arg, beside):
-        arg = wrapped(arg, beside)
+    if arg.__class__ is int and dtype in INTEGER and not fits(arg, dtype):
+        arg = wrapped(arg, dtype)
     kind = arg.__class__
-    if op.weak and kind in _NUMBERS and (beside in DIFFERENTIABLE or (kind is int and beside in INTEGER)):
+    if op.weak and kind in _NUMBERS and (dtype in DIFFERENTIABLE or (kind is int and dtype in INTEGER)):
         return Literal(arg)
     try:
-        return constant(arg, dtypes.as_dtype(beside)).operand()
+        return constant(arg, dtypes.as_dtype(dtype)).operand()
     except TypeError:
         if not alone:
             raise

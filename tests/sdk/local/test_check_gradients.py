@@ -63,7 +63,7 @@ def test_several_results_of_any_structure_are_checked_one_by_one(connected):
     assert (caught.value.report.worst.output, caught.value.report.worst.input) == (1, 1)
 
 
-def test_a_kink_is_told_as_one(connected):
+def test_a_kink_is_reported_as_one(connected):
     with pytest.raises(
         GradientMismatch, match=r"the slopes to its two sides are .*: a kink or a jump, check at a point next to it"
     ):
@@ -113,7 +113,7 @@ def test_a_random_function_is_refused(connected):
         check_gradients(lambda x: x + tf.random.normal([2]), tf.constant([0.3, 0.7]))
 
 
-def test_what_is_not_finite_is_told(connected):
+def test_what_is_not_finite_is_reported(connected):
     with pytest.raises(GradientMismatch, match=r"input 0\[0\], output 0: automatic -?inf, numerical nan"):
         check_gradients(tf.sqrt, tf.constant([0.0, 1.0]))
 

@@ -82,7 +82,7 @@ def test_strings_pass_through_and_are_refused_by_ops() -> None:
         tf.constant([1.0, 2.0]) + "a"
 
 
-def test_a_number_beside_an_array_argument_takes_its_dtype() -> None:
+def test_a_number_next_to_an_array_argument_takes_its_dtype() -> None:
     x = tf.constant([1, 2], tf.int64)
     assert tf.maximum(x, 1).dtype == tf.int64
     assert tf.where(x > 1, x, 0).dtype == tf.int64

@@ -198,7 +198,7 @@ def a_tape_that_watches_nothing_by_itself():
 
 
 @expects("not_watched", op="mul")
-def a_constant_beside_a_variable():
+def a_constant_next_to_a_variable():
     x, w = tf.constant(3.0), tf.Variable(2.0)
     with tf.GradientTape() as tape:
         y = w * x  # here
@@ -586,7 +586,7 @@ def test_a_tape_can_be_asked_while_it_records_and_after_a_lookup_error(session):
     assert tape.explain(z, x).code == "numbers_gone"
 
 
-def test_what_another_thread_did_is_told_with_its_line(session):
+def test_what_another_thread_did_is_reported_with_its_line(session):
     x, result = tf.Variable(2.0), []
 
     def work():
@@ -618,7 +618,7 @@ def test_a_long_way_shows_its_two_ends(session):
     assert "… 262 more …" in str(explanation)
 
 
-def test_a_backward_pass_that_fails_is_told(session):
+def test_a_backward_pass_that_fails_is_reported(session):
     x = tf.Variable([[1.0, 2.0], [2.0, 4.0]])
     with tf.GradientTape(persistent=True) as tape:
         y = tf.linalg.det(x)
@@ -637,7 +637,7 @@ def test_how_it_looks(session):
     assert "read &lt;x&gt;:0" in explanation._repr_html_()
 
 
-def test_no_line_is_told_where_none_may_be(session, monkeypatch):
+def test_no_line_is_reported_where_none_may_be(session, monkeypatch):
     monkeypatch.setenv("TELETAPE_WHERE", "0")
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:

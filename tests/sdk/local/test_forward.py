@@ -22,7 +22,7 @@ def test_a_tangent_of_another_shape_is_refused_at_construction(tangent: Any) -> 
         make(tf.constant([1.0, 2.0]), tf.constant(tangent, tf.float32))
 
 
-def test_a_primal_that_is_an_array_is_told() -> None:
+def test_a_primal_that_is_an_array_is_reported() -> None:
     with pytest.raises((TypeError, AttributeError)):
         make(np.ones(2), np.ones(2))
 
@@ -61,7 +61,7 @@ def test_what_the_program_drops_is_not_kept() -> None:
         assert tangent() is None
 
 
-def test_a_tensor_of_another_session_is_told_apart() -> None:
+def test_a_tensor_of_another_session_is_recognised() -> None:
     x = tf.constant(1.0)
     acc = make(x, x)
     use(LocalSession())

@@ -88,7 +88,7 @@ def test_what_is_no_tensor_is_a_type_error(inputs: Any, place: str) -> None:
     assert tape.gradient(y, x).numpy() == 6.0  # the question was refused, not answered
 
 
-def test_a_float_as_target_is_told_what_to_pass() -> None:
+def test_a_float_as_target_is_refused_with_what_to_pass() -> None:
     tape, _, x = squared()
     with pytest.raises(TypeError, match=r"found 9.0 of type float.*tf.constant makes a tensor of it"):
         tape.gradient(9.0, x)

@@ -89,7 +89,7 @@ def test_over_http_a_picture_of_a_tape_that_is_gone_says_so(server_url, monkeypa
     use(LocalSession())
 
 
-def test_a_tape_tells_its_bytes_and_what_its_end_would_free(connected):
+def test_a_tape_reports_its_bytes_and_what_its_end_would_free(connected):
     w, x, tape, hidden, _ = net()
     assert tape.memory() == (5, 412, 0), "the program holds x and hidden itself"
     del hidden

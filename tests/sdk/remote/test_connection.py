@@ -155,7 +155,7 @@ def test_an_answer_cut_in_the_middle_is_not_mixed_with_the_next():
     assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
 
 
-def test_patience_ends_and_the_address_is_told(monkeypatch):
+def test_patience_ends_and_the_address_is_reported(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
@@ -180,7 +180,7 @@ def test_patience_with_a_busy_server_ends_with_what_it_says(monkeypatch):
     assert (caught.value.code, caught.value.status) == ("busy", 429)
 
 
-def test_nobody_at_the_address_is_told_at_once(waits):
+def test_no_server_at_the_address_is_reported_at_once(waits):
     script, http = connected(httpx.ConnectError("refused"))
     with pytest.raises(ConnectionFailed, match=r"http://there: nothing answers there \(refused\)"):
         http.json("GET", "/v1/info")
@@ -216,14 +216,14 @@ def test_a_problem_is_an_exception_of_its_own(status, code, error, door, waits):
 
 
 @pytest.mark.parametrize("body", [b"<html>go away</html>", b"", b"[1]", b'{"code": "x"}', b'"text"', b"\xff\xfe"])
-def test_what_is_no_problem_is_told_as_it_is(body):
+def test_what_is_no_problem_is_reported_as_it_is(body):
     error = error_of(403, body)
     assert isinstance(error, RequestError)
     assert (error.status, error.code) == (403, "internal")
     assert str(error).startswith("HTTP 403: ")
 
 
-def test_a_page_is_told_in_part():
+def test_a_page_is_shown_in_part():
     assert len(str(error_of(500, b"<p>" * 10_000))) < 250
 
 

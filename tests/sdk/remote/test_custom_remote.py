@@ -278,7 +278,7 @@ def test_an_op_of_the_function_that_fails_on_the_server_poisons_this_answer_alon
     assert not loopback.session.listing("backward")
 
 
-def test_a_failure_before_a_pass_is_told_and_the_next_tape_works(remote, x):
+def test_a_failure_before_a_pass_is_reported_and_the_next_tape_works(remote, x):
     broken = tf.gather(x, tf.stack([tf.cast(x[0] * 5.0, tf.int32)]))
     with tf.GradientTape() as tape:
         y = tenfold(x)

@@ -128,7 +128,7 @@ def test_the_gradient_of_a_value_never_made_is_the_same_failure(remote):
         tf.convert_to_tensor(tape.gradient(y, v)).numpy()
 
 
-def test_an_op_that_asks_at_once_tells_a_failure_of_its_input(remote):
+def test_an_op_that_asks_at_once_reports_a_failure_of_its_input(remote):
     wrong = out_of_range(tf.constant([1.0]) * 1.0)
     with pytest.raises(tf.errors.InvalidArgumentError, match="gather"):
         tf.where(wrong > 0)
@@ -146,7 +146,7 @@ def test_what_is_known_of_failures_is_forgotten_with_the_values(remote):
     assert remote.channel.buffer.poisoned == {}
 
 
-def test_the_memory_limit_is_told_with_the_numbers():
+def test_the_memory_limit_is_reported_with_the_numbers():
     session = use(session_on(Loopback(memory_limit=100_000)))
     tf.fill([10**12], 1.0)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="4,000,000,000,000 bytes") as caught:
@@ -259,7 +259,7 @@ def test_an_interrupt_while_waiting_keeps_the_batch_in_flight(remote, loopback):
     assert len(loopback.commands(Assign)) == 2
 
 
-def test_a_defect_while_sending_is_told_and_not_taken_for_an_answer(remote, loopback, monkeypatch):
+def test_a_defect_while_sending_is_reported_and_not_taken_for_an_answer(remote, loopback, monkeypatch):
     x = tf.ones(300)
     with monkeypatch.context() as broken:
         broken.setattr(remote.channel.http, "frame", lambda *args: 1 / 0)
@@ -270,7 +270,7 @@ def test_a_defect_while_sending_is_told_and_not_taken_for_an_answer(remote, loop
 
 
 # -------------------------------------------------------------------------------------------------------------- closing
-def test_closing_tells_a_failure_and_ends_the_session_all_the_same(loopback):
+def test_closing_reports_a_failure_and_ends_the_session_all_the_same(loopback):
     session = use(session_on(loopback))
     out_of_range(tf.constant([1.0]) * 1.0)
     with pytest.raises(tf.errors.InvalidArgumentError):
@@ -292,7 +292,7 @@ def test_closing_without_a_server_does_not_ask_for_more(loopback, monkeypatch):
     assert session.closed
 
 
-def test_the_end_of_the_program_tells_what_was_not_delivered(loopback, caplog):
+def test_the_end_of_the_program_reports_what_was_not_delivered(loopback, caplog):
     session = use(session_on(loopback))
     out_of_range(tf.constant([1.0]) * 1.0)
     use(LocalSession())

@@ -112,7 +112,7 @@ def test_a_failure_leaves_both_sides_agreeing_on_what_is_open(remote, loopback):
     np.testing.assert_allclose(acc.jvp(z), [3.0, 12.0, 27.0])
 
 
-def test_a_tangent_that_was_never_made_is_the_cause_that_is_told(remote):
+def test_a_tangent_that_was_never_made_is_the_cause_that_is_reported(remote):
     x = tf.constant(X)
     t = tf.gather(x, tf.constant(np.full(500, 9)))[:3]
     with make(x, t) as acc:

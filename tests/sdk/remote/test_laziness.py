@@ -128,7 +128,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_wrong_call_is_told_on_its_own_line_before_any_request(remote, mistake):
+def test_a_wrong_call_is_reported_on_its_own_line_before_any_request(remote, mistake):
     make, error, words = MISTAKES[mistake]
     x = tf.ones(2)
     before = remote.requests
@@ -250,7 +250,7 @@ def test_releases_come_with_the_next_batch_and_cost_no_request(remote, loopback)
     assert put in loopback.batches[-1].releases
 
 
-def test_what_a_loop_leaves_behind_is_released_with_the_batch_that_made_it(remote, loopback):
+def test_what_a_loop_leaves_is_released_with_the_batch_that_made_it(remote, loopback):
     x = tf.constant(np.ones(1000))
     for _ in range(50):
         x = x + 1.0

@@ -155,7 +155,7 @@ def test_each_question_is_one_command(loopback, remote):
     assert not [item for item in sent if isinstance(item, Gradient)]
 
 
-def test_what_does_not_fit_is_told_at_the_next_read():
+def test_what_does_not_fit_is_reported_at_the_next_read():
     session = session_on(Loopback(memory_limit=1 << 20))
     use(session)
     try:
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_told_at_the_next_read():
         session.close()
 
 
-def test_too_small_a_bound_here_is_told_at_once():
+def test_too_small_a_bound_here_is_reported_at_once():
     tape, y, _, w, _ = network()
     with pytest.raises(tf.errors.ResourceExhaustedError, match="one of the 4 rows takes about"):
         tape.jacobian(y, w, max_bytes=10)

@@ -184,7 +184,7 @@ def test_declarations_travel(remote, loopback):
 
 
 # ----------------------------------------------------------------------------------------------------------- catalogues
-def test_another_catalogue_is_told_and_a_wrong_prediction_refused(caplog, monkeypatch):
+def test_another_catalogue_is_reported_and_a_wrong_prediction_refused(caplog, monkeypatch):
     loopback = Loopback(catalogue="0123456789abcdef")
     session = session_on(loopback)
     assert "the server's ops (version 0, catalogue 0123456789abcdef) are not this SDK's" in caplog.text
@@ -270,7 +270,7 @@ def test_everything_is_released_in_the_end(remote, loopback):
     assert loopback.entries == {}
 
 
-def test_a_tensor_of_another_session_is_told_apart(remote):
+def test_a_tensor_of_another_session_is_recognised(remote):
     x, v = tf.ones(2), tf.Variable(1.0)
     use(LocalSession())
     for call in (lambda: x + 1.0, lambda: v + 1.0, lambda: v.assign(2.0)):

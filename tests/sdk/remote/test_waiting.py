@@ -55,7 +55,7 @@ def test_nothing_is_shown_of_what_is_quick(monkeypatch: pytest.MonkeyPatch) -> N
     assert stream.getvalue() == ""
 
 
-def test_the_line_is_drawn_while_it_runs_and_wiped_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_line_is_drawn_while_it_runs_and_wiped_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, future, looks = Terminal(), Future[int](), []
     monkeypatch.setattr(progress.sys, "stderr", stream)
     monkeypatch.setattr(progress, "_QUIET", 0.0)

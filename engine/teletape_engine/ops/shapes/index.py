@@ -62,7 +62,7 @@ def sliced(shape: Shape, index: Slices) -> Shape:
     return (*out, *shape[axis:])
 
 
-def _behind_batch(index: Slices) -> Slices:
+def _after_batch(index: Slices) -> Slices:
     return ((None, None, None), *index)
 
 
@@ -83,7 +83,7 @@ _INDICES: tuple[tuple[Shape, Slices], ...] = (
 @linear(
     infer=lambda x, *, index: x.with_shape(sliced(x.shape, index)),
     vjp=lambda ct, x_spec, index: ops.strided_slice_grad(ct, index=index, shape=x_spec.shape),
-    batch=lambda record, args, batched, attrs: record(args[0], index=_behind_batch(attrs["index"])),
+    batch=lambda record, args, batched, attrs: record(args[0], index=_after_batch(attrs["index"])),
     samples=[sample(shape, index=index) for shape, index in _INDICES],
     views=True,
     traits=[Trait.SELECTS],
@@ -107,7 +107,7 @@ def _slice_grad_spec(ct: Spec, *, index: Slices, shape: Shape) -> Spec:
 
 def _batch_slice_grad(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     (ct,) = args
-    return record(ct, index=_behind_batch(attrs["index"]), shape=(ct.shape[0], *attrs["shape"]))
+    return record(ct, index=_after_batch(attrs["index"]), shape=(ct.shape[0], *attrs["shape"]))
 
 
 @linear(
