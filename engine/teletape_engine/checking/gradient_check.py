@@ -16,6 +16,7 @@ from teletape_engine.errors import InvalidArgumentError, TapeStateError, Teletap
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.custom import CustomCall, CustomOutput
 from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Uid, Value, Variable
 from teletape_engine.spec import DIFFERENTIABLE
@@ -223,7 +224,9 @@ class _Replay(_Subject):
                 variable = source.uid
             else:
                 replayed[source.uid] = self._operand(source, change)
-        for plan, inputs, output, residuals, _ in self.tape.nodes:
+        for number, (plan, inputs, output, residuals, _) in enumerate(self.tape.nodes):
+            if not number % CANCEL_STEPS:
+                recorder.check_cancelled()
             if output in replayed:
                 continue
             if inputs and inputs[0] in self.tape.variables:

@@ -7,7 +7,7 @@ Whoever wants to know what happens on the way passes an `Observer`; nothing else
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Protocol
 
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
@@ -15,6 +15,7 @@ from teletape_engine.derivatives.query import Declarations, GradientFunction, In
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
 from teletape_engine.recording.cotangents import Algebra, Ct
 from teletape_engine.recording.custom import CustomOutput, FunctionGradient
+from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
 
@@ -38,6 +39,7 @@ def backward(
     declarations: Declarations | None = None,
     release: bool = False,
     at_stop: GradientFunction | None = None,
+    check_cancelled: Callable[[], None] = never_cancelled,
 ) -> dict[Uid, Ct]:
     """Runs a `backward_pass` to its end.
 
@@ -49,6 +51,7 @@ def backward(
         declarations: Those of the session; None: there are none.
         release: Frees each node after it.
         at_stop: Called at each stop; None: a stop is an error.
+        check_cancelled: As for `backward_pass`.
 
     Returns:
         The cts of those sources that the targets depend on.
@@ -57,7 +60,9 @@ def backward(
         NoGradientRegisteredError: As `backward_pass`.
         UnimplementedError: The pass stops, and `at_stop` is None.
     """
-    walk = backward_pass(tape, starts, sources, algebra, declarations=declarations, release=release)
+    walk = backward_pass(
+        tape, starts, sources, algebra, declarations=declarations, release=release, check_cancelled=check_cancelled
+    )
     try:
         stop = next(walk)
         while True:
@@ -83,6 +88,7 @@ def backward_pass(
     declarations: Declarations | None = None,
     release: bool = False,
     observer: Observer | None = None,
+    check_cancelled: Callable[[], None] = never_cancelled,
 ) -> Generator[Stop, InputCotangents, dict[Uid, Ct]]:
     """A backward pass that stops where the caller's own functions compute the cotangents.
 
@@ -97,6 +103,7 @@ def backward_pass(
         declarations: Those of the session; None: there are none.
         release: Frees each node after it.
         observer: Receives each node and share.
+        check_cancelled: Called now and then, see `Algebra.nodes_between_checks`; what it raises ends the pass.
 
     Yields:
         Each stop; to be sent a cotangent, or None, for each input of its call.
@@ -125,41 +132,47 @@ def backward_pass(
     passed: dict[Uid, Ct] = {}  # of sources that are results themselves
     tracked = tape.tracked
     take, forget = nodes.pop if release else reversed(nodes[:]).__next__, cts.pop
-    for position in range(len(nodes) - 1, -1, -1):
-        plan, inputs, output, residuals, where = take()
-        ct = forget(output, None)
-        if ct is None:
-            continue
-        if output in wanted:
-            passed[output] = ct  # for good: what a custom call overruled has the same output, and must not see it
-        if observer is not None:
-            observer.node(position, ct)
-        rules = plan.structural if structural else plan.rules
-        if not rules:
-            bound = plan.bound
-            if bound.__class__ is CustomOutput:
-                cts.setdefault(inputs[0], [None] * bound.count)[bound.index] = ct
-                if observer is not None:
-                    observer.share(position, 0, ct, ct)
-            elif declarations.stops_at(plan):
-                shares = yield Stop(bound, inputs, ct if ct.__class__ is list else [ct], residuals, where, cts)
-                for i, (into, share) in enumerate(zip(inputs, shares, strict=True)):
-                    if share is not None and into in tracked and (needed is None or into in needed):
-                        if observer is not None:
-                            observer.share(position, i, ct, share)
-                        earlier = cts.get(into)
-                        cts[into] = share if earlier is None else add(earlier, share)
-            continue
-        if ct.__class__ is SparseGradient and not plan.passes:
-            ct = algebra.dense(ct)
-        if residuals:
-            residuals = open_residuals(residuals)
-        for i, rule in rules:
-            into = inputs[i]
-            if needed is None or into in needed:
-                share = rule(ct, residuals)
-                if observer is not None:
-                    observer.share(position, i, ct, share)
-                earlier = cts.get(into)
-                cts[into] = share if earlier is None else add(earlier, share)
+    top = len(nodes)
+    while top:
+        bottom = max(top - algebra.nodes_between_checks, 0)
+        for position in range(top - 1, bottom - 1, -1):
+            plan, inputs, output, residuals, where = take()
+            ct = forget(output, None)
+            if ct is None:
+                continue
+            if output in wanted:
+                passed[output] = ct  # for good: what a custom call overruled has the same output, and must not see it
+            if observer is not None:
+                observer.node(position, ct)
+            rules = plan.structural if structural else plan.rules
+            if not rules:
+                bound = plan.bound
+                if bound.__class__ is CustomOutput:
+                    cts.setdefault(inputs[0], [None] * bound.count)[bound.index] = ct
+                    if observer is not None:
+                        observer.share(position, 0, ct, ct)
+                elif declarations.stops_at(plan):
+                    shares = yield Stop(bound, inputs, ct if ct.__class__ is list else [ct], residuals, where, cts)
+                    for i, (into, share) in enumerate(zip(inputs, shares, strict=True)):
+                        if share is not None and into in tracked and (needed is None or into in needed):
+                            if observer is not None:
+                                observer.share(position, i, ct, share)
+                            earlier = cts.get(into)
+                            cts[into] = share if earlier is None else add(earlier, share)
+                continue
+            if ct.__class__ is SparseGradient and not plan.passes:
+                ct = algebra.dense(ct)
+            if residuals:
+                residuals = open_residuals(residuals)
+            for i, rule in rules:
+                into = inputs[i]
+                if needed is None or into in needed:
+                    share = rule(ct, residuals)
+                    if observer is not None:
+                        observer.share(position, i, ct, share)
+                    earlier = cts.get(into)
+                    cts[into] = share if earlier is None else add(earlier, share)
+        top = bottom
+        if top:
+            check_cancelled()
     return {uid: cts[uid] for uid in wanted if uid in cts} | passed

@@ -17,6 +17,7 @@ from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.errors import InternalError
 from teletape_engine.recording.cotangents import Ct
+from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
@@ -46,6 +47,7 @@ class Rows(Runtime):
     """
 
     structural = False  #: As an `Algebra` of cotangents: it has arrays.
+    nodes_between_checks = CANCEL_STEPS // 8  #: Each node computes for many rows.
 
     def __init__(self, recorder: Recorder | None) -> None:
         self.recorder = recorder

@@ -76,6 +76,7 @@ def gradient_pass(recorder: Recorder, query: GradientQuery) -> Generator[Stop, I
             Operands(recorder) if recorded else recorder.bare,
             declarations=query.declarations,
             release=query.release,
+            check_cancelled=recorder.check_cancelled,
         )
         try:
             stop = next(walk)

@@ -46,7 +46,7 @@ def jacobian(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         TapeConsumedError: A non-persistent tape has answered before.
         NoGradientRegisteredError: As `backward_pass`.
         ResourceExhaustedError: One row does not fit under the bound, or the answer into the session.
-        CancelledError: Between two chunks.
+        CancelledError: Its caller wants it stopped.
     """
     [target] = query.targets
     spec = target.spec
@@ -157,9 +157,8 @@ def _stacks(
         derivatives: list[Recorded | None]
         predicts = recorder.mode.predicts and not recorder.recorded
         if predicts or not rows:
-            cts = _backward(
-                query, [(target.uid, GradientKind.DENSE) for target, _ in starts], Presence(), query.release
-            )
+            dense = [(target.uid, GradientKind.DENSE) for target, _ in starts]
+            cts = _backward(recorder, query, dense, Presence(), query.release)
             derivatives = [
                 (recorder.answer(GradientKind.DENSE, spec) if predicts else recorder.full(spec, 0))
                 if source.uid in cts
@@ -187,7 +186,9 @@ def _stacks(
     return derivatives
 
 
-def _backward(query: GradientQuery, starts: Sequence[tuple[Uid, Ct]], algebra: Algebra, release: bool) -> dict[Uid, Ct]:
+def _backward(
+    recorder: Recorder, query: GradientQuery, starts: Sequence[tuple[Uid, Ct]], algebra: Algebra, release: bool
+) -> dict[Uid, Ct]:
     return backward(
         query.tape,
         starts,
@@ -196,6 +197,7 @@ def _backward(query: GradientQuery, starts: Sequence[tuple[Uid, Ct]], algebra: A
         declarations=query.declarations,
         release=release,
         at_stop=query.at_stacked_stop,
+        check_cancelled=recorder.check_cancelled,
     )
 
 
@@ -222,7 +224,7 @@ def _chunk(
     for target, start in starts:
         stack = start(first, last)
         stacked.append((target.uid, rows.stack(Operand(recorder, stack) if recorded else recorder.ct(stack))))
-    cts = _backward(query, stacked, rows, release)
+    cts = _backward(recorder, query, stacked, rows, release)
     return [
         rows.unstack(densify(cts[source.uid]), last - first) if source.uid in cts else None for source in query.sources
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.binding import Bound, Call, Plan
@@ -15,6 +15,7 @@ from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGra
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import CustomCall, CustomOutput
+from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
@@ -51,11 +52,14 @@ class Cuts:
     Args:
         graph: The graph.
         declarations: Those of the session.
+        check_cancelled: Called inside `connectivity`'s pass; what it raises ends it.
     """
 
-    def __init__(self, graph: ProvenanceGraph, declarations: Declarations) -> None:
+    def __init__(
+        self, graph: ProvenanceGraph, declarations: Declarations, check_cancelled: Callable[[], None] = never_cancelled
+    ) -> None:
         self.graph, self.tape = graph, graph.tape
-        self.declarations = declarations
+        self.declarations, self._check_cancelled = declarations, check_cancelled
         self._passing: dict[int, frozenset[int]] = {}  # by the id of a plan: a tape has few of them
 
     def passing(self, node: int) -> frozenset[int]:
@@ -77,7 +81,15 @@ class Cuts:
         tape = _structural_copy(self.tape, self.graph.nodes)
         observer = _Reach(self, targets)
         starts = [(uid, GradientKind.DENSE) for uid in targets]
-        walk = backward_pass(tape, starts, tape.leaves, Presence(), declarations=self.declarations, observer=observer)
+        walk = backward_pass(
+            tape,
+            starts,
+            tape.leaves,
+            Presence(),
+            declarations=self.declarations,
+            observer=observer,
+            check_cancelled=self._check_cancelled,
+        )
         try:
             stop = next(walk)
             while True:

@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from teletape_engine.derivatives.query import Declarations
-from teletape_engine.errors import TeletapeError
+from teletape_engine.errors import CancelledError, DeadlineExceededError, TeletapeError
 from teletape_engine.explain.cuts import Cuts
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.numerics import NumericDiagnosis, Untraceable
 from teletape_engine.explain.provenance_graph import ProvenanceGraph
 from teletape_engine.explain.reasons import Outcome, Reason
 from teletape_engine.explain.structural import StructuralExplainer
+from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
@@ -32,6 +33,7 @@ def explain(
     value_reads: ValueReads | None = None,
     declarations: Declarations,
     format_where: Callable[[Any], str | None] = str,
+    check_cancelled: Callable[[], None] = never_cancelled,
 ) -> list[Explanation]:
     """Explains from structure alone why the gradient of the targets' sum is what it is for each source.
 
@@ -43,14 +45,19 @@ def explain(
         value_reads: The values that the program has read.
         declarations: Those of the session.
         format_where: Turns a call site into text, for messages.
+        check_cancelled: Called before each source and inside the pass; what it raises ends the explanation.
 
     Returns:
         An explanation for each source. If the outcome is `gradient`, `explain_numbers` may find more.
     """
     distinct = list({id(log): log for log in (*tape.logs, *logs)}.values())
-    cuts = Cuts(ProvenanceGraph(tape, distinct), declarations)
+    cuts = Cuts(ProvenanceGraph(tape, distinct), declarations, check_cancelled)
     explainer = StructuralExplainer(cuts, targets, value_reads, format_where)
-    return [explainer.explain(source) for source in sources]
+    explanations = []
+    for source in sources:
+        check_cancelled()
+        explanations.append(explainer.explain(source))
+    return explanations
 
 
 def explain_numbers(
@@ -89,7 +96,9 @@ def explain_numbers(
         if target.spec.differentiable and not (isinstance(target, Variable) and target.uid not in tape.variables)
     ]
     try:
-        diagnosis = NumericDiagnosis(tape, starts, existing, declarations)
+        diagnosis = NumericDiagnosis(tape, starts, existing, declarations, recorder.check_cancelled)
+    except (CancelledError, DeadlineExceededError):
+        raise
     except (TeletapeError, ArithmeticError, ValueError) as error:  # from the arrays, for example a singular matrix
         note = f"its numbers cannot be examined: the backward pass fails: {error}"
         return [

@@ -5,7 +5,7 @@ The op to blame is the first on the way from the target whose cotangent was soun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +61,7 @@ class NumericDiagnosis:
         starts: (uid, array) of each target.
         sources: Uids of values and variables that the targets' cotangents reach.
         declarations: Those of the session.
+        check_cancelled: Called inside the pass; what it raises ends the diagnosis.
     """
 
     def __init__(
@@ -69,10 +70,11 @@ class NumericDiagnosis:
         starts: Sequence[tuple[Uid, Any]],
         sources: Collection[Uid],
         declarations: Declarations,
+        check_cancelled: Callable[[], None],
     ) -> None:
         self.nodes: list[NodeTuple] = tape.nodes
         with np.errstate(all="ignore"):
-            self._pass = ObservedPass(tape, starts, sources, declarations)
+            self._pass = ObservedPass(tape, starts, sources, declarations, check_cancelled)
 
     def fault(self, source: Uid) -> Fault | None:
         """Why the gradient for `source` is all zero or not finite; None: it is neither.

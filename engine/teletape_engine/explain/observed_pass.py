@@ -6,7 +6,7 @@ It is an observer of the one driver (`derivatives/backward.py`). `numerics` read
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ class ObservedPass:
         starts: (uid, array) of each target.
         sources: Uids of the sources.
         declarations: Those of the session; the pass does not call the caller's gradient functions.
+        check_cancelled: Called inside the pass; what it raises ends it.
 
     Attributes:
         cotangents: Of each source, by uid; None if none reached it.
@@ -64,8 +65,10 @@ class ObservedPass:
         starts: Sequence[tuple[Uid, Any]],
         sources: Collection[Uid],
         declarations: Declarations,
+        check_cancelled: Callable[[], None],
     ) -> None:
         self.tape, self.starts, self.declarations = tape, starts, declarations
+        self._check_cancelled = check_cancelled
         self.nodes: list[NodeTuple] = tape.nodes
         self.contributions: dict[Uid, list[Contribution]] = {}
         self.callers: dict[Uid, tuple[tuple[Uid | None, ...], Any]] = {}
@@ -103,7 +106,13 @@ class ObservedPass:
 
     def _run(self, sources: Collection[Uid], observer: Observer) -> dict[Uid, Any]:
         walk = backward_pass(
-            self.tape, self.starts, sources, ALGEBRA, declarations=self.declarations, observer=observer
+            self.tape,
+            self.starts,
+            sources,
+            ALGEBRA,
+            declarations=self.declarations,
+            observer=observer,
+            check_cancelled=self._check_cancelled,
         )
         try:
             stop = next(walk)

@@ -13,6 +13,7 @@ from teletape_engine.derivatives.query import InputCotangents, Stop
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.custom import CustomCall, FunctionGradient
+from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
 
@@ -117,7 +118,9 @@ def _below(rows: Rows, value: Any) -> Any:
 
 def _run(function: Function, rows: Rows, recorder: Recorder, arguments: Sequence[Any]) -> list[Any]:
     values = function.registers(recorder, arguments, lambda constant: rows.shared(_below(rows, constant)))
-    for step in function.steps:
+    for number, step in enumerate(function.steps):
+        if not number % CANCEL_STEPS:
+            recorder.check_cancelled()
         inputs = [values[operand] if operand.__class__ is int else operand for operand in step.inputs]
         if step.op is not None:
             operands = [operand.array if isinstance(operand, Literal) else operand for operand in inputs]

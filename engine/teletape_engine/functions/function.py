@@ -21,12 +21,12 @@ from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.edges import Edges, all_taken, edges_of, spec_arguments
 from teletape_engine.functions.steps import step_facts
+from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
 from teletape_engine.spec import Spec
 
-_CANCEL_STEPS: Final = 64  #: Steps after which a cancel is looked for.
 _SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
 
 
@@ -149,7 +149,7 @@ class Function:
 
     def __post_init__(self) -> None:
         rows = [_row(step) for step in self.steps]
-        chunks = [rows[i : i + _CANCEL_STEPS] for i in range(0, len(rows), _CANCEL_STEPS)]
+        chunks = [rows[i : i + CANCEL_STEPS] for i in range(0, len(rows), CANCEL_STEPS)]
         object.__setattr__(self, "_chunks", chunks)
 
     @property

@@ -13,6 +13,7 @@ from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.shape import concat
+from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
@@ -23,6 +24,7 @@ class Algebra(Protocol):
     """What the driver needs to know of one kind of cotangent."""
 
     structural: bool  #: Whether it takes the plans' structural rules, which compute nothing.
+    nodes_between_checks: int  #: Nodes that a pass computes between two checks for a cancel.
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """A node's residuals, as its rules take them."""
@@ -47,6 +49,7 @@ class Arrays:
     """Bare arrays: nothing is recorded."""
 
     structural = False
+    nodes_between_checks = CANCEL_STEPS
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arrays (numbers of literals)."""
@@ -67,6 +70,7 @@ class Operands:
     """Values of a recorder: every step of the pass is recorded on the tapes active there."""
 
     structural = False
+    nodes_between_checks = CANCEL_STEPS
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -89,6 +93,7 @@ class Presence:
     """Kinds alone: which gradients there will be."""
 
     structural = True
+    nodes_between_checks = CANCEL_STEPS
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """Nothing is needed."""

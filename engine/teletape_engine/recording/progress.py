@@ -1,9 +1,9 @@
-"""Progress of a batch, and its cancellation: checked between commands, and between the iterations of a loop."""
+"""Progress of a batch, and its cancellation: checked between commands, and inside long ones between their steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from teletape_engine.errors import CancelledError, ResourceExhaustedError
 
@@ -17,6 +17,13 @@ class Progress(Protocol):
 
 def no_progress(done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
     """Ignores the progress."""
+
+
+CANCEL_STEPS: Final = 64  #: Steps of a long command between two checks for a cancel.
+
+
+def never_cancelled() -> None:
+    """Checks nothing: this computation cannot be cancelled."""
 
 
 class Monitor:
@@ -46,13 +53,13 @@ class Monitor:
         self._done, self._taken = done, 0
 
     def check_cancelled(self) -> None:
-        """Raises if the batch is to stop; called between the steps of a function.
+        """Raises if the batch is to stop; called between the steps of a long command.
 
         Raises:
             CancelledError: The caller wants it stopped.
         """
         if self._cancelled():
-            raise CancelledError("the batch was cancelled by its caller, inside a function")
+            raise CancelledError("the batch was cancelled by its caller, inside a command")
 
     def expect(self, iterations: int) -> None:
         """A loop is about to take `iterations`.

@@ -90,7 +90,10 @@ async def attach(request: Request, session: LiveSession) -> Response:
 
 @router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
 async def cancel(request: Request, session: LiveSession) -> Session:
-    """Stops running and waiting requests before their next command or loop iteration; they fail with `cancelled`."""
+    """Stops running and waiting requests before their next step; they fail with `cancelled`.
+
+    A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
+    """
     session.host.cancel()
     return _described(request, session)
 

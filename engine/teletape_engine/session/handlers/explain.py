@@ -45,4 +45,5 @@ def structural_explanations(state: State, tape: Tape, targets: list[Any], source
         value_reads=state.value_reads,
         declarations=state.declarations,
         format_where=sent_call_site,
+        check_cancelled=state.current.check_cancelled,
     )
