@@ -22,6 +22,7 @@ import teletape_wire as wire
 from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server.auth import Keys
+from teletape_server.creations import Creations
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -48,6 +49,7 @@ _LIMITS: Final = (  # settings that /v1/info returns
     "max_age",
     "patience",
     "time_limit",
+    "idempotency_window",
     "max_iterations",
 )
 
@@ -78,8 +80,10 @@ def create_app(
             max_body=settings.max_body,
             max_iterations=settings.max_iterations,
             time_limit=settings.time_limit,
+            idempotency_window=settings.idempotency_window,
             clock=clock,
         )
+        app.state.creations = Creations(settings.idempotency_window, clock)
         session_hosts.prepare()
         sweep = asyncio.create_task(registry.sweep())
         try:

@@ -66,6 +66,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "invalid_request": Kind(422, "Invalid request"),
     "unknown_device": Kind(422, "Unknown device"),
     "idempotency_conflict": Kind(422, "Idempotency key used for another request"),
+    "answer_dropped": Kind(410, "Answer no longer stored"),
     "incomplete_body": Kind(400, "Incomplete body"),
     "busy": Kind(429, "Busy"),
 }

@@ -90,6 +90,7 @@ class Registry:
         max_body: Bytes of the largest request.
         max_iterations: Iterations that the loops of one command may take.
         time_limit: Seconds that a request may compute.
+        idempotency_window: Seconds for which a session knows an Idempotency-Key.
         clock: Returns Unix seconds.
     """
 
@@ -104,6 +105,7 @@ class Registry:
         max_body: int,
         max_iterations: int,
         time_limit: float,
+        idempotency_window: float,
         clock: Callable[[], float],
     ) -> None:
         self._hosts = hosts
@@ -111,6 +113,7 @@ class Registry:
         self._boot = boot
         self._idle, self._max_age, self._max_body = idle, max_age, max_body
         self._max_iterations, self._time_limit = max_iterations, time_limit
+        self._idempotency_window = idempotency_window
         self.clock = clock
         self._live: dict[Key, SessionEntry] = {}
         self._starting: dict[Key, asyncio.Task[SessionEntry]] = {}
@@ -166,7 +169,12 @@ class Registry:
         try:
             await self._check_device(device)
             start = Start(
-                device, limit, self._max_body, max_iterations=self._max_iterations, time_limit=self._time_limit
+                device,
+                limit,
+                self._max_body,
+                max_iterations=self._max_iterations,
+                time_limit=self._time_limit,
+                idempotency_window=self._idempotency_window,
             )
             host = await self._hosts.start(start)
         except (HostGone, OSError) as error:

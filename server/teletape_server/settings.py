@@ -123,6 +123,12 @@ class Settings:
     time_limit: float = field(
         default=3600.0, metadata=_setting(_seconds, "a request that computes longer fails", "TIME")
     )
+    idempotency_window: float = field(
+        default=3600.0,
+        metadata=_setting(
+            _seconds, "a retry with the same Idempotency-Key gets the first answer for this time", "TIME"
+        ),
+    )
     max_iterations: int = field(
         default=10_000_000, metadata=_setting(_whole(1, 1 << 62), "iterations that the loops of one command may take")
     )

@@ -105,6 +105,7 @@ class Start:
         max_body: Bytes of the largest request.
         max_iterations: Iterations that the loops of one command may take; None: no limit.
         time_limit: Seconds that a request may compute.
+        idempotency_window: Seconds for which an Idempotency-Key is known.
     """
 
     device: str
@@ -112,6 +113,7 @@ class Start:
     max_body: int
     max_iterations: int | None = None
     time_limit: float = float("inf")
+    idempotency_window: float = 3600.0
 
 
 class Hosts(Protocol):

@@ -96,5 +96,6 @@ async def respond(
     except HostGone:
         raise registry.ended(session) from None
     if reply.code is not None:
-        raise Problem(reply.code, reply.facts["message"], **reply.facts["details"])
+        facts = reply.facts
+        raise Problem(reply.code, facts["message"], headers=facts.get("headers"), **facts["details"])
     return Response(reply.body, status, reply.facts.get("headers"), reply.content_type or None)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+import teletape_wire as wire
+from teletape_server.creations import Created, Creations
 from teletape_server.http.access import LiveSession, Owner, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import dispatch
+from teletape_server.http.parameters import IdempotencyKey, idempotency_key
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
 from teletape_server.leases import Reason
 from teletape_server.registry import SessionEntry
+from teletape_server.worker.idempotency import REPLAYED
 from teletape_wire import timestamp
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
@@ -41,14 +45,31 @@ def _described(request: Request, entry: SessionEntry) -> Session:
     "",
     status_code=201,
     summary="Create a session",
-    responses=refusals("unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions")
+    response_model=Session,
+    responses=refusals(
+        "unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions", "idempotency_conflict"
+    )
     | {200: {"model": Session, "description": "The session exists already"}},
 )
-async def create(request: Request, response: Response, owner: Owner, body: NewSession) -> Session:
+async def create(request: Request, owner: Owner, body: NewSession, key: IdempotencyKey = None) -> Response:
     """Creates a session (201), or returns the existing one with the same id, device and memory limit (200).
 
-    With `replace`, an existing session with this id is ended first.
+    With `replace`, an existing session with this id is ended first. With an Idempotency-Key, a retry of this request
+    creates nothing and ends nothing.
     """
+    replayed = False
+    if idempotency_key(request) is None:
+        created = await _create(request, owner, body)
+    else:
+        creations: Creations = request.app.state.creations
+        created, replayed = await creations.once(
+            owner, str(key), body.model_dump_json().encode(), lambda: _create(request, owner, body)
+        )
+    headers = {"location": created.location} | (REPLAYED if replayed else {})
+    return Response(created.body, created.status, headers, wire.JSON_TYPE)
+
+
+async def _create(request: Request, owner: str, body: NewSession) -> Created:
     registry = registry_of(request)
     if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
         await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
@@ -56,9 +77,8 @@ async def create(request: Request, response: Response, owner: Owner, body: NewSe
     entry, is_new = await registry.create(
         owner, body.id, device="gpu:0" if device == "gpu" else device, memory_limit=body.memory_limit
     )
-    response.status_code = 201 if is_new else 200
-    response.headers["location"] = f"/v1/sessions/{entry.id}"
-    return _described(request, entry)
+    content = _described(request, entry).model_dump_json().encode()
+    return Created(201 if is_new else 200, f"/v1/sessions/{entry.id}", content)
 
 
 @router.get("", summary="List your sessions", responses=refusals("unauthenticated"))

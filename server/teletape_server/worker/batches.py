@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import teletape_wire as wire
 from teletape_engine.commands import Batch, ClientAttach
 from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
+from teletape_server.worker.idempotency import REPLAYED
 from teletape_server.worker.methods import Request, Result, json_result, method
 
 
@@ -37,6 +39,7 @@ def batch(session: Session, request: Request) -> Result:
         )
     else:
         commands = wire.batch_from_json(request.json())
+    replayed = answer is not None
     if answer is None:
         answer = session.execute(commands, cancelled=request.cancelled, progress=request.progress)
     done = time.monotonic()
@@ -45,7 +48,9 @@ def batch(session: Session, request: Request) -> Result:
         max(request.started - request.received, 0.0),
         done - request.started,
     )
-    facts = {"bytes_in_use": answer.bytes_in_use}
+    facts: dict[str, Any] = {"bytes_in_use": answer.bytes_in_use}
+    if replayed:
+        facts["headers"] = REPLAYED
     if request.params["accept"] == wire.FRAME_TYPE:
         frame = wire.encode_answer(answer, served, client=commands.client, seq=commands.seq, nonce=commands.nonce)
         return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from teletape_engine.errors import TeletapeError
+from teletape_engine.errors import ResourceExhaustedError, TeletapeError
 from teletape_server.worker.methods import Request, Result
 
-_MAX_REPLIES: Final = 64
-_MAX_BYTES: Final = 64 << 20
+MAX_KEYS: Final = 100_000  # within the window; each takes 300 to 550 bytes without its reply
+MAX_REPLY_BYTES: Final = 64 << 20
+#: The header of a stored answer.
+REPLAYED: Final = {"Idempotent-Replayed": "true"}
 _NOT_COMPARED: Final = ("now", "terms")  # parameters that differ between a request and its retry
 
 
@@ -19,6 +22,12 @@ class IdempotencyConflictError(TeletapeError):
     """Raised for a key that was used for another request."""
 
     code = "idempotency_conflict"
+
+
+class AnswerDroppedError(TeletapeError):
+    """Raised for a retry of a request whose answer is no longer stored: it was executed, and is not executed again."""
+
+    code = "answer_dropped"
 
 
 class Refusal(NamedTuple):
@@ -29,56 +38,141 @@ class Refusal(NamedTuple):
     details: Mapping[str, object]
 
 
-class ReplyStore:
-    """The newest replies: at most 64, and 64 MiB of bodies, but always the last reply.
+Reply = TypeVar("Reply")
 
-    Attributes:
-        replies: By key a hash of the request, and its result or error.
+
+class _Entry(NamedTuple, Generic[Reply]):
+    """What is known under a key: a hash of its request, when it is forgotten, and its reply with the bytes of that."""
+
+    digest: bytes
+    until: float
+    reply: Reply | None
+    length: int
+
+
+class ReplyStore(Generic[Reply]):
+    """Replies by key, each for a time that begins with the reply.
+
+    Within that time no key is forgotten: a new key is refused if there are too many. Replies are dropped before that if
+    they take too many bytes, the oldest first and never the last; the retry of such a request is refused.
+
+    Args:
+        window: Seconds for which a key is known.
+        max_keys: Number of keys.
+        max_bytes: Bytes of replies.
     """
 
-    def __init__(self) -> None:
-        self.replies: OrderedDict[str, tuple[bytes, Result | Refusal]] = OrderedDict()
+    def __init__(self, window: float, *, max_keys: int = MAX_KEYS, max_bytes: int = MAX_REPLY_BYTES) -> None:
+        self._window, self._max_keys, self._max_bytes = window, max_keys, max_bytes
+        self._entries: OrderedDict[str, _Entry[Reply]] = OrderedDict()
+        self._with_reply: deque[str] = deque()  # in the order of the entries
+        self._bytes = 0
 
-    def once(self, key: str | None, method: str, request: Request, run: Callable[[str, Request], Result]) -> Result:
-        """Runs the request, or returns the stored reply if its key is known.
+    def find(self, key: str, digest: bytes, now: float) -> Reply | None:
+        """Returns the reply to the request with that key; None if the key is new, and the request has to run.
+
+        Args:
+            key: The key.
+            digest: A hash of the request.
+            now: Unix seconds.
 
         Raises:
-            TeletapeError: The first run raised it.
             IdempotencyConflictError: The key belongs to another request.
+            AnswerDroppedError: The reply is no longer stored.
+            ResourceExhaustedError: There are too many keys for a new one.
+        """
+        self._forget(now)
+        entry = self._entries.get(key)
+        if entry is None:
+            if len(self._entries) >= self._max_keys:
+                wait = next(iter(self._entries.values())).until - now
+                raise ResourceExhaustedError(
+                    f"{self._max_keys} requests with an Idempotency-Key in {self._window:g} s are the limit: send the "
+                    f"request without a key, or again in {wait:.0f} s; it was not executed",
+                    limit=self._max_keys,
+                )
+            return None
+        if entry.digest != digest:
+            raise conflict(key)
+        if entry.reply is None:
+            raise AnswerDroppedError(
+                f"the request with the Idempotency-Key {key!r} was executed, and its answer is no longer stored (the "
+                f"limit is {self._max_bytes} bytes of answers): nothing was executed again; read its results by their "
+                "ids",
+                limit=self._max_bytes,
+            )
+        return entry.reply
+
+    def store(self, key: str, digest: bytes, reply: Reply, length: int, now: float) -> None:
+        """Stores a new key's reply, which takes `length` bytes."""
+        self._entries[key] = _Entry(digest, now + self._window, reply, length)
+        self._with_reply.append(key)
+        self._bytes += length
+        while self._bytes > self._max_bytes and len(self._with_reply) > 1:
+            oldest = self._with_reply.popleft()
+            entry = self._entries[oldest]
+            self._bytes -= entry.length
+            self._entries[oldest] = entry._replace(reply=None, length=0)
+
+    def _forget(self, now: float) -> None:
+        while self._entries:
+            key, entry = next(iter(self._entries.items()))
+            if entry.until > now:
+                return
+            del self._entries[key]
+            if entry.reply is not None:
+                self._with_reply.popleft()
+                self._bytes -= entry.length
+
+
+def conflict(key: str) -> IdempotencyConflictError:
+    """Returns the error of a key that was used for another request."""
+    return IdempotencyConflictError(
+        f"the Idempotency-Key {key!r} was used for another request: use a new key for a new request"
+    )
+
+
+class Once:
+    """Runs the requests of a session's process, those with a key once in a time window.
+
+    Args:
+        window: Seconds for which a key is known.
+    """
+
+    def __init__(self, window: float) -> None:
+        self._replies: ReplyStore[Result | Refusal] = ReplyStore(window)
+
+    def run(
+        self, key: str | None, method: str, request: Request, run: Callable[[str, Request], Result]
+    ) -> Result | Refusal:
+        """Runs the request, or returns the stored result or refusal if its key is known.
+
+        Raises:
+            TeletapeError: The run, which was the first, raised it; or see `ReplyStore.find`.
         """
         if key is None:
             return run(method, request)
-        digest = _digest(method, request)
-        if key in self.replies:
-            stored_digest, reply = self.replies[key]
-            if stored_digest != digest:
-                raise IdempotencyConflictError(
-                    f"the Idempotency-Key {key!r} was used for another request: use a new key for a new request"
-                )
-            if isinstance(reply, Refusal):
-                raise reply.cls(reply.message, **reply.details)
+        digest, now = _digest(method, request), request.params["now"]
+        reply = self._replies.find(key, digest, now)
+        if isinstance(reply, Result):
+            headers = {**reply.facts.get("headers", {}), **REPLAYED}
+            return dataclasses.replace(reply, facts={**reply.facts, "headers": headers})
+        if reply is not None:
             return reply
         try:
             result = run(method, request)
         except TeletapeError as error:
-            self._store(key, digest, Refusal(type(error), error.message, error.details))
+            refusal = Refusal(type(error), error.message, error.details)
+            self._replies.store(key, digest, refusal, len(repr(refusal)), now)
             raise
         # As bytes: the result's buffers are views of arrays, which would be kept alive.
         result = Result(result.content_type, [b"".join(result.buffers)], result.length, result.facts)
-        self._store(key, digest, result)
+        self._replies.store(key, digest, result, result.length, now)
         return result
-
-    def _store(self, key: str, digest: bytes, reply: Result | Refusal) -> None:
-        self.replies[key] = digest, reply
-        while len(self.replies) > _MAX_REPLIES or (len(self.replies) > 1 and self._bytes() > _MAX_BYTES):
-            self.replies.popitem(last=False)
-
-    def _bytes(self) -> int:
-        return sum(reply.length for _, reply in self.replies.values() if isinstance(reply, Result))
 
 
 def _digest(method: str, request: Request) -> bytes:
     """Returns a hash of all that makes two requests the same."""
     params = {name: value for name, value in request.params.items() if name not in _NOT_COMPARED}
     text = repr((method, request.content_type, sorted(params.items())))
-    return hashlib.blake2b(request.body, key=hashlib.sha256(text.encode()).digest()).digest()
+    return hashlib.blake2b(request.body, key=hashlib.sha256(text.encode()).digest(), digest_size=16).digest()

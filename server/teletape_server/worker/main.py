@@ -26,7 +26,7 @@ from teletape_engine.recording.progress import Progress
 from teletape_engine.session.session import Session
 from teletape_server.worker import batches, handlers  # noqa: F401  # they register the methods
 from teletape_server.worker.channel import INLINE, Channel
-from teletape_server.worker.idempotency import ReplyStore
+from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
 from teletape_server.worker.methods import METHODS, Request, Result
 from teletape_server.worker.shared_memory import MessageBody
 
@@ -67,7 +67,7 @@ class Worker:
         self._cancelled_up_to = 0  # the number of the last request that a cancel concerns
         self._session: Session | None = None
         self._time_limit = float("inf")
-        self._replies = ReplyStore()
+        self._once = Once(0.0)  # `_open` sets the window
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
 
     def serve(self) -> None:
@@ -115,6 +115,7 @@ class Worker:
                 start["device"], memory_limit=start["memory_limit"], max_iterations=start["max_iterations"]
             )
             self._time_limit = start["time_limit"]
+            self._once = Once(start["idempotency_window"])
             self._send(("ready",))
         except TeletapeError as error:
             self._send(("failed", error.code, error.message, error.details))
@@ -138,19 +139,27 @@ class Worker:
                 self._reporter(number),
                 received,
             )
-            self._reply(number, self._replies.once(params.get("idempotency_key"), method, request, self._run))
-        # Each error stays inside its clause: a variable that outlived it would keep this frame, and with it the body.
+            reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
+            if isinstance(reply, Refusal):
+                self._refuse(number, reply.cls(reply.message, **reply.details), headers=REPLAYED)
+            else:
+                self._reply(number, reply)
+        # The error stays inside its clause: a variable that outlived it would keep this frame, and with it the body.
         except TeletapeError as error:
             self._refuse(number, error)
-        except MemoryError:
-            self._refuse(number, ResourceExhaustedError("the session's process has reached its memory limit"))
-        except Exception as error:
-            traceback.print_exc()
-            self._refuse(number, InternalError(f"{method}: {type(error).__name__}: {error}"))
 
     def _run(self, method: str, request: Request) -> Result:
+        """Runs a method; whatever it raises is an error of the engine, which is stored if the request has a key."""
         assert self._session is not None, "a request came before the session was opened"
-        return METHODS[method](self._session, request)
+        try:
+            return METHODS[method](self._session, request)
+        except TeletapeError:
+            raise
+        except MemoryError:
+            raise ResourceExhaustedError("the session's process has reached its memory limit") from None
+        except Exception as error:
+            traceback.print_exc()
+            raise InternalError(f"{method}: {type(error).__name__}: {error}") from None
 
     def _reply(self, number: int, result: Result) -> None:
         try:
@@ -163,8 +172,8 @@ class Worker:
             offset += len(buffer)
         self._send(("reply", number, None, result.content_type, result.facts), body)
 
-    def _refuse(self, number: int, error: TeletapeError) -> None:
-        facts = {"message": error.message[:_MESSAGE_LENGTH], "details": error.details}
+    def _refuse(self, number: int, error: TeletapeError, *, headers: Mapping[str, str] | None = None) -> None:
+        facts = {"message": error.message[:_MESSAGE_LENGTH], "details": error.details, "headers": headers}
         if len(repr(error.details)) > _MESSAGE_LENGTH:
             facts["details"] = {}
         self._send(("reply", number, error.code, "", facts))
