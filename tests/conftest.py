@@ -26,12 +26,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in config.getoption("--require"):
+        if reason := OBSTACLES[marker]():
+            raise pytest.UsageError(f"--require={marker}: {reason}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for marker, obstacle in OBSTACLES.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         if marked and (reason := obstacle()):
-            if marker in config.getoption("--require"):
-                raise pytest.UsageError(f"--require={marker}: {reason}")
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
