@@ -120,37 +120,37 @@ class HvpQuestion(Body):
 
 
 # --------------------------------------------------------------------------------------------------- many to a request
-class AskGradient(GradientQuestion):
+class GradientQuestionItem(GradientQuestion):
     """A gradient question among others."""
 
     do: Literal["gradient"] = "gradient"
 
 
-class AskJacobian(JacobianQuestion):
+class JacobianQuestionItem(JacobianQuestion):
     """A Jacobian question among others."""
 
     do: Literal["jacobian"]
 
 
-class AskBatchJacobian(BatchJacobianQuestion):
+class BatchJacobianQuestionItem(BatchJacobianQuestion):
     """A batch Jacobian question among others."""
 
     do: Literal["batch_jacobian"]
 
 
-class AskVjps(VjpsQuestion):
+class VjpsQuestionItem(VjpsQuestion):
     """A question for gradients with many output gradients, among others."""
 
     do: Literal["vjps"]
 
 
-class AskHessian(HessianQuestion):
+class HessianQuestionItem(HessianQuestion):
     """A Hessian question among others."""
 
     do: Literal["hessian"]
 
 
-class AskHvp(HvpQuestion):
+class HvpQuestionItem(HvpQuestion):
     """A Hessian-vector question among others."""
 
     do: Literal["hvp"]
@@ -158,12 +158,12 @@ class AskHvp(HvpQuestion):
 
 #: The questions by the value of `do`.
 ASK: dict[str, type[Body]] = {
-    "gradient": AskGradient,
-    "jacobian": AskJacobian,
-    "batch_jacobian": AskBatchJacobian,
-    "vjps": AskVjps,
-    "hessian": AskHessian,
-    "hvp": AskHvp,
+    "gradient": GradientQuestionItem,
+    "jacobian": JacobianQuestionItem,
+    "batch_jacobian": BatchJacobianQuestionItem,
+    "vjps": VjpsQuestionItem,
+    "hessian": HessianQuestionItem,
+    "hvp": HvpQuestionItem,
 }
 
 
