@@ -1,0 +1,118 @@
+"""docs/limits.md: every setting, constant and code that is a limit is there, with the value that the code has."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from teletape_server.problems import PROBLEMS
+from teletape_server.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("engine/teletape_engine", "wire/teletape_wire", "client/teletape", "server/teletape_server")
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith(("| limit", "| ---"))
+]
+#: Settings that limit nothing.
+NOT_LIMITS = {"host", "port", "device", "api_keys", "log_level"}
+#: Statuses of problems that name a limit, and codes of other statuses that do.
+LIMIT_STATUSES = {408, 413, 429, 431, 507}
+LIMIT_CODES = {"too_many_sessions", "deadline_exceeded", "answer_dropped", "session_ended"}
+#: Constants that look like limits and are none, each with its reason.
+NO_LIMIT = {
+    "teletape_engine.catalogue.attributes._MAX_INTERNED": "a cache: beyond it things are computed again",
+    "teletape_engine.catalogue.binding._MAX_BOUND": "a cache: beyond it things are computed again",
+    "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
+}
+LIMIT_NAME = re.compile(r"(?:^|_)(?:MAX|MOST|LIMIT|SECONDS|PATIENCE|BYTES|KEPT)(?:_|$)")
+UNITS = {
+    "": 1.0,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "EiB": 1 << 60,
+    "s": 1,
+    "min": 60,
+    "h": 3600,
+    "d": 86400,
+}
+
+
+def number(text: str) -> float:
+    """The value of a row in bytes, seconds or units."""
+    amount, _, unit = text.replace(",", "").partition(" ")
+    return float(amount) * UNITS[unit]
+
+
+def value(place: str) -> Any:
+    """The value of a setting or constant."""
+    if place.startswith("--"):
+        return getattr(Settings(), place[2:].replace("-", "_"))
+    modules = place.split(".")
+    for length in range(len(modules) - 1, 0, -1):
+        try:
+            holder: Any = importlib.import_module(".".join(modules[:length]))
+        except ModuleNotFoundError:
+            continue
+        for name in modules[length:]:
+            holder = getattr(holder, name)
+        return holder
+    raise AssertionError(f"there is no {place}")
+
+
+@pytest.mark.parametrize(("place", "shown"), [(row[1].strip("`"), row[2]) for row in ROWS])
+def test_the_page_has_the_value_of_the_code(place: str, shown: str) -> None:
+    assert number(shown) == value(place)
+
+
+def test_every_setting_that_is_a_limit_is_on_the_page() -> None:
+    flags = {"--" + item.name.replace("_", "-") for item in dataclasses.fields(Settings) if item.name not in NOT_LIMITS}
+    listed = [row[1].strip("`") for row in ROWS if row[1].startswith("`--")]
+    assert sorted(listed) == sorted(flags)
+
+
+def test_every_constant_that_looks_like_a_limit_is_on_the_page() -> None:
+    listed = {row[1].strip("`") for row in ROWS}
+    constants = {name for package in PACKAGES for name in numbers(ROOT / package)}
+    limits = {name for name in constants if LIMIT_NAME.search(name.rpartition(".")[2])}
+    assert len(limits) > 20
+    missing = limits - listed - NO_LIMIT.keys()
+    assert not missing, "add a row to docs/limits.md, or a reason to NO_LIMIT"
+    assert NO_LIMIT.keys() <= constants
+
+
+def test_every_code_of_a_limit_is_on_the_page_and_no_other() -> None:
+    named = {code for row in ROWS for code in re.findall(r"`(\w+)`", row[3]) if code in PROBLEMS}
+    limits = {code for code, kind in PROBLEMS.items() if kind.status in LIMIT_STATUSES} | LIMIT_CODES
+    assert limits <= named
+    others = {word for row in ROWS for word in re.findall(r"`([a-z_]+)`", row[3])} - PROBLEMS.keys()
+    assert others <= {"idle", "max_age", "worker_died", "full=true", "max_bytes", "max_nodes"}
+
+
+def numbers(package: Path) -> set[str]:
+    """The module-level constants of a package that are assigned a number, as dotted names."""
+    names = set()
+    for path in package.rglob("*.py"):
+        module = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            target = node.target if isinstance(node, ast.AnnAssign) else None
+            if isinstance(node, ast.Assign):
+                target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id.strip("_").isupper() and is_number(node.value):  # type: ignore[attr-defined]
+                names.add(f"{module}.{target.id}")
+    return names
+
+
+def is_number(node: ast.expr | None) -> bool:
+    """Whether an expression is made of numbers alone."""
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
