@@ -57,20 +57,20 @@ log = logging.getLogger("teletape")
 
 
 def create_app(
-    settings: Settings, *, clock: Callable[[], float] = time.time, hosts: Callable[[], Hosts] = WorkerPool
+    settings: Settings, *, clock: Callable[[], float] = time.time, hosts: Callable[[], Hosts] | None = None
 ) -> FastAPI:
     """Returns the server's application.
 
     Args:
         settings: The server's settings.
         clock: Returns Unix seconds.
-        hosts: Returns what starts the hosts of sessions.
+        hosts: Returns what starts the hosts of sessions; None: worker processes.
     """
     boot = Boot.at(clock())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.hosts = session_hosts = hosts()
+        app.state.hosts = session_hosts = hosts() if hosts is not None else WorkerPool(settings.worker_user)
         app.state.registry = registry = Registry(
             session_hosts,
             Quota(settings.sessions_per_key, settings.sessions, settings.memory_limit),

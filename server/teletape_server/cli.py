@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from teletape_server.settings import Settings, SettingsError
+from teletape_server.worker.confinement import scrub
 
 _USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
 
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
+    scrub(os.environ)  # before the first thread, and before the first process that inherits it
     return serve(settings)
 
 
@@ -47,6 +49,13 @@ def serve(settings: Settings) -> int:
     logging.basicConfig(
         level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if settings.worker_user is not None and os.geteuid() != 0:
+        print(
+            f"teletape: --worker-user {settings.worker_user.uid} needs a server that root has started: it runs as user "
+            f"{os.geteuid()}, whose processes cannot change to another. Start it as root, or leave the setting out",
+            file=sys.stderr,
+        )
+        return 2
     if settings.device != "cpu" and settings.device not in (devices := present_devices()):
         print(f"teletape: this machine has no device {settings.device}: it has {', '.join(devices)}", file=sys.stderr)
         return 2

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import pwd
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from teletape_server.auth import is_loopback
+from teletape_server.worker.confinement import User
 
 
 class SettingsError(ValueError):
@@ -77,6 +79,14 @@ def _level(text: str) -> str:
     return text.lower()
 
 
+def _user(text: str) -> User:
+    try:
+        entry = pwd.getpwuid(int(text)) if text.isdecimal() else pwd.getpwnam(text)
+    except (KeyError, OverflowError):
+        raise ValueError("a user of this machine, by name or number") from None
+    return User(entry.pw_uid, entry.pw_gid)
+
+
 def _keys(text: str) -> dict[str, str]:
     keys: dict[str, str] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -131,6 +141,9 @@ class Settings:
     )
     max_iterations: int = field(
         default=10_000_000, metadata=_setting(_whole(1, 1 << 62), "iterations that the loops of one command may take")
+    )
+    worker_user: User | None = field(
+        default=None, metadata=_setting(_user, "user that sessions' processes run as; needs a server of root", "USER")
     )
     log_level: str = field(default="warning", metadata=_setting(_level, "debug, info, warning or error", "LEVEL"))
 
@@ -190,4 +203,6 @@ def _shown(setting: dataclasses.Field[Any]) -> str:
         for unit in ("GiB", "MiB", "KiB"):
             if setting.default % _UNITS[unit] == 0:
                 return f"{setting.default // _UNITS[unit]}{unit}"
+    if setting.default is None:
+        return "none"
     return f"{setting.default:g}s" if isinstance(setting.default, float) else str(setting.default)

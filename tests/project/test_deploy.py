@@ -38,12 +38,12 @@ def test_every_setting_of_the_compose_file_is_documented() -> None:
 
 def test_the_memory_of_a_session_process_is_capped_as_the_page_says(server: Server) -> None:
     prose = " ".join(PAGE.split())
-    assert "grow by `2 · memory-limit + 3 · max-body + 512 MiB` after its start, which is 7.5 GiB" in prose
+    assert "grow by `memory-limit + max-body + 512 MiB` after its start, which is 3.5 GiB" in prose
     defaults = Settings()
-    assert 2 * defaults.memory_limit + 3 * defaults.max_body + (512 << 20) == 7.5 * (1 << 30)
+    assert defaults.memory_limit + defaults.max_body + (512 << 20) == 3.5 * (1 << 30)
     with server.client() as client:
         ok(client.post("/v1/sessions", json={"id": "capped"}))
         limits = Path(f"/proc/{server.worker('capped')}/limits").read_text(encoding="ascii")
-    [cap] = re.findall(r"^Max address space +(\d+)", limits, re.M)
-    growth = 2 * server.settings.memory_limit + 3 * server.settings.max_body + (512 << 20)
-    assert growth < int(cap) < growth + (1 << 30), "the address space at the start is less than 1 GiB"
+    [cap] = re.findall(r"^Max data size +(\d+)", limits, re.M)
+    growth = server.settings.memory_limit + server.settings.max_body + (512 << 20)
+    assert growth < int(cap) < growth + (256 << 20), "the own memory at the start is less than 256 MiB"

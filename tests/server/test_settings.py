@@ -16,6 +16,7 @@ import pytest
 from serving import ok
 from teletape_server import cli
 from teletape_server.settings import Settings, SettingsError
+from teletape_server.worker.confinement import User
 
 TELETAPE = [sys.executable, "-m", "teletape_server.cli"]
 
@@ -52,6 +53,8 @@ def test_a_flag_comes_before_the_environment_and_that_before_the_default() -> No
         ("patience", "0.5s", 0.5),
         ("log_level", "INFO", "info"),
         ("sessions", "7", 7),
+        ("worker_user", "nobody", User(65534, 65534)),
+        ("worker_user", "0", User(0, 0)),
     ],
 )
 def test_values_are_read_from_flags_and_from_the_environment(name: str, text: str, value: Any) -> None:
@@ -73,6 +76,8 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
         ("idle_limit", "-3", "a time above 0"),
         ("idle_limit", "3 weeks", "a time above 0"),
         ("log_level", "loud", "one of debug"),
+        ("worker_user", "no-such-user", "a user of this machine"),
+        ("worker_user", "4000000000", "a user of this machine"),
         ("api_keys", "nocolon", "name:key pairs"),
         ("api_keys", "ann:short", "8 characters"),
         ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann occurs twice"),
@@ -183,6 +188,39 @@ def test_serve_says_where_it_is_and_ends_with_its_workers(number: int, statuses:
     assert "every user of this machine" in err
     assert "Traceback" not in err
     gone(started)
+
+
+SECRETS = {"TELETAPE_API_KEYS": "ann:open-sesame-1", "TELETAPE_API_KEY": "open-sesame-2", "A_TOKEN": "open-sesame-3"}
+
+
+def test_no_other_process_of_the_server_has_its_keys() -> None:
+    with subprocess.Popen(
+        [*TELETAPE, "serve", "--port", "0"],
+        env=os.environ | SECRETS,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[3]
+        with httpx.Client(base_url=url, trust_env=False, timeout=30) as http:
+            http.headers["Authorization"] = "Bearer open-sesame-1"
+            ok(http.post("/v1/sessions", json={"id": "demo"}))
+        environments = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in children(process.pid)}
+        process.terminate()
+    assert len(environments) >= 3  # the forkserver, the session's process, a spare one
+    assert all(b"PATH=" in environment for environment in environments.values())
+    assert not [
+        pid for pid, environment in environments.items() if b"sesame" in environment or b"TELETAPE" in environment
+    ]
+
+
+def test_another_user_for_workers_needs_root(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert cli.serve(Settings(port=0, worker_user=User(65534, 65534))) == 2
+    assert "--worker-user 65534 needs a server that root has started: it runs as user 1000" in capsys.readouterr().err
 
 
 def test_a_killed_server_leaves_no_worker() -> None:

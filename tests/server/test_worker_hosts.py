@@ -22,6 +22,7 @@ from teletape_engine.recording.values import Literal
 from teletape_server.hosts.protocols import HostGone, Running, Start
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.worker.confinement import User
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
@@ -256,12 +257,37 @@ def test_a_workers_memory_is_capped_and_its_linear_algebra_has_one_thread() -> N
     async def test(pool: WorkerPool) -> None:
         host = await started(pool)
         assert host.pid is not None
-        cap = int(re.search(r"Max address space +([0-9]+)", proc(host.pid, "limits"))[1])  # type: ignore[index]
-        assert START.memory_limit < cap < 8 << 30
+        limits = {name.strip(): value for name, value in re.findall(r"^(.{25}) *(\S+)", proc(host.pid, "limits"), re.M)}
+        growth = START.memory_limit + START.max_body + (512 << 20)
+        assert growth < int(limits["Max data size"]) < growth + (256 << 20)  # what the process has at its start
+        assert START.memory_limit < int(limits["Max address space"]) < 8 << 30
+        assert limits["Max core file size"] == "0"
+        assert int(limits["Max open files"]) <= 1024
+        assert "NoNewPrivs:\t1" in proc(host.pid, "status")
         assert "OPENBLAS_NUM_THREADS=1" in proc(host.pid, "environ").split("\0")
-        assert resource.getrlimit(resource.RLIMIT_AS)[0] != cap
+        assert resource.getrlimit(resource.RLIMIT_DATA)[0] != int(limits["Max data size"])
 
     run(test)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its processes another user")
+def test_workers_run_as_their_own_user() -> None:
+    async def test() -> None:
+        pool = WorkerPool(User(65534, 65533))
+        try:
+            host = await started(pool)
+            assert host.pid is not None
+            status = proc(host.pid, "status")
+            assert re.search(r"^Uid:\s+65534\s+65534\s+65534", status, re.M)
+            assert re.search(r"^Gid:\s+65533\s+65533\s+65533", status, re.M)
+            assert re.search(r"^Groups:\s*$", status, re.M)
+            body = np.ones(1 << 16)
+            answer = await execute(host, Constant("x", body), Call("add", ("x", Literal(1.0)), ("y",)), Fetch("y"))
+            assert answer.results[-1].array[0] == 2.0  # type: ignore[union-attr]
+        finally:
+            await pool.close()
+
+    asyncio.run(test())
 
 
 def test_an_unknown_method_is_a_defect_and_the_session_goes_on(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,17 +12,22 @@ from teletape_server.hosts.forkserver import present_devices, start_process
 from teletape_server.hosts.protocols import Host, HostGone, Start
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.worker import main as worker_process
+from teletape_server.worker.confinement import User
 
 
 class WorkerPool:
     """Implements `Hosts` with worker processes.
+
+    Args:
+        user: Whom the processes run as; None: the server's user.
 
     Attributes:
         spare: Starts the process of the next session.
         hosts: The processes that have not ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, user: User | None = None) -> None:
+        self._user = user
         self.spare: asyncio.Task[WorkerHost] | None = None
         self.hosts: set[WorkerHost] = set()
         self._devices: asyncio.Task[list[str]] | None = None
@@ -65,7 +70,7 @@ class WorkerPool:
         await asyncio.gather(*[host.end("the server shut down") for host in self.hosts])
 
     async def _launch(self) -> WorkerHost:
-        host = WorkerHost(*await asyncio.to_thread(start_process, worker_process.main))
+        host = WorkerHost(*await asyncio.to_thread(start_process, worker_process.main, self._user))
         self.hosts.add(host)
         host.ended.add_done_callback(lambda _: self.hosts.discard(host))
         return host

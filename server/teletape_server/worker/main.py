@@ -10,7 +10,6 @@ import contextlib
 import gc
 import os
 import queue
-import resource
 import signal
 import socket
 import sys
@@ -26,6 +25,7 @@ from teletape_engine.recording.progress import Progress
 from teletape_engine.session.session import Session
 from teletape_server.worker import batches, handlers  # noqa: F401  # they register the methods
 from teletape_server.worker.channel import INLINE, Channel
+from teletape_server.worker.confinement import User, confine, limit_memory
 from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
 from teletape_server.worker.methods import METHODS, Request, Result
 from teletape_server.worker.shared_memory import MessageBody
@@ -34,11 +34,14 @@ _PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
 _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
 _ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and at most twice as long
-_INTERPRETER: Final = 512 << 20  # address space for the interpreter, scipy and the threads' stacks
 
 
-def main(sock: socket.socket) -> None:
+def main(sock: socket.socket, user: User | None = None) -> None:
     """Runs the process until the server closes the socket.
+
+    Args:
+        sock: The connection to the server.
+        user: Whom the process runs as; None: the server's user.
 
     Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("cancel", number).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …).
@@ -46,6 +49,7 @@ def main(sock: socket.socket) -> None:
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    confine(user)
     # A batch of 100,000 commands is 300,000 new objects and no garbage; the default thresholds double its cost.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -110,7 +114,7 @@ class Worker:
     def _open(self, start: Mapping[str, Any]) -> None:
         try:
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
-                _limit_address_space(2 * start["memory_limit"] + 3 * start["max_body"] + _INTERPRETER)
+                limit_memory(start["memory_limit"], start["max_body"])
             self._session = Session(
                 start["device"], memory_limit=start["memory_limit"], max_iterations=start["max_iterations"]
             )
@@ -206,14 +210,3 @@ class Worker:
 
     def _send(self, head: Any, body: MessageBody | None = None) -> None:
         self._channel.transmit(*self._channel.encode(head, body))
-
-
-def _limit_address_space(more: int) -> None:
-    """Limits the address space to what is used now plus `more` bytes, in addition to the session's own limit."""
-    with open("/proc/self/statm") as file:
-        pages = int(file.read().split()[0])
-    limit = pages * resource.getpagesize() + more
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

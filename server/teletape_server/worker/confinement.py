@@ -1,0 +1,80 @@
+"""What a worker process does not have: the server's keys, rights that no session needs, memory beyond its limits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import resource
+from collections.abc import MutableMapping
+from typing import Final, NamedTuple
+
+_NO_NEW_PRIVS: Final = 38  # PR_SET_NO_NEW_PRIVS
+_OPEN_FILES: Final = 1024
+_INTERPRETER: Final = 512 << 20  # for the interpreter, scipy, the threads' stacks, and temporary objects
+
+#: Environment variables that a server process keeps, by the beginning of their names: those that Python, its libraries
+#: and GPUs read, and nothing that a secret could be in.
+_KEPT: Final = (
+    *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "TZ", "TMPDIR", "XDG_CACHE_HOME", "PYTHON", "VIRTUAL_ENV"),
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "CUDA_", "NVIDIA_", "CUPY_", "OPENBLAS_", "OMP_", "MKL_"),
+    *("NUMEXPR_", "FORWARDED_ALLOW_IPS", "COVERAGE_"),
+)
+
+
+class User(NamedTuple):
+    """The user that worker processes run as."""
+
+    uid: int
+    gid: int
+
+
+def scrub(environment: MutableMapping[str, str]) -> None:
+    """Removes from an environment what no worker process needs; to be called before the first of them starts."""
+    for name in list(environment):
+        if not name.startswith(_KEPT):
+            del environment[name]
+
+
+def confine(user: User | None = None) -> None:
+    """Gives up rights for good: no set-uid program works, no core is dumped, and the process has the rights of `user`.
+
+    The number of processes is not limited: the system counts those of a user, and so those of all sessions.
+
+    Raises:
+        OSError: The system refuses; with a user, because this process does not run as root.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS)")
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    if user is not None:
+        os.setgroups([])
+        os.setgid(user.gid)
+        os.setuid(user.uid)
+
+
+def limit_memory(memory_limit: int, max_body: int) -> None:
+    """Caps this process's own memory, and its address space, which has the bodies of requests and answers too.
+
+    Args:
+        memory_limit: Bytes that the session may take.
+        max_body: Bytes of the largest request: reading one as JSON takes memory in addition.
+    """
+    own, pages = _own_memory()
+    _limit(resource.RLIMIT_DATA, own + memory_limit + max_body + _INTERPRETER)
+    _limit(resource.RLIMIT_AS, pages + 2 * memory_limit + 3 * max_body + _INTERPRETER)
+
+
+def _own_memory() -> tuple[int, int]:
+    """Returns the bytes of this process's private writable memory, and of its address space."""
+    with open("/proc/self/status") as file:
+        sizes = dict(re.findall(r"^(VmData|VmSize):\s+(\d+) kB", file.read(), re.M))
+    return int(sizes["VmData"]) << 10, int(sizes["VmSize"]) << 10
+
+
+def _limit(kind: int, limit: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(kind, (limit, limit))
