@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from teletape import call_site, environment
@@ -17,6 +16,7 @@ from teletape_engine.explain.explanation import Explanation
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint
+from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 from teletape_engine.session import operations
@@ -37,15 +37,12 @@ class LocalSession(Session):
         super().__init__()
         self._state = state = State(device or "cpu")
         self.declarations, self.value_reads, self.numbers = state.declarations, state.value_reads, state.numbers
-        # TensorFlow does not warn about 1 / 0. NumPy's errstate costs 1.7 µs for each op, a filter costs nothing while
-        # nothing overflows.
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"teletape_engine\.")
 
     def recorder(self) -> Executor:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
     def _new_recorder(self) -> Executor:
-        recorder = Executor(self._state.backend, self._state.memory)
+        recorder = Executor(self._state.backend, self._state.memory, selects=True)
         recorder.provenance.locate = call_site.caller if environment.call_sites() else None
         recorder.provenance.value_reads = self.value_reads
         self.logs.append(recorder.provenance.records)
@@ -74,10 +71,21 @@ class LocalSession(Session):
         step = with_functions(command, functions, **fields)
         return operations.run_functions(self.recorder(), step, functions, inputs)
 
+    def question(
+        self,
+        compute: Callable[[Recorder], list[Any]],
+        command: Callable[[Sequence[Any], Sequence[str]], Command],
+    ) -> list[Any]:
+        recorder = self.recorder()
+        with recorder.backend.quiet():
+            return compute(recorder)
+
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]
     ) -> list[Explanation]:
-        return explain_numbers(self.recorder(), tape, targets, sources, explanations, declarations=self.declarations)
+        recorder = self.recorder()
+        with recorder.backend.quiet():
+            return explain_numbers(recorder, tape, targets, sources, explanations, declarations=self.declarations)
 
     def _size(self) -> Size:
         base = self._state.backend.base
@@ -87,4 +95,6 @@ class LocalSession(Session):
         return operations.tape_footprint(self.recorder(), tape)
 
     def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
-        return operations.check_derivatives(self.recorder(), tape, targets, sources, settings, self.declarations)
+        recorder = self.recorder()
+        with recorder.backend.quiet():
+            return operations.check_derivatives(recorder, tape, targets, sources, settings, self.declarations)

@@ -7,7 +7,7 @@ the modules of this folder.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
@@ -36,7 +36,14 @@ class Backend(Protocol):
         """The values as a NumPy array that the engine still owns: read only."""
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Division by zero, overflow and invalid values give inf and nan without a warning, as in TensorFlow."""
+        """A block on this device: division by zero, overflow and invalid values give inf and nan without a warning."""
+
+    def kernel_call(self) -> Callable[..., Any]:
+        """A new function that calls another one as inside `quiet`, for one thread: cheap enough for each op.
+
+        Raises:
+            RuntimeError: Not by this method, but by its result if it is called while it runs.
+        """
 
     def base(self, array: Array) -> tuple[int, int]:
         """Identity and bytes of the buffer that the array keeps alive."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from contextvars import Context
 from typing import Any, Final
 
 import numpy as np
@@ -27,11 +29,19 @@ class Cpu:
         """NumPy's error state, everything ignored."""
         return np.errstate(all="ignore")
 
+    def kernel_call(self) -> Callable[..., Any]:
+        """Runs functions in a context of their own: 0.06 µs, where `np.errstate` takes 1 µs."""
+        return _QUIET.copy().run
+
     def base(self, array: Any) -> tuple[int, int]:
         """Walks to the array that owns the memory: NumPy chains views of views."""
         while getattr(array, "base", None) is not None and isinstance(array.base, np.ndarray):
             array = array.base
         return id(array), int(array.nbytes)
 
+
+#: NumPy's error state is a context variable; in this context everything is ignored. Programs keep their own.
+_QUIET: Final = Context()
+_QUIET.run(np.seterr, all="ignore")
 
 CPU: Final = Cpu()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -59,6 +60,14 @@ class Gpu:
     def quiet(self) -> AbstractContextManager[Any]:
         """Selects the device and this session's pool; CuPy itself gives no warnings."""
         return _Selected(self.xp, self.index, self._pool)
+
+    def kernel_call(self) -> Callable[..., Any]:
+        """Selects device and pool for each call."""
+        return self._selected
+
+    def _selected(self, function: Callable[..., Any], *args: Any) -> Any:
+        with self.quiet():
+            return function(*args)
 
     def base(self, array: Any) -> tuple[int, int]:
         """The pool's block that the array lies in."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -40,10 +40,13 @@ def gradient(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         UnimplementedError: The pass stops at a function that is in another process.
     """
     walk, at_stop = gradient_pass(recorder, query), query.at_stop or query.declarations.gradient_at
+    send: Callable[[Any], Stop] = walk.send
+    if recorder.kernel_call is not None and not recorder.recorded:  # the rules run outside every op
+        send = partial(recorder.backend.kernel_call(), walk.send)
     try:
-        stop = next(walk)
+        stop = send(None)
         while True:
-            stop = walk.send(at_stop(stop))
+            stop = send(at_stop(stop))
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]  # StopIteration is untyped
     finally:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -23,21 +23,38 @@ from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
 from teletape_engine.spec import DTYPES, DType, Shape, Spec
 
+R = TypeVar("R")
+
 
 class Executor(Recorder):
-    """Runs ops on a backend's arrays."""
+    """Runs ops on a backend's arrays.
+
+    Args:
+        backend: The backend.
+        memory: What its arrays may take.
+        monitor: Reports progress, and learns of a cancel.
+        selects: Whether it selects the device, and turns NumPy's warnings off, for each op. A session that executes
+            batches does so for a batch (`Backend.quiet`).
+
+    Attributes:
+        decided: The decisions of control flow, if they are to be noted.
+        kernel_call: Calls a function on the device and without warnings; None: all of them run so anyway.
+    """
 
     bare = Arrays()
 
-    def __init__(self, backend: Backend, memory: Memory, monitor: Monitor | None = None) -> None:
+    def __init__(
+        self, backend: Backend, memory: Memory, monitor: Monitor | None = None, *, selects: bool = False
+    ) -> None:
         super().__init__()
         self._monitor = monitor or Monitor()
+        self.kernel_call = backend.kernel_call() if selects else None
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
 
     def aside(self) -> Executor:
         """A context without tapes on the same device and limits, for computations that nothing records."""
-        return Executor(self.backend, self.memory, self._monitor)
+        return Executor(self.backend, self.memory, self._monitor, selects=self.kernel_call is not None)
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
         """As `Recorder.apply`. Calls of one and two inputs that were bound before are written out: the hot path."""
@@ -56,10 +73,16 @@ class Executor(Recorder):
         memory.spent += bound.price
         if memory.spent > memory.ceiling:
             memory.recount(bound.price, op)
+        call = self.kernel_call
         try:
-            array = bound.forward(self.xp, a.array, b.array) if n == 2 else bound.forward(self.xp, a.array)
+            if call is not None:
+                array = (
+                    call(bound.forward, self.xp, a.array, b.array) if n == 2 else call(bound.forward, self.xp, a.array)
+                )
+            else:
+                array = bound.forward(self.xp, a.array, b.array) if n == 2 else bound.forward(self.xp, a.array)
         except Exception as error:
-            raise translated(error, bound) from error
+            array = self._after(error, bound, inputs)
         spec = bound.spec
         result = Value(array, spec, new_uid())
         context, provenance = self.context, self.provenance
@@ -95,9 +118,9 @@ class Executor(Recorder):
         if memory.spent > memory.ceiling:
             memory.recount(bound.price, bound.op)
         try:
-            array = bound.forward(self.xp, *[value.array for value in inputs])
+            array = self._quietly(bound.forward, self.xp, *[value.array for value in inputs])
         except Exception as error:
-            raise translated(error, bound) from error
+            array = self._after(error, bound, inputs)
         op = bound.op
         if op.views:
             array = self._compact(array)
@@ -105,15 +128,25 @@ class Executor(Recorder):
             return Value(array, Spec.of(tuple(array.shape), array.dtype), new_uid())
         return Value(array, bound.spec, new_uid())
 
+    def _after(self, error: Exception, bound: Bound, inputs: Sequence[Any]) -> Any:
+        """The result of a kernel that has not begun, since it is called from inside another one; else its error.
+
+        A finalizer or a signal handler of the program can run inside a kernel, and may call ops.
+        """
+        if error.__class__ is RuntimeError and str(error).startswith("cannot enter context"):
+            return self.backend.kernel_call()(bound.forward, self.xp, *[value.array for value in inputs])
+        raise translated(error, bound) from error
+
+    def _quietly(self, function: Callable[..., R], *args: Any) -> R:
+        """Calls a function on the device and without warnings."""
+        call = self.kernel_call
+        return function(*args) if call is None else call(function, *args)
+
     def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Value) -> Value:
         """Computed on arrays, and priced as its result."""
         self.memory.spend(bound.spec.nbytes, "a tangent")
-        residuals = [value.array for value in (*inputs, result)]
-        total: Any = None
         try:
-            for rule, t in shares:
-                share = rule(t.array, residuals)
-                total = share if total is None else total + share
+            total = self._quietly(_sum_of_shares, shares, [value.array for value in (*inputs, result)])
         except Exception as error:
             raise translated(error, bound) from error
         return Value(self._compact(total), bound.spec, new_uid())
@@ -121,9 +154,12 @@ class Executor(Recorder):
     def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
         """Changes the variable's own array if nothing else can see it, else a copy."""
         at = self.backend.get(indices.array) if mode == "slice" else indices.array
-        change = change_of(self.xp, variable.spec.shape, value.array, at, mode)
-        change(self._own(variable))
+        self._quietly(self._change, variable, value.array, at, mode)
         return Value(variable.value.array, variable.spec, new_uid())  # whoever read the old version keeps it
+
+    def _change(self, variable: Variable, array: Any, at: Any, mode: str) -> None:
+        change = change_of(self.xp, variable.spec.shape, array, at, mode)
+        change(self._own(variable))
 
     def _own(self, variable: Variable) -> Any:
         """The variable's array, to be written into; copied first if anything else refers to it."""
@@ -135,7 +171,7 @@ class Executor(Recorder):
     def _compact(self, array: Any) -> Any:
         # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy.
         nbytes = array.nbytes
-        return array.copy() if self.backend.base(array)[1] > 8 * nbytes else array
+        return self._quietly(array.copy) if self.backend.base(array)[1] > 8 * nbytes else array
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
         """A host array as a value. The caller gives it up: it is not written into from now on."""
@@ -145,14 +181,14 @@ class Executor(Recorder):
     def number(self, number: Literal, dtype: DType) -> Value:
         """A 0-d array."""
         try:
-            return self.constant(np.asarray(number.array, dtype))
+            return self.constant(self._quietly(np.asarray, number.array, dtype))
         except (OverflowError, TypeError) as error:
             raise InvalidArgumentError(f"{number.array!r} does not fit dtype {dtype.name}: {error}") from None
 
     def full(self, spec: Spec, number: int) -> Value:
         """Zeros or ones on the device."""
         self.memory.spend(spec.nbytes, "zeros" if number == 0 else "ones")
-        return Value(self.xp.full(spec.shape, number, spec.dtype), spec, new_uid())
+        return Value(self._quietly(self.xp.full, spec.shape, number, spec.dtype), spec, new_uid())
 
     def decide(self, value: Any) -> int:
         """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
@@ -201,6 +237,14 @@ class Executor(Recorder):
     def _wrap(self, array: Any) -> Value:
         shape: Shape = tuple(array.shape)
         return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
+
+
+def _sum_of_shares(shares: Sequence[Share], residuals: Sequence[Any]) -> Any:
+    total: Any = None
+    for rule, t in shares:
+        share = rule(t.array, residuals)
+        total = share if total is None else total + share
+    return total
 
 
 def references(variable: Variable) -> int:

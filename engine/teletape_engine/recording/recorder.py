@@ -59,6 +59,7 @@ class Recorder(Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
     backend: Any = None  #: The arrays' backend; None: there are no arrays.
+    kernel_call: Callable[..., Any] | None = None  #: See `Executor`; None: nothing is to be selected for an op.
     bare: Algebra  #: The algebra of a backward pass that is not recorded.
     mode: Mode = Mode.COMPUTES
 
