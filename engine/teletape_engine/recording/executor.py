@@ -17,7 +17,7 @@ from teletape_engine.errors import InternalError, InvalidArgumentError, Resource
 from teletape_engine.ops.assign import change_of
 from teletape_engine.recording.accumulators import push
 from teletape_engine.recording.cotangents import Arrays
-from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
@@ -162,8 +162,8 @@ class Executor(Recorder):
         change(self._own(variable))
 
     def _own(self, variable: Variable) -> Any:
-        """The variable's array, to be written into; copied first if anything else refers to it."""
-        if references(variable) > _OWN or not _writable(variable.value.array):
+        """The variable's array, to be written into; copied first if anything else refers to it, or may do so."""
+        if not EXACT_COUNTS or references(variable) > _OWN or not _writable(variable.value.array):
             self.memory.spend(variable.spec.nbytes, "an assignment to a part of a variable")
             variable.value = Value(variable.value.array.copy(), variable.spec, new_uid())
         return variable.value.array

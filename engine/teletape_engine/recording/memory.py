@@ -7,14 +7,19 @@ variable, another tape, a kept answer, a tensor in the caller's own program.
 from __future__ import annotations
 
 import sys
+import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import ResourceExhaustedError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Unrecorded, Value, Variable
+
+#: Whether `sys.getrefcount` counts every reference. Builds of Python without the GIL defer and split their counts, also
+#: while their GIL is switched on; there everything counts as referred to by something else.
+EXACT_COUNTS: Final = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class Memory:
@@ -78,7 +83,8 @@ class Footprint(NamedTuple):
 
     Attributes:
         residuals: Of the arrays that it keeps to answer.
-        freed: What its end frees: of those, and of watched variables, what nothing else refers to.
+        freed: What its end frees: of those, and of watched variables, what nothing else refers to. 0 in builds of
+            Python without the GIL, which do not count references exactly.
     """
 
     residuals: int
@@ -155,6 +161,8 @@ def _collected(tape: Tape, below: Callable[[Any], Any]) -> tuple[Counter[int], d
 
 def _shared(inside: Counter[int], items: dict[int, Any], links: dict[int, int]) -> set[int]:
     """The objects that something else refers to, directly or through a view."""
+    if not EXACT_COUNTS:
+        return set(items)
     objects = [*items.values(), object()]
     # The last is referred to by the list alone; the others by `items` too. Counting adds the same to each.
     *counts, own = map(sys.getrefcount, objects)

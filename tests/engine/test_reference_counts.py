@@ -1,0 +1,128 @@
+"""Reference counts of the Python that runs: every kind of holder is counted, or none is relied on."""
+
+import sysconfig
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from teletape_engine.arrays.cpu import CPU
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.recording import executor, memory
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory, footprint
+from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.values import Value, Variable
+
+
+def in_generator(held: Any) -> Any:
+    def wait(held: Any) -> Any:
+        yield
+        yield held
+
+    waiting = wait(held)
+    next(waiting)
+    return waiting
+
+
+HOLDERS: dict[str, Callable[[Any], Any]] = {
+    "a name": lambda held: held,
+    "a list": lambda held: [held],
+    "a dictionary": lambda held: {"held": held},
+    "a closure": lambda held: lambda: held,
+    "an attribute": lambda held: types.SimpleNamespace(held=held),
+    "an attribute in a slot": lambda held: Value(held, None, 0),  # type: ignore[arg-type]  # any object will do
+    "a default": lambda held: eval("lambda x=held: x", {"held": held}),  # noqa: S307
+    "a generator": in_generator,
+    "a weak reference": weakref.ref,
+}
+COUNTED = [name for name in HOLDERS if name != "a weak reference"]
+
+
+def a_variable() -> tuple[Executor, Variable]:
+    recorder = Executor(CPU, Memory(None, lambda: 0))
+    variable = Variable(recorder.constant(np.zeros((3, 2))), trainable=True)
+    add_row(recorder, variable)  # from now on the array is the variable's own
+    return recorder, variable
+
+
+def add_row(recorder: Executor, variable: Variable) -> None:
+    rows, ids = recorder.constant(np.ones((1, 2))), recorder.constant(np.array([0]))
+    recorder.assign(variable, rows, "scatter_add", ids)
+
+
+def address(variable: Variable) -> int:
+    return int(variable.value.array.__array_interface__["data"][0])
+
+
+def test_builds_without_the_gil_do_not_rely_on_counts() -> None:
+    assert not (sysconfig.get_config_var("Py_GIL_DISABLED") and memory.EXACT_COUNTS)
+
+
+@pytest.mark.skipif(not memory.EXACT_COUNTS, reason="this build of Python does not count references exactly")
+def test_an_array_that_nothing_holds_is_changed_in_place() -> None:
+    recorder, variable = a_variable()
+    before = address(variable)
+    for _ in range(3):
+        add_row(recorder, variable)
+    assert address(variable) == before
+    assert variable.value.array.tolist() == [[4, 4], [0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("what", ["value", "array", "view", "view of a view", "buffer"])
+def test_an_array_that_something_holds_is_never_written_into(name: str, what: str) -> None:
+    recorder, variable = a_variable()
+    held = {
+        "value": lambda: variable.value,
+        "array": lambda: variable.value.array,
+        "view": lambda: variable.value.array[:2],
+        "view of a view": lambda: variable.value.array.T[:1],
+        "buffer": lambda: memoryview(variable.value.array),
+    }[what]()
+    holder = HOLDERS[name](held)
+    array = np.asarray(held.array if what == "value" else held)
+    before = array.copy()
+    add_row(recorder, variable)
+    np.testing.assert_array_equal(array, before)
+    del holder
+
+
+def test_without_exact_counts_every_assignment_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder, variable = a_variable()
+    monkeypatch.setattr(executor, "EXACT_COUNTS", False)
+    held = variable.value.array.__array_interface__  # no reference
+    before = address(variable)
+    add_row(recorder, variable)
+    assert (address(variable) != before, held["shape"]) == (True, (3, 2))
+    assert variable.value.array.tolist() == [[2, 2], [0, 0], [0, 0]]
+
+
+def a_tape_with_a_residual() -> tuple[Tape, Value]:
+    recorder, tape = Executor(CPU, Memory(None, lambda: 0)), Tape()
+    x = recorder.constant(np.ones(4))
+    recorder.context.open(tape)
+    recorder.context.watch(tape, [x])
+    return tape, recorder.apply(CATALOGUE["tanh"], [x])  # whose gradient needs the result
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_a_footprint_counts_every_holder_of_this_python(name: str) -> None:
+    tape, result = a_tape_with_a_residual()
+    assert footprint(tape, CPU.base) == (32, 0)
+    holder = HOLDERS[name](result)
+    del result
+    freed = 32 if name == "a weak reference" and memory.EXACT_COUNTS else 0
+    assert footprint(tape, CPU.base) == (32, freed)
+    del holder
+    assert footprint(tape, CPU.base) == (32, 32 if memory.EXACT_COUNTS else 0)
+
+
+def test_without_exact_counts_a_footprint_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "EXACT_COUNTS", False)
+    tape, result = a_tape_with_a_residual()
+    del result
+    assert footprint(tape, CPU.base) == (32, 0)
