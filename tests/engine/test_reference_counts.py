@@ -18,24 +18,24 @@ from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable
 
 
-def in_generator(held: Any) -> Any:
-    def wait(held: Any) -> Any:
+def in_generator(target: Any) -> Any:
+    def wait(target: Any) -> Any:
         yield
-        yield held
+        yield target
 
-    waiting = wait(held)
+    waiting = wait(target)
     next(waiting)
     return waiting
 
 
 HOLDERS: dict[str, Callable[[Any], Any]] = {
-    "a name": lambda held: held,
-    "a list": lambda held: [held],
-    "a dictionary": lambda held: {"held": held},
-    "a closure": lambda held: lambda: held,
-    "an attribute": lambda held: types.SimpleNamespace(held=held),
-    "an attribute in a slot": lambda held: Value(held, None, 0),  # type: ignore[arg-type]  # any object will do
-    "a default": lambda held: eval("lambda x=held: x", {"held": held}),  # noqa: S307
+    "a name": lambda target: target,
+    "a list": lambda target: [target],
+    "a dictionary": lambda target: {"target": target},
+    "a closure": lambda target: lambda: target,
+    "an attribute": lambda target: types.SimpleNamespace(target=target),
+    "an attribute in a slot": lambda target: Value(target, None, 0),  # type: ignore[arg-type]  # any object will do
+    "a default": lambda target: eval("lambda x=target: x", {"target": target}),  # noqa: S307
     "a generator": in_generator,
     "a weak reference": weakref.ref,
 }
@@ -76,15 +76,15 @@ def test_an_array_that_nothing_holds_is_changed_in_place() -> None:
 @pytest.mark.parametrize("what", ["value", "array", "view", "view of a view", "buffer"])
 def test_an_array_that_something_holds_is_never_written_into(name: str, what: str) -> None:
     recorder, variable = a_variable()
-    held = {
+    target = {
         "value": lambda: variable.value,
         "array": lambda: variable.value.array,
         "view": lambda: variable.value.array[:2],
         "view of a view": lambda: variable.value.array.T[:1],
         "buffer": lambda: memoryview(variable.value.array),
     }[what]()
-    holder = HOLDERS[name](held)
-    array = np.asarray(held.array if what == "value" else held)
+    holder = HOLDERS[name](target)
+    array = np.asarray(target.array if what == "value" else target)
     before = array.copy()
     add_row(recorder, variable)
     np.testing.assert_array_equal(array, before)
@@ -94,10 +94,10 @@ def test_an_array_that_something_holds_is_never_written_into(name: str, what: st
 def test_without_exact_counts_every_assignment_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder, variable = a_variable()
     monkeypatch.setattr(executor, "EXACT_COUNTS", False)
-    held = variable.value.array.__array_interface__  # no reference
+    target = variable.value.array.__array_interface__  # no reference
     before = address(variable)
     add_row(recorder, variable)
-    assert (address(variable) != before, held["shape"]) == (True, (3, 2))
+    assert (address(variable) != before, target["shape"]) == (True, (3, 2))
     assert variable.value.array.tolist() == [[2, 2], [0, 0], [0, 0]]
 
 

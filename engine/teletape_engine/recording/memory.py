@@ -7,7 +7,6 @@ variable, another tape, a kept answer, a tensor in the caller's own program.
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -19,7 +18,7 @@ from teletape_engine.recording.values import Unrecorded, Value, Variable
 
 #: Whether `sys.getrefcount` counts every reference. Builds of Python without the GIL defer and split their counts, also
 #: while their GIL is switched on; there everything counts as referred to by something else.
-EXACT_COUNTS: Final = not sysconfig.get_config_var("Py_GIL_DISABLED")
+EXACT_COUNTS: Final = "free-threading" not in sys.version
 
 
 class Memory:

@@ -85,7 +85,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     cupy, cupyx = Namespace("cupy", np), ModuleType("cupyx")
     runtime = SimpleNamespace(getDeviceCount=lambda: 2)
     memory = SimpleNamespace(OutOfMemoryError=MemoryError)
-    cupy.cuda = SimpleNamespace(  # type: ignore[attr-defined]  # attributes of a stand-in
+    cupy.cuda = SimpleNamespace(  # type: ignore[attr-defined]  # a replacement of the module
         runtime=runtime, memory=memory, MemoryPool=Pool, Device=machine.on, using_allocator=machine.allocating
     )
     cupy.ndarray, cupy.asnumpy = DeviceArray, np.array  # type: ignore[attr-defined]
