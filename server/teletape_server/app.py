@@ -49,6 +49,8 @@ _LIMITS: Final = (  # settings that /v1/info returns
     "max_age",
     "patience",
     "time_limit",
+    "grace",
+    "stuck_after",
     "idempotency_window",
     "max_iterations",
 )
@@ -70,7 +72,11 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.hosts = session_hosts = hosts() if hosts is not None else WorkerPool(settings.worker_user)
+        if hosts is not None:
+            session_hosts = hosts()
+        else:
+            session_hosts = WorkerPool(settings.worker_user, grace=settings.grace, stuck_after=settings.stuck_after)
+        app.state.hosts = session_hosts
         app.state.registry = registry = Registry(
             session_hosts,
             Quota(settings.sessions_per_key, settings.sessions, settings.memory_limit),

@@ -16,6 +16,8 @@ class Reason(enum.StrEnum):
     MAX_AGE = "max_age"
     DELETED = "deleted"
     WORKER_DIED = "worker_died"
+    STUCK = "worker_stuck"
+    DEADLINE = "deadline"
     SHUTDOWN = "server_shutdown"
 
 

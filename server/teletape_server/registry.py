@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Hosts, Running, Start
+from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
 from teletape_server.problems import Problem
 from teletape_server.quotas import Quota
@@ -266,7 +267,7 @@ class Registry:
     async def end(self, entry: SessionEntry, reason: Reason, text: str) -> None:
         """Ends a session; its unanswered requests get session_ended."""
         self._remove(entry, reason, text)
-        await entry.host.end(text)
+        await entry.host.end(Ending(reason, text))
 
     def _end_if_expired(self, key: Key) -> None:
         entry = self._live.get(key)
@@ -280,14 +281,14 @@ class Registry:
                 else f"it reached the maximum age of {self._max_age:g} s"
             )
             self._remove(entry, reason, text)
-            task = asyncio.get_running_loop().create_task(entry.host.end(text))
+            task = asyncio.get_running_loop().create_task(entry.host.end(Ending(reason, text)))
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
-    def _on_host_ended(self, entry: SessionEntry, text: str) -> None:
+    def _on_host_ended(self, entry: SessionEntry, ending: Ending) -> None:
         if self._live.get((entry.owner, entry.id)) is entry:
-            self._remove(entry, Reason.WORKER_DIED, text)
-            log.warning("session %s of %s ended: %s", entry.id, entry.owner, text)
+            self._remove(entry, *ending)
+            log.warning("session %s of %s ended: %s", entry.id, entry.owner, ending.text)
 
     def _remove(self, entry: SessionEntry, reason: Reason, text: str) -> None:
         key = (entry.owner, entry.id)

@@ -133,6 +133,14 @@ class Settings:
     time_limit: float = field(
         default=3600.0, metadata=_setting(_seconds, "a request that computes longer fails", "TIME")
     )
+    grace: float = field(
+        default=10.0,
+        metadata=_setting(_seconds, "a request that runs this much past the time limit ends its session", "TIME"),
+    )
+    stuck_after: float = field(
+        default=30.0,
+        metadata=_setting(_seconds, "a session ends if its process shows no sign of life for this time", "TIME"),
+    )
     idempotency_window: float = field(
         default=3600.0,
         metadata=_setting(

@@ -20,8 +20,10 @@ from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.values import Literal
 from teletape_server.hosts.protocols import HostGone, Running, Start
+from teletape_server.hosts.watchdog import Ending
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.leases import Reason
 from teletape_server.worker.confinement import User
 
 START = Start("cpu", 64 << 20, 16 << 20)
@@ -201,13 +203,13 @@ def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
         for request in running:
             with pytest.raises(HostGone, match=r"SIGKILL.*memory runs out"):
                 await request.reply
-        assert "SIGKILL" in await host.ended
+        assert "SIGKILL" in (await host.ended).text
         with pytest.raises(HostGone):
             host.submit("attach", {})
         with pytest.raises(HostGone):
             host.body_buffer(10)
         assert (await execute(other, Constant("x", np.ones(2)))).failure is None
-        await host.end("again")
+        await host.end(Ending(Reason.DELETED, "again"))
 
     run(test)
 
@@ -216,10 +218,10 @@ def test_ending_a_host_ends_its_process_also_while_it_computes() -> None:
     async def test(pool: WorkerPool) -> None:
         host = await started(pool)
         running = post(host, long())
-        await host.end("enough")
+        await host.end(Ending(Reason.DELETED, "enough"))
         with pytest.raises(HostGone, match="enough"):
             await running.reply
-        assert await host.ended == "enough"
+        assert (await host.ended).text == "enough"
         assert host.pid is not None
         with pytest.raises(ProcessLookupError):
             os.kill(host.pid, 0)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from teletape_server.hosts.watchdog import Ending
+
 
 class Reply(NamedTuple):
     """The answer to a request.
@@ -63,12 +65,12 @@ class Host(Protocol):
 
     Attributes:
         device: Where the session computes.
-        ended: Resolves to the reason after the session has ended.
+        ended: Resolves to the reason as soon as the session has ended.
         running: Requests submitted and not yet answered.
     """
 
     device: str
-    ended: asyncio.Future[str]
+    ended: asyncio.Future[Ending]
     running: set[Running]
 
     def body_buffer(self, length: int) -> BodyBuffer:
@@ -91,8 +93,8 @@ class Host(Protocol):
     def cancel(self) -> None:
         """Asks running and waiting requests to stop at their next step."""
 
-    async def end(self, reason: str) -> None:
-        """Ends the session; its unanswered requests raise HostGone with that reason."""
+    async def end(self, ending: Ending) -> None:
+        """Ends the session; its unanswered requests raise HostGone with the reason's text."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
+from teletape_server.hosts.watchdog import Ending, Watchdog
+from teletape_server.leases import Reason
 from teletape_server.worker.channel import Channel
 from teletape_server.worker.shared_memory import MessageBody
 
@@ -25,19 +27,27 @@ _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 class WorkerHost:
     """Implements `Host` with one worker process.
 
+    Args:
+        process: The process.
+        sock: The connection to it.
+        watchdog: Decides when it has to be ended from outside; see `watch`.
+
     Attributes:
         pid: The process id.
         channel: The connection to the process.
+        gone: Resolves after the process has ended.
     """
 
-    def __init__(self, process: BaseProcess, sock: socket.socket) -> None:
+    def __init__(self, process: BaseProcess, sock: socket.socket, watchdog: Watchdog) -> None:
         self.device = ""
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
         self.channel = Channel(sock)
         self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[str] = self._loop.create_future()
+        self._watchdog = watchdog
+        self.ended: asyncio.Future[Ending] = self._loop.create_future()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
         self._last_number = 0
@@ -55,6 +65,7 @@ class WorkerHost:
             HostGone: The process ended.
         """
         self.device = start.device
+        self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
         self._send(("open", dataclasses.asdict(start)))
         await self._opened
 
@@ -75,6 +86,8 @@ class WorkerHost:
         running = Running(self._loop.create_future())
         head = ("do", self._last_number, method, params, content_type, body is not None, time.monotonic())
         self._send(head, body)
+        if not self._requests:
+            self._watchdog.begin(self._loop.time())
         self._requests[self._last_number] = running
         self.running.add(running)
         return running
@@ -84,11 +97,37 @@ class WorkerHost:
         if not self._closing:
             self._send(("cancel", self._last_number))
 
-    async def end(self, reason: str) -> None:
+    async def end(self, ending: Ending) -> None:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""
         self._close()
-        self._fail_all(reason)
+        self._fail_all(ending)
         await self._reap()
+
+    def watch(self, seconds: float) -> None:
+        """Ends the process if it computes too long or is stuck; called at regular times, `seconds` after each other."""
+        if self._closing:
+            return
+        ending = self._watchdog.tick(self._loop.time(), seconds)
+        if ending is None:
+            if self._watchdog.wants_ping():
+                self._send(("ping",))
+            return
+        if ending.reason is Reason.DEADLINE:
+            self._refuse_running(ending)
+        self._close()
+        self._process.kill()
+        self._fail_all(ending)
+        self._reap()
+
+    def _refuse_running(self, ending: Ending) -> None:
+        """Answers the request that runs, the oldest one, with deadline_exceeded."""
+        number = next(iter(self._requests))
+        running = self._requests.pop(number)
+        self.running.discard(running)
+        message = f"{ending.text}: its session was ended, and its values are lost. Split the work into smaller requests"
+        facts = {"message": message, "details": {"limit": self._watchdog.time_limit, "reason": ending.reason.value}}
+        if not running.reply.done():
+            running.reply.set_result(Reply("deadline_exceeded", "", memoryview(b""), facts))
 
     # -------------------------------------------------------------------------------------------------------- sending
     def _send(self, head: Any, body: MessageBody | None = None) -> None:
@@ -124,7 +163,7 @@ class WorkerHost:
                 message = None
             if message is None:
                 self._close()
-                self._reap().add_done_callback(lambda reaping: self._fail_all(_ending(reaping.result())))
+                self._reap().add_done_callback(lambda reaping: self._fail_all(_died(reaping.result())))
                 return
             self._on_message(*message)
 
@@ -137,8 +176,11 @@ class WorkerHost:
             case ("reply", number, code, content_type, facts):
                 running = self._requests.pop(number)
                 self.running.discard(running)
+                self._watchdog.begin(self._loop.time() if self._requests else None)
                 if not running.reply.done():
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
+            case ("pong", cpu):
+                self._watchdog.sign_of_life(cpu)
             case ("ready",):
                 self._opened.set_result(None)
             case ("failed", code, text, details):
@@ -157,36 +199,53 @@ class WorkerHost:
         self._unsent.clear()
         self.channel.close()
 
-    def _fail_all(self, reason: str) -> None:
+    def _fail_all(self, ending: Ending) -> None:
         """Makes every unanswered request raise HostGone."""
         for running in self._requests.values():
-            _fail(running.reply, reason)
+            _fail(running.reply, ending.text)
         self._requests.clear()
         self.running.clear()
-        _fail(self._opened, reason)
+        _fail(self._opened, ending.text)
         if not self.ended.done():
-            self.ended.set_result(reason)
+            self.ended.set_result(ending)
 
     def _reap(self) -> asyncio.Task[int | None]:
         """Waits for the process, kills it if it does not end in time; the task returns its exit status."""
         if self._reaping is None:
-            self._reaping = self._loop.create_task(self._join_or_kill())
+            self._reaping = self._loop.create_task(self._wait_or_kill())
         return self._reaping
 
-    async def _join_or_kill(self) -> int | None:
-        await asyncio.to_thread(self._process.join, _GRACE)
-        if self._process.exitcode is None:
-            self._process.kill()
-            await asyncio.to_thread(self._process.join, _GRACE)
+    async def _wait_or_kill(self) -> int | None:
+        try:
+            if not await self._exits_in_time():
+                self._process.kill()
+                await self._exits_in_time()
+        finally:
+            self.gone.set_result(None)
         return self._process.exitcode
 
+    async def _exits_in_time(self) -> bool:
+        """Waits until the process has ended, or the grace is over; no thread waits, so a hanging process costs none."""
+        exited = asyncio.Event()
+        sentinel = self._process.sentinel
+        self._loop.add_reader(sentinel, exited.set)
+        try:
+            await asyncio.wait_for(exited.wait(), _GRACE)
+        except TimeoutError:
+            return False
+        finally:
+            self._loop.remove_reader(sentinel)
+        self._process.join(0)  # reads the exit status
+        return True
 
-def _ending(status: int | None) -> str:
+
+def _died(status: int | None) -> Ending:
     """Describes how a process ended unexpectedly."""
     if status is None or status >= 0:
-        return f"its process ended with status {status}"
+        return Ending(Reason.WORKER_DIED, f"its process ended with status {status}")
     text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
-    return text + (", as the system does when memory runs out" if -status == signal.SIGKILL else "")
+    text += ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
+    return Ending(Reason.WORKER_DIED, text)
 
 
 def _fail(future: asyncio.Future[Any], reason: str) -> None:

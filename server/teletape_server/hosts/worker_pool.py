@@ -1,18 +1,26 @@
 """All worker processes of a server: one for each session, and one spare, so that a new session starts in milliseconds.
 
-A process starts in a thread, so that the event loop never waits for it.
+A process starts in a thread of this pool's own, so that the event loop never waits for it. No thread waits for one to
+end. A task watches all of them, and ends those that compute too long or are stuck.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from teletape_server.hosts.forkserver import present_devices, start_process
 from teletape_server.hosts.protocols import Host, HostGone, Start
+from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
+from teletape_server.leases import Reason
 from teletape_server.worker import main as worker_process
 from teletape_server.worker.confinement import User
+
+_SHUT_DOWN: Final = Ending(Reason.SHUTDOWN, "the server shut down")
+_START_SECONDS: Final = 2.0  # that the end of the pool waits for a process that is just starting
 
 
 class WorkerPool:
@@ -20,23 +28,33 @@ class WorkerPool:
 
     Args:
         user: Whom the processes run as; None: the server's user.
+        grace: Seconds past its time limit after which a request's process is ended.
+        stuck_after: Seconds without a sign of life after which a process is ended.
 
     Attributes:
         spare: Starts the process of the next session.
         hosts: The processes that have not ended.
     """
 
-    def __init__(self, user: User | None = None) -> None:
+    def __init__(self, user: User | None = None, *, grace: float = 10.0, stuck_after: float = 30.0) -> None:
         self._user = user
         self.spare: asyncio.Task[WorkerHost] | None = None
         self.hosts: set[WorkerHost] = set()
-        self._devices: asyncio.Task[list[str]] | None = None
+        self._grace, self._stuck_after = grace, stuck_after
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="start-process")
+        self._devices: asyncio.Future[list[str]] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._closed = False
 
     def prepare(self) -> None:
         """Begins to start the spare process; see `Hosts`."""
-        if self.spare is None and not self._closed:
-            self.spare = asyncio.get_running_loop().create_task(self._launch())
+        if self._closed:
+            return
+        loop = asyncio.get_running_loop()
+        if self.spare is None:
+            self.spare = loop.create_task(self._launch())
+        if self._watching is None:
+            self._watching = loop.create_task(self._watch())
 
     async def start(self, start: Start) -> Host:
         """Opens a session in the spare process, and begins to start a new spare; see `Hosts`."""
@@ -46,31 +64,56 @@ class WorkerPool:
             raise HostGone("the server is shutting down")
         host = await spare
         self.prepare()
-        if host.ended.done():  # the spare process died while it waited
+        try:
+            await self._open(host, start)
+        except HostGone:  # the spare died or got stuck while it waited
+            if self._closed:
+                raise
             host = await self._launch()
+            await self._open(host, start)
+        return host
+
+    async def _open(self, host: WorkerHost, start: Start) -> None:
         try:
             await host.open(start)
         except BaseException:
-            await host.end("it could not be started")
+            await host.end(Ending(Reason.WORKER_DIED, "it could not be started"))
             raise
-        return host
 
     async def devices(self) -> list[str]:
         """Asks a process of its own, once; see `Hosts`."""
         if self._devices is None:
-            self._devices = asyncio.get_running_loop().create_task(asyncio.to_thread(present_devices))
+            self._devices = asyncio.get_running_loop().run_in_executor(self._threads, present_devices)
         return list(await asyncio.shield(self._devices))
 
     async def close(self) -> None:
         """Ends every process; see `Hosts`."""
         self._closed = True
+        if self._watching is not None:
+            self._watching.cancel()
         if self.spare is not None:
-            with contextlib.suppress(OSError):
-                await self.spare
-        await asyncio.gather(*[host.end("the server shut down") for host in self.hosts])
+            with contextlib.suppress(OSError, TimeoutError):
+                await asyncio.wait_for(self.spare, _START_SECONDS)
+        hosts = [*self.hosts]
+        await asyncio.gather(*[host.end(_SHUT_DOWN) for host in hosts])
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _launch(self) -> WorkerHost:
-        host = WorkerHost(*await asyncio.to_thread(start_process, worker_process.main, self._user))
+        loop = asyncio.get_running_loop()
+        process, sock = await loop.run_in_executor(self._threads, start_process, worker_process.main, self._user)
+        host = WorkerHost(process, sock, Watchdog(grace=self._grace, stuck_after=self._stuck_after))
         self.hosts.add(host)
-        host.ended.add_done_callback(lambda _: self.hosts.discard(host))
+        host.gone.add_done_callback(lambda _: self.hosts.discard(host))
         return host
+
+    async def _watch(self) -> None:
+        """Watches every process, and replaces a spare that has ended, until it is cancelled."""
+        seconds = min(1.0, self._grace / 4, self._stuck_after / 8)
+        while True:
+            await asyncio.sleep(seconds)
+            for host in [*self.hosts]:
+                host.watch(seconds)
+            spare = self.spare
+            if spare is not None and spare.done() and (spare.exception() or spare.result().ended.done()):
+                self.spare = None
+                self.prepare()

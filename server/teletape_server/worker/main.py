@@ -43,8 +43,10 @@ def main(sock: socket.socket, user: User | None = None) -> None:
         sock: The connection to the server.
         user: Whom the process runs as; None: the server's user.
 
-    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("cancel", number).
-    Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …).
+    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("cancel", number),
+        ("ping",).
+    Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
+        ("pong", CPU seconds).
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -71,6 +73,7 @@ class Worker:
         self._cancelled_up_to = 0  # the number of the last request that a cancel concerns
         self._session: Session | None = None
         self._time_limit = float("inf")
+        self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
         self._once = Once(0.0)  # `_open` sets the window
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
 
@@ -107,6 +110,8 @@ class Worker:
             head, body = message
             if head[0] == "cancel":
                 self._cancelled_up_to = head[1]
+            elif head[0] == "ping":
+                self._channel.pong(time.clock_gettime(self._cpu_clock))
             else:
                 self._inbox.put((head, body))
             del message, head, body

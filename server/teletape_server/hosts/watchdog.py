@@ -1,0 +1,89 @@
+"""When a session's process has to be ended from outside: pure functions of times, which the caller passes.
+
+Seconds are counted in ticks of the caller's clock work: a suspended machine, or a server that was stopped itself, finds
+no process late when it goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from teletape_server.leases import Reason
+
+_PINGS: Final = 4  # in the time after which a process counts as stuck
+_STILL_SECONDS: Final = 30.0  # that a request may wait for another process at least: the layout of a graph does
+_COMPUTES: Final = 1e-4  # seconds of CPU time between two signs of life that a thread needs that computes
+
+
+class Ending(NamedTuple):
+    """Why a session's process ended.
+
+    Attributes:
+        reason: For programs.
+        text: For people.
+    """
+
+    reason: Reason
+    text: str
+
+
+class Watchdog:
+    """Watches one process: its running request, and its signs of life.
+
+    Args:
+        grace: Seconds past the time limit that a request may take to stop by itself.
+        stuck_after: Seconds without a sign of life, or without CPU time while a request runs, that are too many.
+
+    Attributes:
+        time_limit: Seconds that a request may compute.
+        pinged: Whether a ping waits for its answer.
+        needs_cpu: Whether a request that runs uses CPU time; one that waits for a GPU does not.
+    """
+
+    def __init__(self, *, grace: float, stuck_after: float) -> None:
+        self.time_limit = float("inf")
+        self.needs_cpu = True
+        self._grace, self._stuck_after = grace, stuck_after
+        self._began: float | None = None  # when the running request began; None: no request runs
+        self._late = self._silent = self._idle = 0.0
+        self.pinged = False
+        self._sign: tuple[float | None, float] = (None, 0.0)  # at the last sign of life: `_began`, and CPU seconds
+
+    def begin(self, now: float | None) -> None:
+        """Notes that a request begins to run; None: no further one waits."""
+        self._began, self._late, self._idle = now, 0.0, 0.0
+
+    def sign_of_life(self, cpu: float) -> None:
+        """Notes that the process answered a ping; `cpu`: CPU seconds of the thread that computes."""
+        began, before = self._sign
+        if self.needs_cpu and self._began is not None and began == self._began and cpu - before < _COMPUTES:
+            self._idle += self._silent
+        else:
+            self._idle = 0.0
+        self._sign = self._began, cpu
+        self._silent, self.pinged = 0.0, False
+
+    def tick(self, now: float, seconds: float) -> Ending | None:
+        """Notes that `seconds` have passed; returns why the process has to be ended now, or None."""
+        if self._began is not None and now - self._began > self.time_limit:
+            self._late += seconds
+            if self._late > self._grace:
+                return Ending(
+                    Reason.DEADLINE,
+                    f"a request computed longer than the limit of {self.time_limit:g} s and did not stop in the "
+                    f"{self._grace:g} s after it",
+                )
+        self._silent += seconds
+        if self._silent > self._stuck_after:
+            return Ending(Reason.STUCK, f"its process gave no sign of life for {self._stuck_after:g} s")
+        still = max(self._stuck_after, _STILL_SECONDS)
+        if self._idle > still:
+            return Ending(Reason.STUCK, f"its process stood still inside a request for {still:g} s")
+        return None
+
+    def wants_ping(self) -> bool:
+        """Returns whether a ping has to be sent now."""
+        if self.pinged or self._silent < self._stuck_after / _PINGS:
+            return False
+        self.pinged = True
+        return True
