@@ -1,6 +1,5 @@
 """The real server in a thread of the tests: real HTTP, real worker processes, and a clock that tests can move."""
 
-import asyncio
 import contextlib
 import socket
 import threading
@@ -15,6 +14,7 @@ import teletape_wire as wire
 from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer
 from teletape_server.app import create_app
+from teletape_server.http.connections import server_config
 from teletape_server.settings import Settings
 
 KEYS = {"ann": "ann's secret".replace(" ", "-"), "bob": "bob's secret".replace(" ", "-")}
@@ -42,13 +42,13 @@ class Server:
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._uvicorn = uvicorn.Server(
-            uvicorn.Config(self.app, log_config=None, log_level="error", timeout_graceful_shutdown=2, lifespan="on")
-        )
+        config = server_config(self.app, settings)
+        config.timeout_graceful_shutdown = 2
+        self._uvicorn = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="server")
 
     def _run(self) -> None:
-        asyncio.run(self._uvicorn.serve(sockets=[self._listener]))
+        self._uvicorn.run(sockets=[self._listener])
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Server"]:

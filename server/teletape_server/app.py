@@ -40,6 +40,9 @@ ROUTERS: Final = tuple(
 )
 FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
 _LIMITS: Final = (  # settings that /v1/info returns
+    "connections",
+    "stall_limit",
+    "min_rate",
     "memory_limit",
     "max_body",
     "max_header",
@@ -107,6 +110,8 @@ def create_app(
         summary="Gradients as a service: tapes, tensors and variables live on the server.",
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,  # routes.page has it
+        redirect_slashes=False,  # a redirect would lead to any host that the request names
         generate_unique_id_function=openapi.operation_id,
         lifespan=lifespan,
         responses={"default": {"model": ProblemSchema, "description": "A problem (RFC 9457)"}},
@@ -120,6 +125,7 @@ def create_app(
     app.include_router(page.router)
     app.mount("/docs/static", page.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
+    app.state.document = None
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(TeletapeError, _on_engine_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
@@ -187,7 +193,8 @@ def _methods(request: Request) -> list[str]:
         scope = {**request.scope, "method": method}
         return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
 
-    return [method for method in ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT") if is_routed(method)]
+    methods = [method for method in ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT") if is_routed(method)]
+    return methods or ["GET", "HEAD"]  # of a file of the API page
 
 
 async def _on_http_error(request: Request, error: Any) -> Response:

@@ -43,6 +43,7 @@ def serve(settings: Settings) -> int:
 
         from teletape_server.app import create_app
         from teletape_server.hosts.forkserver import present_devices
+        from teletape_server.http.connections import server_config
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
@@ -76,18 +77,9 @@ def serve(settings: Settings) -> int:
             await super().startup(sockets)
             print(_greeting(settings, listener), flush=True)
 
-    config = uvicorn.Config(
-        create_app(settings),
-        log_config=None,
-        log_level=settings.log_level,
-        access_log=settings.log_level == "debug",
-        server_header=False,
-        timeout_graceful_shutdown=5,
-        lifespan="on",
-    )
     try:
         with listener:
-            Server(config).run(sockets=[listener])
+            Server(server_config(create_app(settings), settings)).run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
     return 0

@@ -1,6 +1,7 @@
 """The outermost middleware: gives every answer a request id, and limits a server without keys to its own machine.
 
 Answers about sessions also name the server's run, so that a client notices that a restart has ended its session.
+A path that is too long to name anything is refused before it is compared with the routes.
 
 Any web page can make a browser send requests to loopback, so host names and origins other than this server's are
 refused.
@@ -20,6 +21,7 @@ from teletape_server.problems import problem_response
 
 BOOT_HEADER: Final = "teletape-boot-id"
 _SESSIONS: Final = "/v1/sessions"
+_MAX_PATH: Final = 8 << 10  # characters: each is compared with the patterns of all routes
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -46,7 +48,9 @@ class Guard:
         sent = headers.get("x-request-id", "")
         request_id = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
-        refusal = self._refusal(headers) if self._loopback_only else None
+        refusal = _refusal_of_path(scope["path"])
+        if refusal is None and self._loopback_only:
+            refusal = self._refusal(headers)
         if refusal is not None:
             await problem_response(*refusal, request_id=request_id)(scope, receive, send)
             return
@@ -75,3 +79,9 @@ class Guard:
                 f"this server has no API keys, so it accepts no requests from pages of {origin!r}"
             )
         return None
+
+
+def _refusal_of_path(path: str) -> tuple[str, str] | None:
+    if len(path) <= _MAX_PATH:
+        return None
+    return "not_found", f"a path has at most {_MAX_PATH} characters, this one has {len(path)}"

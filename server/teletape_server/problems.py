@@ -51,6 +51,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "corrupt_frame": Kind(400, "Corrupt frame"),
     "malformed_json": Kind(400, "Malformed JSON"),
     # -----------------------------------------------------------------------------------------------------------------
+    "malformed_http": Kind(400, "Malformed HTTP"),
     "unauthenticated": Kind(401, "Not authenticated"),
     "foreign_host": Kind(403, "Foreign host"),
     "foreign_origin": Kind(403, "Foreign origin"),
@@ -59,6 +60,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "method_not_allowed": Kind(405, "Method not allowed"),
     "not_acceptable": Kind(406, "Not acceptable"),
     "too_many_sessions": Kind(409, "Too many sessions"),
+    "request_timeout": Kind(408, "Request timeout"),
     "session_ended": Kind(410, "Session ended"),
     "length_required": Kind(411, "Length required"),
     "body_too_large": Kind(413, "Body too large"),
@@ -69,6 +71,8 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "answer_dropped": Kind(410, "Answer no longer stored"),
     "incomplete_body": Kind(400, "Incomplete body"),
     "busy": Kind(429, "Busy"),
+    "headers_too_large": Kind(431, "Headers too large"),
+    "overloaded": Kind(503, "Server overloaded"),
 }
 
 

@@ -118,6 +118,13 @@ class Settings:
     memory_limit: int = field(default=2 << 30, metadata=_setting(_bytes, "memory of one session's arrays", "BYTES"))
     max_body: int = field(default=1 << 30, metadata=_setting(_bytes, "largest request", "BYTES"))
     max_header: int = field(default=64 << 20, metadata=_setting(_bytes, "largest header of a binary frame", "BYTES"))
+    connections: int = field(default=1024, metadata=_setting(_whole(1, 1_000_000), "open connections of all clients"))
+    stall_limit: float = field(
+        default=30.0, metadata=_setting(_seconds, "a request or answer that stands still longer is ended", "TIME")
+    )
+    min_rate: int = field(
+        default=4 << 10, metadata=_setting(_bytes, "bytes of a body that have to come each second", "BYTES")
+    )
     sessions_per_key: int = field(default=16, metadata=_setting(_whole(1, 100_000), "live sessions of one key"))
     sessions: int = field(default=64, metadata=_setting(_whole(1, 100_000), "live sessions of all keys"))
     idle_limit: float = field(

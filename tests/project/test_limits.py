@@ -25,7 +25,7 @@ ROWS = [
 NOT_LIMITS = {"host", "port", "device", "api_keys", "log_level"}
 #: Statuses of problems that name a limit, and codes of other statuses that do.
 LIMIT_STATUSES = {408, 413, 429, 431, 507}
-LIMIT_CODES = {"too_many_sessions", "deadline_exceeded", "answer_dropped", "session_ended"}
+LIMIT_CODES = {"overloaded", "too_many_sessions", "deadline_exceeded", "answer_dropped", "session_ended"}
 #: Constants that look like limits and are none, each with its reason.
 NO_LIMIT = {
     "teletape_engine.catalogue.attributes._MAX_INTERNED": "a cache: beyond it things are computed again",
