@@ -17,7 +17,7 @@ MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test bench openapi reference layout pages browser clients lint format constraints image clean
+.PHONY: help install demo serve test fuzz bench openapi reference layout pages browser clients lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -41,6 +41,9 @@ serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, 
 
 test: $(INSTALLED) ## run every test
 	$(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
+
+fuzz: $(INSTALLED) ## look for inputs that break something: ARGS='--only ops --seconds 600 --seed 1'
+	PYTHONPATH=tests $(MODULE) fuzz $(ARGS)
 
 bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacobian
 	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
@@ -45,6 +45,9 @@ BOOL: Final = DTYPES["bool"]
 DIFFERENTIABLE: Final = FLOATING | COMPLEX
 NUMERIC: Final = DIFFERENTIABLE | INTEGER
 INDEX: Final = frozenset((DTYPES["int32"], DTYPES["int64"]))
+
+MAX_RANK: Final = 32  #: Axes of an array: with more, some functions of NumPy and CuPy fail.
+_MAX_BYTES: Final = 2**63 - 1  # what an array's lengths may multiply to; NumPy leaves out those that are 0
 
 #: What TensorFlow's kernels call a dtype, in the order in which its messages list them.
 _LISTED: Final = (
@@ -103,10 +106,16 @@ class Spec:
 
     @staticmethod
     def of(shape: Shape, dtype: DType) -> Spec:
-        """The interned spec of this shape and dtype."""
+        """The interned spec of this shape and dtype.
+
+        Raises:
+            InvalidArgumentError: More than `MAX_RANK` axes.
+            ResourceExhaustedError: More bytes than can be addressed.
+        """
         key = (shape, dtype)
         spec = Spec._interned.get(key)
         if spec is None:
+            _check_addressable(shape, dtype)
             with Spec._lock:
                 spec = Spec._interned.get(key)
                 if spec is None:
@@ -137,6 +146,18 @@ class Spec:
 
     def __repr__(self) -> str:
         return f"{self.dtype.name}{list(self.shape)}"
+
+
+def _check_addressable(shape: Shape, dtype: DType) -> None:
+    if len(shape) > MAX_RANK:
+        raise InvalidArgumentError(f"an array has at most {MAX_RANK} axes, found {len(shape)}: reshape it to fewer")
+    nbytes = math.prod([length for length in shape if length]) * dtype.itemsize
+    if nbytes > _MAX_BYTES:
+        raise ResourceExhaustedError(
+            f"the lengths of {dtype.name}{list(shape)} multiply to {nbytes:,} bytes, which no machine addresses: ask "
+            "for less",
+            needed=nbytes,
+        )
 
 
 class Weak:
@@ -178,6 +199,19 @@ def weak_dtype(weak: Weak, array_dtype: DType | None) -> DType:
             "one of the two"
         )
     return array_dtype
+
+
+def element(number: Number, dtype: DType, what: str) -> np.ndarray[Any, Any]:
+    """A Python number as a 0-d array of that dtype; `what` is its name in messages.
+
+    Raises:
+        InvalidArgumentError: It does not fit.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(float(number) if dtype is BFLOAT16 else number, dtype)  # type: ignore[arg-type]  # caught
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{what} {number!r} does not fit dtype {dtype.name}: {error}") from None
 
 
 def wide(dtype: DType) -> DType:

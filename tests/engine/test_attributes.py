@@ -84,6 +84,8 @@ def test_nan_is_one_attribute():
         ("flag", 1, "must be true or false, found 1"),
         ("count", 1.5, "must be an integer, found 1.5"),
         ("count", True, "must be an integer, found True"),
+        ("count", 2**63, "must be an integer of 64 bits, found 9223372036854775808"),
+        ("pairs", [[0, -(2**63) - 1]], "must be an integer of 64 bits"),
         ("ratio", "x", "must be a number, found 'x'"),
         ("number", None, "must be a number, found None"),
         ("number", [1, 2, 3], "must be a number"),
@@ -122,20 +124,21 @@ def test_an_annotation_that_is_no_kind_is_a_defect():
         Schema.of("bad", bad)
 
 
+words = st.integers(-(2**63), 2**63 - 1)
 numbers = st.integers(-5, 5) | st.floats(allow_nan=True) | st.booleans() | st.complex_numbers(allow_nan=False)
 triples = st.tuples(*[st.none() | st.integers(-5, 5)] * 3)
 GIVEN = st.fixed_dictionaries(
     {},
     optional={
         "flag": st.booleans(),
-        "count": st.integers(),
+        "count": words,
         "ratio": st.floats(),
         "number": numbers,
         "dtype": st.sampled_from([None, *DTYPES, *DTYPES.values()]),
         "axis": st.none() | st.integers(-3, 3) | st.lists(st.integers(-3, 3)),
         "shape": st.lists(st.integers(0, 2**40), max_size=4),
         "index": st.lists(st.none() | st.integers(-5, 5) | triples, max_size=4),
-        "pairs": st.lists(st.tuples(st.integers(), st.integers()), max_size=3),
+        "pairs": st.lists(st.tuples(words, words), max_size=3),
     },
 )
 

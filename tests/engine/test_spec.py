@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 from teletape_engine.spec import (
     BFLOAT16,
     DTYPES,
     KERNEL_NAMES,
+    MAX_RANK,
     WEAK,
     Spec,
     axes_in,
@@ -60,7 +61,19 @@ def test_what_a_spec_knows():
     assert repr(spec) == "float32[2, 3]"
     assert not spec.with_dtype(DTYPES["int64"]).differentiable
     assert spec.with_shape(()).size == 1
-    assert Spec.of((10**12, 10**12), F32).nbytes == 4 * 10**24  # no wrap-around
+    assert Spec.of((10**9, 2 * 10**9), F32).nbytes == 8 * 10**18  # no wrap-around
+
+
+def test_a_spec_is_of_an_array_that_could_exist():
+    assert Spec.of((1,) * MAX_RANK, F32).ndim == 32
+    with pytest.raises(InvalidArgumentError, match="at most 32 axes, found 33"):
+        Spec.of((1,) * (MAX_RANK + 1), F32)
+    with pytest.raises(ResourceExhaustedError, match="multiply to 4,000,000,000,000,000,000,000,000 bytes") as caught:
+        Spec.of((10**12, 10**12), F32)
+    assert caught.value.details == {"needed": 4 * 10**24}
+    assert Spec.of((2**31, 0), F32).nbytes == 0
+    with pytest.raises(ResourceExhaustedError):  # without elements, but NumPy multiplies the lengths that are not 0
+        Spec.of((2**31, 0, 2**31, 0), F32)
 
 
 def test_dtypes_by_name_and_by_numpy():

@@ -45,13 +45,18 @@ def _bool(value: Any) -> bool:
 
 def _int(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        if -(2**63) <= value < 2**63:
+            return value
+        raise TypeError("an integer of 64 bits")
     raise TypeError("an integer")
 
 
 def _float(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise TypeError("a number that float64 holds") from None
     if isinstance(value, str) and value in _WRITTEN:
         return _WRITTEN[value]
     raise TypeError("a number")

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Protocol
 
+from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, InputCotangents, Stop
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
 from teletape_engine.recording.cotangents import Algebra, Ct
 from teletape_engine.recording.custom import CustomOutput, FunctionGradient
+from teletape_engine.recording.executor import translated
 from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
@@ -164,14 +166,18 @@ def backward_pass(
                 ct = algebra.dense(ct)
             if residuals:
                 residuals = open_residuals(residuals)
-            for i, rule in rules:
-                into = inputs[i]
-                if needed is None or into in needed:
-                    share = rule(ct, residuals)
-                    if observer is not None:
-                        observer.share(position, i, ct, share)
-                    earlier = cts.get(into)
-                    cts[into] = share if earlier is None else add(earlier, share)
+            try:
+                for i, rule in rules:
+                    into = inputs[i]
+                    if needed is None or into in needed:
+                        share = rule(ct, residuals)
+                        if observer is not None:
+                            observer.share(position, i, ct, share)
+                        earlier = cts.get(into)
+                        cts[into] = share if earlier is None else add(earlier, share)
+            except (ArithmeticError, TypeError) as error:  # for a Python number among the inputs
+                assert isinstance(plan.bound, Bound)  # what has rules is an op
+                raise translated(error, plan.bound) from error
         top = bottom
         if top:
             check_cancelled()

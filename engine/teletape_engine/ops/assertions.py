@@ -31,7 +31,7 @@ def _condition_spec(condition: Spec, *, message: str) -> Spec:
 def ensure(xp: Any, condition: Any, *, message: str) -> Any:
     """The condition itself, if it holds everywhere; else an error with the message."""
     if not condition.all():
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(message or "the condition does not hold everywhere")
     return condition
 
 

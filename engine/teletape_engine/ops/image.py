@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
@@ -43,5 +44,6 @@ def adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
     TensorFlow registers no gradient for it: asking for one is a LookupError.
     """
     dtype = wide(images.dtype)
-    mean = xp.mean(images, axis=(-3, -2), keepdims=True, dtype=dtype)
+    # As xp.mean, without its warning for images without elements.
+    mean = xp.sum(images, axis=(-3, -2), keepdims=True, dtype=dtype) / dtype.type(math.prod(images.shape[-3:-1]))
     return ((images - mean) * contrast_factor.astype(dtype) + mean).astype(images.dtype, copy=False)

@@ -70,6 +70,8 @@ def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
     axes, count = axes_in(axis, len(x.shape)), _counted(x.shape, axis)
     total = xp.sum(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype))
     if x.dtype in INTEGER:
+        if count > np.iinfo(x.dtype).max:  # larger than any sum
+            return xp.zeros_like(total)
         divisor = x.dtype.type(max(count, 1))
         return xp.where(total < 0, -(-total // divisor), total // divisor).astype(x.dtype, copy=False)
     return (total / total.dtype.type(count)).astype(x.dtype, copy=False)

@@ -21,7 +21,7 @@ from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
-from teletape_engine.spec import DTYPES, DType, Shape, Spec
+from teletape_engine.spec import BFLOAT16, DTYPES, DType, Shape, Spec, element
 
 R = TypeVar("R")
 
@@ -180,10 +180,7 @@ class Executor(Recorder):
 
     def number(self, number: Literal, dtype: DType) -> Value:
         """A 0-d array."""
-        try:
-            return self.constant(self._quietly(np.asarray, number.array, dtype))
-        except (OverflowError, TypeError) as error:
-            raise InvalidArgumentError(f"{number.array!r} does not fit dtype {dtype.name}: {error}") from None
+        return self.constant(element(number.array, dtype, "the number"))
 
     def full(self, spec: Spec, number: int) -> Value:
         """Zeros or ones on the device."""
@@ -274,6 +271,8 @@ def translated(error: Exception, bound: Bound) -> TeletapeError:
         )
     if isinstance(error, ValueError | OverflowError | np.linalg.LinAlgError | ZeroDivisionError):
         return InvalidArgumentError(f"op {op.name!r} on {shapes}: {error}", op=op.name)
+    if isinstance(error, TypeError) and any(spec.dtype is BFLOAT16 for spec in bound.specs):
+        return InvalidArgumentError(f"op {op.name!r} on {shapes}: {error}", op=op.name)  # of an integer too large
     return InternalError(f"op {op.name!r} on {shapes} failed: {type(error).__name__}: {error}", op=op.name)
 
 

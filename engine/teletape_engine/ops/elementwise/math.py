@@ -57,7 +57,9 @@ reciprocal = unary(
 
 
 # In TensorFlow's kernels a gradient of 0 stays 0 even at √0, so that the unused branch of a tf.where stays finite.
-@elementwise(lambda y, root: -y / root, lambda root: 0.5 / root, dtypes=DIFFERENTIABLE, domain=_POSITIVE)
+@elementwise(
+    lambda y, root: -y / root, linear_map(lambda ct, root: 0.5 * ct / root), dtypes=DIFFERENTIABLE, domain=_POSITIVE
+)
 def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""
     return xp.where(grad == 0, grad, 0.5 * grad / root)

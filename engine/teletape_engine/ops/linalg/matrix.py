@@ -18,7 +18,7 @@ from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import transpose
-from teletape_engine.spec import COMPLEX, DTYPES, Number, Shape, Spec, broadcast, shape_text
+from teletape_engine.spec import COMPLEX, DTYPES, Number, Shape, Spec, broadcast, element, shape_text
 
 SOLVABLE = frozenset(DTYPES[name] for name in ("float32", "float64", "complex64", "complex128"))
 _LOWER = {"num_lower": -1, "num_upper": 0}
@@ -72,6 +72,7 @@ def _diag_shape(x: Spec, k: int, num_rows: int, num_cols: int) -> tuple[int, int
 
 
 def _diag_spec(x: Spec, *, k: int, num_rows: int, num_cols: int, padding_value: Number) -> Spec:
+    element(padding_value, x.dtype, "padding_value")
     return x.with_shape((*x.shape[:-1], *_diag_shape(x, k, num_rows, num_cols)))
 
 

@@ -121,6 +121,7 @@ def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) 
     sliding, channels, n = windows(image_lengths(images), filters[:2], **at), images[-1], math.prod(images[:-3])
     row = sliding.counts[1] * math.prod(filters[:2]) * channels
     bordered, counted = n * math.prod(sliding.lengths()) * channels, n * math.prod(sliding.counts)
+    sliding.border_bytes(Spec.of((n, *images[-3:]), wide(dtype)))  # refuses what cannot be addressed
     most = max(_BUFFER // wide(dtype).itemsize, row)
     size = 2 * bordered + min(counted * row, most) + counted * (channels + 2 * filters[3]) + 3 * math.prod(filters)
     return size * wide(dtype).itemsize

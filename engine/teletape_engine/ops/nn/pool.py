@@ -5,7 +5,6 @@ If elements of a window are equal, the first counts as the largest, as in Tensor
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,18 @@ REAL = FLOATING | INTEGER
 def _windows(shape: Shape, ksize: Ints, strides: Ints, padding: str, paddings: Pairs | None = None) -> Windows:
     if len(shape) != 4:
         raise InvalidArgumentError(f"tensor_in_shape must have 2 spatial dimensions, found shape {shape_text(shape)}")
-    return windows(image_lengths(shape), ksize, strides, padding, paddings, (1, 1))
+    at = windows(image_lengths(shape), ksize, strides, padding, paddings, (1, 1))
+    return at if all(at.counts) else at._replace(size=(1, 1))  # one that fits nowhere may be of any size
 
 
 def _pooled(shape: Shape, at: dict[str, Any]) -> Shape:
-    return (shape[0], *_windows(shape, **at).counts, shape[3])
+    counts = _windows(shape, **at).counts  # first: it checks the rank
+    return (shape[0], *counts, shape[3])
+
+
+def _border(x: Spec, at: dict[str, Any]) -> int:
+    """Bytes of images with their border, in the dtype that sums are computed in."""
+    return _windows(x.shape, **at).border_bytes(x.with_dtype(wide(x.dtype)))
 
 
 def _check_pair(op_type: str, x: Spec, grad: Shape, at: dict[str, Any]) -> None:
@@ -146,7 +152,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
         _function("nn.max_pool2d", Conversion.PADDING, "NHWC"),
         _function("nn.max_pool", Conversion.PADDING, None),
     ),
-    workspace=lambda x, **at: x.size * x.dtype.itemsize + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
+    workspace=lambda x, **at: _border(x, at) + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
     traits=[Trait.SELECTS],
 )
 def max_pool(
@@ -178,7 +184,7 @@ def max_pool(
     batch=_batch,
     samples=[sample(_pooled(shape, _whole(at)), shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="MaxPoolGrad",
-    workspace=lambda grad, x, **at: 3 * x.nbytes + 4 * grad.nbytes + 8 * grad.size,
+    workspace=lambda grad, x, **at: 2 * _border(x, at) + 3 * x.nbytes + 4 * grad.nbytes + 8 * grad.size,
     traits=[Trait.SELECTS],
 )
 def max_pool_backprop(
@@ -189,7 +195,7 @@ def max_pool_backprop(
     first = _first_largest(xp, x, at)
     out = xp.zeros((x.shape[0], *at.lengths(), x.shape[3]), x.dtype)
     for i, j, index in at.offsets():
-        out[index] += xp.where(first == i * ksize[1] + j, grad, x.dtype.type(0))
+        out[index] += xp.where(first == i * at.size[1] + j, grad, x.dtype.type(0))
     return xp.ascontiguousarray(at.inside(out))
 
 
@@ -206,7 +212,9 @@ def max_pool_backprop(
     batch=_batch,
     samples=[sample(shape, shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="MaxPoolGradGrad",
-    workspace=lambda t, x, **at: 2 * x.nbytes + 6 * x.with_shape(_pooled(x.shape, at)).nbytes + 4 * x.size,
+    workspace=lambda t, x, **at: (
+        2 * _border(x, at) + 2 * x.nbytes + 6 * x.with_shape(_pooled(x.shape, at)).nbytes + 4 * x.size
+    ),
     traits=[Trait.SELECTS],
 )
 def max_pool_pick(
@@ -217,11 +225,17 @@ def max_pool_pick(
     first, t = _first_largest(xp, x, at), at.bordered(xp, t)
     out = xp.zeros(first.shape, t.dtype)
     for i, j, index in at.offsets():
-        xp.copyto(out, t[index], where=first == i * ksize[1] + j)
+        xp.copyto(out, t[index], where=first == i * at.size[1] + j)
     return out
 
 
 # -------------------------------------------------------------------------------------------------------------- mean
+def _average_bytes(images: Spec, pooled: Spec, at: dict[str, Any]) -> int:
+    """The workspace of a mean and of its transpose."""
+    fractions = 3 * 8 * pooled.shape[1] * pooled.shape[2]
+    return _border(images, at) + wide_bytes(images, 3) + wide_bytes(pooled, 2) + fractions
+
+
 @linear(
     infer=_average_spec,
     vjp=lambda ct, x_spec, **at: ops.avg_pool_backprop(ct, shape=x_spec.shape, **at),
@@ -231,7 +245,7 @@ def max_pool_pick(
         _function("nn.avg_pool2d", Conversion.PADDING_WORD, "NHWC"),
         _function("nn.avg_pool", Conversion.PADDING_WORD, None),
     ),
-    workspace=lambda x, **at: 2 * x.size * wide(x.dtype).itemsize + 2 * wide_bytes(x.with_shape(_pooled(x.shape, at))),
+    workspace=lambda x, **at: _average_bytes(x, x.with_shape(_pooled(x.shape, at)), at),
 )
 def avg_pool(
     xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -252,7 +266,7 @@ def avg_pool(
     batch=_batch,
     samples=[sample(_pooled(shape, _whole(at)), shape=shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="AvgPoolGrad",
-    workspace=lambda x, *, shape, **at: 3 * math.prod(shape) * wide(x.dtype).itemsize + 2 * wide_bytes(x),
+    workspace=lambda x, *, shape, **at: _average_bytes(x.with_shape(shape), x, at),
 )
 def avg_pool_backprop(
     xp: Any,

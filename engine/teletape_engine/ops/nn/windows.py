@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import Shape
+from teletape_engine.spec import Shape, Spec
 
 
 class Windows(NamedTuple):
@@ -48,6 +48,10 @@ class Windows(NamedTuple):
         out = xp.full((n, top + height + bottom, left + width + right, channels), value, x.dtype)
         out[:, top : top + height, left : left + width] = x
         return out
+
+    def border_bytes(self, images: Spec) -> int:
+        """Bytes of such images [n, height, width, channels] with the border; 0 without a border."""
+        return images.with_shape((images.shape[0], *self.lengths(), images.shape[3])).nbytes if self.padded else 0
 
     def inside(self, x: Any) -> Any:
         """A bordered array without its border."""
@@ -115,6 +119,9 @@ def windows(
         if min(map(min, border)) < 0:
             raise InvalidArgumentError("All elements of explicit_paddings must be nonnegative")
         count = [_fitting(n, n + sum(both), r, s) for n, both, r, s in zip(images, border, reach, strides, strict=True)]
+    # The step to a second window or element that does not exist is 1: as a step through memory it must be small.
+    strides = tuple(step if n > 1 else 1 for step, n in zip(strides, count, strict=True))
+    dilations = tuple(step if n > 1 else 1 for step, n in zip(dilations, size, strict=True))
     return Windows(_pair(size), _pair(strides), _pair(dilations), (border[0], border[1]), images, _pair(count))
 
 
@@ -124,7 +131,8 @@ def _fitting(length: int, bordered: int, reach: int, stride: int) -> int:
     Raises:
         InvalidArgumentError: It is too long by more than a stride, as in TensorFlow.
     """
-    count = int((bordered - reach + stride) / stride)
+    room = bordered - reach + stride
+    count = room // stride if room >= 0 else -(-room // stride)
     if count < 0:
         raise InvalidArgumentError(
             f"Computed output size would be negative: {count} [input_size: {length}, effective_filter_size: {reach}, "

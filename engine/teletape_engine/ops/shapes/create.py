@@ -17,7 +17,19 @@ from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.cast import cast
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, DType, Number, Shape, Spec, axis_in, shape_text
+from teletape_engine.spec import (
+    COMPLEX,
+    DTYPES,
+    FLOATING,
+    INTEGER,
+    DType,
+    Number,
+    Shape,
+    Spec,
+    axis_in,
+    element,
+    shape_text,
+)
 
 _F32, _I32, _I64 = DTYPES["float32"], DTYPES["int32"], DTYPES["int64"]
 
@@ -93,6 +105,9 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
     assert not isinstance(start, complex)
     assert not isinstance(limit, complex)
     assert not isinstance(delta, complex)
+    for number, name in ((start, "start"), (delta, "delta")):
+        element(number, result, name)
+    element(limit, DTYPES["float64"], "limit")
     if delta == 0:
         raise InvalidArgumentError(f"Requires delta != 0: {delta}")
     if not all(math.isfinite(number) for number in (start, limit, delta)):
@@ -102,7 +117,12 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
         raise InvalidArgumentError(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
     if all(isinstance(number, int) for number in (start, limit, delta)):
         return Spec.of((int(-((start - limit) // delta)),), result)
-    return Spec.of((math.ceil((limit - start) / delta),), result)
+    count = float(limit - start) / float(delta)
+    if not math.isfinite(count):
+        raise InvalidArgumentError(
+            f"Requires ((limit - start) / delta) <= 9223372036854775807: {start}/{limit}/{delta}"
+        )
+    return Spec.of((math.ceil(count),), result)
 
 
 @op(
@@ -231,6 +251,8 @@ def _one_hot_spec(indices: Spec, *, depth: int, on_value: Number, off_value: Num
     if depth < 0:
         raise InvalidArgumentError(f"depth must be non-negative, got: {depth}")
     at = axis_in(axis, indices.ndim + 1)
+    element(on_value, dtype, "on_value")
+    element(off_value, dtype, "off_value")
     return Spec.of((*indices.shape[:at], depth, *indices.shape[at:]), dtype)
 
 
@@ -264,6 +286,8 @@ def one_hot(
 ) -> Any:
     """on_value at each index along a new axis of length depth, off_value elsewhere and for an index outside."""
     at = axis_in(axis, len(indices.shape) + 1)
+    if not indices.size:
+        return xp.empty((*indices.shape[:at], depth, *indices.shape[at:]), dtype)
     rungs = xp.arange(depth).reshape((-1,) + (1,) * (len(indices.shape) - at))
     here = xp.equal(xp.expand_dims(indices, at), rungs)
-    return xp.where(here, dtype.type(on_value), dtype.type(off_value))
+    return xp.where(here, element(on_value, dtype, "on_value")[()], element(off_value, dtype, "off_value")[()])

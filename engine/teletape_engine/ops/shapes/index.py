@@ -313,6 +313,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3, 2), np.array([[2, 0], [1, 1]]), num_segments=3, axis=2, batch_dims=1),
         sample((0, 2), np.zeros((0,), np.int64), num_segments=2),
     ],
+    refuses=("segment_ids",),
     tf="math.unsorted_segment_sum",
     workspace=lambda data, segment_ids, **_: 3 * data.nbytes + 2 * segment_ids.nbytes,
     traits=[Trait.SELECTS],

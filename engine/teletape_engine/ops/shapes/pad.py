@@ -13,7 +13,7 @@ from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.shape import concat
-from teletape_engine.spec import Number, Shape, Spec, shape_text
+from teletape_engine.spec import Number, Shape, Spec, element, shape_text
 
 
 def _check_paddings(shape: Shape, paddings: Pairs) -> None:
@@ -28,6 +28,7 @@ def _check_paddings(shape: Shape, paddings: Pairs) -> None:
 
 def _pad_spec(x: Spec, *, paddings: Pairs, constant_value: Number) -> Spec:
     _check_paddings(x.shape, paddings)
+    element(constant_value, x.dtype, "constant_value")
     return x.with_shape(tuple(n + before + after for n, (before, after) in zip(x.shape, paddings, strict=True)))
 
 

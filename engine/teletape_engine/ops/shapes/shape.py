@@ -224,7 +224,9 @@ def _tile_spec(x: Spec, *, multiples: Ints) -> Spec:
     return x.with_shape(tuple(n * times for n, times in zip(x.shape, multiples, strict=True)))
 
 
-def _tile_vjp(ct: Any, x_spec: Spec, multiples: Ints) -> Any:
+def _tile_vjp(ct: Any, x_spec: Spec, y_spec: Spec, multiples: Ints) -> Any:
+    if not y_spec.size:
+        return broadcast_to(ops.reduce_sum(ct), shape=x_spec.shape)
     apart = tuple(part for pair in zip(multiples, x_spec.shape, strict=True) for part in pair)
     return ops.reduce_sum(reshape(ct, shape=apart), axis=tuple(range(0, 2 * x_spec.ndim, 2)))
 
