@@ -31,6 +31,12 @@ def lazy() -> bool:
     return os.environ.get("TELETAPE_LAZY", "1") not in _FALSE
 
 
+def offload_loops() -> bool | None:
+    """Whether long loops run as one command on a server (TELETAPE_OFFLOAD_LOOPS); None: if they only compute."""
+    value = os.environ.get("TELETAPE_OFFLOAD_LOOPS", "")
+    return value not in _FALSE if value else None
+
+
 def call_sites() -> bool:
     """Whether the program's lines are recorded with its ops (TELETAPE_WHERE); True by default."""
     return os.environ.get("TELETAPE_WHERE", "1") != "0"

@@ -5,16 +5,19 @@ Inside `tf.function` always; outside it if that makes no difference but speed (`
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from teletape.functions.purity import pure
+from teletape import logs
+from teletape.functions.purity import impurity
 from teletape.functions.step_log import Capture
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine import commands
+from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
@@ -28,7 +31,7 @@ _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, Attrib
 
 
 def as_one_command(functions: Sequence[Callable[..., Any]], length: int | None, command: Callable[[bool], Any]) -> Any:
-    """Runs a loop as one command if that makes no difference but speed.
+    """Runs a loop as one command if that makes no difference but speed; the first time it logs why, or why not.
 
     Args:
         functions: The user's functions.
@@ -37,17 +40,50 @@ def as_one_command(functions: Sequence[Callable[..., Any]], length: int | None, 
 
     Returns:
         What `command` returns; None: the loop must run iteration by iteration. On a server a loop is one command if it
-        is long and its functions only compute; inside a traced function always.
+        is long and its functions only compute (or the session's `offload_loops` says so); inside a traced function
+        always.
+
+    Raises:
+        UnimplementedError: The session's `offload_loops` is true, and the loop cannot be one command.
     """
     owner = current()
     if owner.tracing:
         return None if length == 0 else command(True)
-    if owner.local or (length is not None and length < _WORTH) or not all(pure(function) for function in functions):
+    if owner.local or (length is not None and length < _WORTH):
         return None
-    try:
-        return command(False)
-    except _TRACE_ERRORS:
-        return None
+    wanted = owner.offload_loops
+    if wanted is None:
+        reason = next((text for text in map(impurity, functions) if text is not None), None)
+    else:
+        reason = None if wanted else "offload_loops is off"
+    if reason is None:
+        try:
+            result = command(False)
+        except _TRACE_ERRORS as error:
+            why = error.why if isinstance(error, NotTraceable) else f"raises {type(error).__name__}: {error}"
+            reason = f"its body cannot be traced: it {why}"
+            if wanted:
+                raise UnimplementedError(
+                    f"offload_loops is on, and the loop with the body {_name(functions)} cannot run as one command: "
+                    f"{reason}. Change the body, or leave offload_loops unset"
+                ) from error
+        else:
+            _log(functions, f"runs as one command: {'offload_loops is on' if wanted else 'its functions only compute'}")
+            return result
+    _log(functions, f"runs iteration by iteration: {reason}")
+    return None
+
+
+def _log(functions: Sequence[Callable[..., Any]], text: str) -> None:
+    """Logs at INFO what becomes of a loop, once for each body."""
+    message = f"The loop with the body {_name(functions)} {text}"
+    logs.log_first_n(logging.INFO, message, 1, message)
+
+
+def _name(functions: Sequence[Callable[..., Any]]) -> str:
+    """Returns the name of a loop's body and its place in the program."""
+    code = getattr(functions[-1], "__code__", None)
+    return repr(functions[-1]) if code is None else f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def repeated(

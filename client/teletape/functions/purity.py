@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 
 _EVERYWHERE: Final = frozenset(
@@ -62,55 +62,82 @@ _TRANSPARENT: Final = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "NOP", "RESUME
 _BUILTINS: Final = frozenset(
     (abs, bool, dict, enumerate, float, int, len, list, max, min, pow, range, reversed, round, slice, sum, tuple, zip)
 )
-#: Packages whose functions only compute, except for modules with a true `HAS_EFFECTS`.
-_COMPUTING: Final = ("teletape.ops.", "teletape.control_flow.", "teletape.namespace")
-_METHODS: Final = frozenset(name for name in dir(EagerTensor) if not name.startswith("_") and name != "numpy")
+#: Modules whose functions only compute; of the generated package `teletape.ops.derived` all do.
+_MODULES: Final = frozenset(
+    """
+    teletape.namespace teletape.control_flow.compat_v1 teletape.control_flow.eager teletape.control_flow.folds
+    teletape.control_flow.maps teletape.ops.arrays teletape.ops.clip teletape.ops.create teletape.ops.dispatch
+    teletape.ops.linalg teletape.ops.operators teletape.ops.segments
+    """.split()
+)
+#: Functions that only compute, of modules that have others as well.
+_FUNCTIONS: Final = frozenset(("teletape.ops.nn.batch_normalization", "teletape.ops.nn.moments"))
+#: Attributes of tensors, shapes and dtypes that only compute.
+_ATTRIBUTES: Final = frozenset("as_list device dtype get_shape is_floating is_integer ndim rank shape".split())
 _VALUES: Final = (TensorLike, TensorShape, DType, bool, int, float, complex, str, np.generic, ModuleType)
 _DEPTH: Final = 8  #: Functions that call functions, at most.
 _UNKNOWN: Final = object()
 
 
-def pure(function: Any, depth: int = _DEPTH) -> bool:
+def pure(function: Any) -> bool:
     """Whether it is certain that calling `function` has no effect but its result."""
+    return impurity(function) is None
+
+
+def impurity(function: Any, depth: int = _DEPTH) -> str | None:
+    """Why calling `function` may have another effect than its result; None: it is certain that it has none."""
+    if not isinstance(function, FunctionType):
+        return "it is no function written in Python"
     allowed = _ALLOWED.get(sys.version_info[:2])
-    if allowed is None or not isinstance(function, FunctionType) or depth == 0:
-        return False
+    if allowed is None:
+        return f"the bytecode of Python {sys.version_info[0]}.{sys.version_info[1]} is not known"
+    if depth == 0:
+        return f"functions call each other more than {_DEPTH} levels deep"
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    return all(_is_plain(value, depth) for value in defaults) and _code_is_pure(
-        function.__code__, function, depth, allowed
-    )
+    reason = _impurity_of_value("an argument's default", defaults, depth)
+    if reason is not None:
+        return reason
+    return _impurity_of_code(function.__code__, function, depth, allowed)
 
 
-def _code_is_pure(code: CodeType, function: FunctionType, depth: int, allowed: frozenset[str]) -> bool:
-    """Whether a function's code, or code inside it, is pure."""
+def _impurity_of_code(code: CodeType, function: FunctionType, depth: int, allowed: frozenset[str]) -> str | None:
+    """As `impurity`, of a function's code, or of code inside it."""
     containers = not _updates_in_place(code)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     loaded: Any = None  # the value of the last loads: a module or a function; None: it does not matter
     for instruction in dis.get_instructions(code):
         opcode, argument = instruction.opname, instruction.argval
+        reason: str | None = None
         own_cell = opcode == "STORE_DEREF" and argument in code.co_cellvars
         intrinsic = opcode == "CALL_INTRINSIC_1" and instruction.arg in _INTRINSICS
         if not (opcode in allowed or own_cell or intrinsic):
-            return False
-        if opcode in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            reason = _text_of(opcode, argument)
+        elif opcode in ("LOAD_GLOBAL", "LOAD_DEREF"):
             loaded = _value_of(str(argument), opcode, function, cells)
-            if not _is_plain(loaded, depth, containers=containers):
-                return False
+            reason = _impurity_of_value(str(argument), loaded, depth, containers=containers)
         elif opcode in ("LOAD_ATTR", "LOAD_METHOD"):
             if isinstance(loaded, ModuleType):
+                name = f"{loaded.__name__}.{argument}"
                 loaded = getattr(loaded, str(argument), _UNKNOWN)
-                if not _is_plain(loaded, depth):
-                    return False
-            elif argument in _METHODS:
+                reason = _impurity_of_value(name, loaded, depth)
+            elif argument in _ATTRIBUTES:
                 loaded = None
             else:
-                return False
+                reason = f"it uses the attribute {argument!r}"
         elif opcode == "LOAD_CONST" and isinstance(argument, CodeType):
-            if not _code_is_pure(argument, function, depth, allowed):  # it may only use what this function may
-                return False
+            reason = _impurity_of_code(argument, function, depth, allowed)  # it may only use what this function may
         elif opcode not in _TRANSPARENT:
             loaded = None
-    return True
+        if reason is not None:
+            return reason
+    return None
+
+
+def _text_of(opcode: str, argument: Any) -> str:
+    """What an instruction that is not allowed does."""
+    if opcode.startswith(("STORE_", "DELETE_")):
+        return f"it changes {argument!r}" if isinstance(argument, str) else "it changes an element of something"
+    return f"it has the instruction {opcode}"
 
 
 def _value_of(name: str, opcode: str, function: FunctionType, cells: dict[str, Any]) -> Any:
@@ -133,23 +160,32 @@ def _updates_in_place(code: CodeType) -> bool:
     return any(each.opname == "BINARY_OP" and each.argrepr.endswith("=") for each in dis.get_instructions(code))
 
 
-def _is_plain(value: Any, depth: int, *, containers: bool = False) -> bool:
-    """Whether using a value only computes: it is immutable, a tensor, or a pure function.
+def _impurity_of_value(name: str, value: Any, depth: int, *, containers: bool = False) -> str | None:
+    """Why using a value may have an effect; None: it is immutable, a tensor, or a function that only computes.
 
-    `containers`: lists and dicts of plain values count too.
+    `containers`: lists and dicts of such values count too.
     """
-    if isinstance(value, tuple) or (containers and isinstance(value, list)):
-        return all(_is_plain(element, depth, containers=containers) for element in value)
-    if containers and isinstance(value, dict):
-        return all(_is_plain(element, depth, containers=True) for element in value.values())
-    if value is None or isinstance(value, _VALUES):
-        return True
+    if value is _UNKNOWN:
+        return f"it uses {name!r}, which has no value"
+    if isinstance(value, tuple) or (containers and isinstance(value, list | dict)):
+        elements = value.values() if isinstance(value, dict) else value
+        reasons = (_impurity_of_value(name, element, depth, containers=containers) for element in elements)
+        return next((reason for reason in reasons if reason is not None), None)
+    if value is None or isinstance(value, _VALUES) or _only_computes(value):
+        return None
+    python_function = getattr(value, "python_function", value)  # of a tf.function: its calls are what counts
+    if not isinstance(python_function, FunctionType) or python_function.__module__.partition(".")[0] == "teletape":
+        return f"it uses {name!r}, which may have an effect or change"
+    reason = impurity(python_function, depth - 1)
+    return None if reason is None else f"it calls {name!r}, where {reason}"
+
+
+def _only_computes(value: Any) -> bool:
+    """Whether a function, or a class that is called, is in one of the lists above."""
     if isinstance(value, type | BuiltinFunctionType):
         return value in _BUILTINS
-    module = str(getattr(value, "__module__", ""))
-    if module.partition(".")[0] == "teletape":
-        if module.startswith(_COMPUTING) and isinstance(value, FunctionType):
-            return not getattr(sys.modules[module], "HAS_EFFECTS", False)
-        python_function = getattr(value, "python_function", None)  # of a tf.function: its calls are what counts
-        return isinstance(python_function, FunctionType) and pure(python_function, depth - 1)
-    return isinstance(value, FunctionType) and pure(value, depth - 1)
+    if not isinstance(value, FunctionType):
+        return False
+    module = value.__module__
+    computing = module in _MODULES or module.startswith("teletape.ops.derived.")
+    return computing or f"{module}.{value.__qualname__}" in _FUNCTIONS

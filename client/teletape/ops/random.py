@@ -18,7 +18,6 @@ from teletape_engine.errors import InvalidArgumentError
 
 __all__ = ["normal", "set_seed", "truncated_normal", "uniform"]
 
-HAS_EFFECTS: Final = True  #: A draw advances the counter: see teletape.functions.purity.
 _BITS: Final = 31  #: Keys and counters travel as int32 literals.
 _MASK: Final = (1 << _BITS) - 1
 _lock: Final = threading.Lock()

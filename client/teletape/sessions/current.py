@@ -31,7 +31,9 @@ def _first() -> Session:
         if _current is not None:
             return _current
         url = environment.url()
-        return use(LocalSession(environment.device()) if url is None else _remote(url, None, None, None))
+        session = LocalSession(environment.device()) if url is None else _remote(url, None, None, None)
+        session.offload_loops = environment.offload_loops()
+        return use(session)
 
 
 def use(session: Session) -> Session:
@@ -47,6 +49,7 @@ def connect(
     device: str | None = None,
     lazy: bool | None = None,
     local: bool = False,
+    offload_loops: bool | None = None,
 ) -> Session:
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
@@ -57,6 +60,10 @@ def connect(
         lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. In this process every
             op runs at once.
         local: Whether to stay in this process even if TELETAPE_URL is set.
+        offload_loops: Whether a long loop whose body is a Python function runs as one command on the server. None: as
+            TELETAPE_OFFLOAD_LOOPS says, and without it only if its functions are known to compute and do nothing else.
+            True: also other loops, whose functions are then called once and not in each iteration; one that cannot run
+            so raises. False: never. In this process there is nothing to offload.
 
     Returns:
         The session; a `with` statement closes it.
@@ -66,7 +73,9 @@ def connect(
         teletape.errors.AuthenticationError: The key is missing or wrong.
     """
     url = None if local else url or environment.url()
-    return use(LocalSession(device) if url is None else _remote(url, api_key, device, lazy))
+    session = LocalSession(device) if url is None else _remote(url, api_key, device, lazy)
+    session.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
+    return use(session)
 
 
 def _remote(url: str, api_key: str | None, device: str | None, lazy: bool | None) -> Session:

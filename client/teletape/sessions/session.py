@@ -73,11 +73,14 @@ class Session(ABC):
         declarations: What the user has declared about op types that have no gradient of their own.
         value_reads: Reads of values, for explanations.
         logs: The provenance logs of the latest threads.
+        offload_loops: Whether a long loop runs as one command on the server: False: never; True: always; None: if its
+            functions only compute.
     """
 
     local: bool
     tracing: bool = False
     not_traceable: Exception | None = None
+    offload_loops: bool | None = None
 
     def __init__(self) -> None:
         self.declarations = Declarations()

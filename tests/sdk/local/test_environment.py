@@ -8,7 +8,7 @@ import teletape
 from teletape import environment
 
 PACKAGE = Path(teletape.__file__).parent
-VARIABLES = ("URL", "API_KEY", "DEVICE", "LAZY", "WHERE", "PROGRESS")
+VARIABLES = ("URL", "API_KEY", "DEVICE", "LAZY", "WHERE", "PROGRESS", "OFFLOAD_LOOPS")
 
 
 def test_no_other_file_reads_the_environment() -> None:
@@ -21,6 +21,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"TELETAPE_{name}", raising=False)
     assert (environment.url(), environment.api_key(), environment.device()) == (None, None, None)
     assert (environment.lazy(), environment.call_sites(), environment.progress()) == (True, True, None)
+    assert environment.offload_loops() is None
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,9 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
         ("PROGRESS", "1", environment.progress, True),
         ("PROGRESS", "false", environment.progress, False),
         ("PROGRESS", "", environment.progress, None),
+        ("OFFLOAD_LOOPS", "0", environment.offload_loops, False),
+        ("OFFLOAD_LOOPS", "1", environment.offload_loops, True),
+        ("OFFLOAD_LOOPS", "", environment.offload_loops, None),
     ],
 )
 def test_a_variable_is_read_at_each_call(variable, value, function, expected, monkeypatch) -> None:
