@@ -58,7 +58,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "tape.resume", "tape": "t"},
     {"do": "tape.reset", "tape": "t"},
     {"do": "context.switch", "context": "thread-2"},
-    {"do": "context.switch", "context": 0},
+    {"do": "context.switch", "context": {"id": 0}},
     {"do": "context.end", "context": "thread-2"},
     {"do": "client.attach"},
     {"do": "client.detach", "client": 1},

@@ -6,7 +6,7 @@ import asyncio
 import importlib.metadata
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from typing import Any, Final
@@ -34,6 +34,7 @@ from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
 from teletape_server.routes import batch, functions, info, loops, ops, page, run, sessions, tapes, tensors, variables
 from teletape_server.settings import Settings
+from teletape_server.worker.faults import described_faults, text_of
 
 ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
@@ -171,19 +172,17 @@ async def _on_engine_error(request: Request, error: Any) -> Response:
     return problem_response(error.code, error.message, request_id=_request_id(request), details=error.details)
 
 
-def _field_path(location: tuple[str | int, ...]) -> str:
-    """Returns the path of a field, without `body`: a body's fields are named as in the requests of other routes."""
-    parts = location[1:] if location[0] == "body" and len(location) > 1 else location
-    return ".".join(map(str, parts))
+def _with_field_path(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the error without `body` in its place: a body's fields are named as in the requests of other routes."""
+    place = error["loc"]
+    return {**error, "loc": place[1:] if place[0] == "body" else place}
 
 
 async def _on_invalid_request(request: Request, error: Any) -> Response:
-    fields = [
-        {"field": _field_path(fault["loc"]), "message": fault["msg"], "kind": fault["type"]} for fault in error.errors()
-    ]
-    code = "malformed_json" if any(field["kind"] == "json_invalid" for field in fields) else "invalid_request"
-    detail = "; ".join(f"{field['field']}: {field['message']}" for field in fields)
-    return problem_response(code, detail, request_id=_request_id(request), details={"fields": fields})
+    faults = described_faults(map(_with_field_path, error.errors()))
+    return problem_response(
+        "invalid_request", text_of(faults), request_id=_request_id(request), details={"fields": faults}
+    )
 
 
 def _methods(request: Request) -> list[str]:

@@ -1,11 +1,19 @@
 """Bodies and content types that are refused, each with the field that is wrong."""
 
+import re
 from typing import Any
 
+import httpx
 import pytest
 from rest_client import RAW, Rest
 
+import teletape_server.app  # noqa: F401  # its routes declare their models
 from serving import ok, problem
+from teletape_engine.errors import TeletapeError
+from teletape_server.http.declarations import DECLARED
+from teletape_server.http.schemas import Extension, NewSession
+from teletape_server.worker.bodies import validated
+from teletape_server.worker.models.base import Body
 
 
 @pytest.mark.parametrize(
@@ -30,6 +38,64 @@ def test_bodies_that_are_wrong(rest: Rest, place: str, body: Any, where: str | N
     refusal = problem(rest.post(place, body), 422, "invalid_request")
     assert where is None or refusal["details"]["fields"][0]["field"] == where
     assert ok(rest.get("tapes/t")).json()["consumed"] is False
+
+
+REQUESTS = {name: model for name, model in DECLARED.items() if issubclass(model, Body)} | {
+    "NewSession": NewSession,
+    "Extension": Extension,
+}
+del REQUESTS["Batch"]  # it is for the API page: `teletape_wire.json` reads batches
+WRONG: list[Any] = [None, True, -1, 0, 1.5, 1e300, "", "yes", "?" * 300, [], [None] * 20_000, {}, {"x": 1}, [[]]]
+#: How pydantic begins its own sentences.
+FOREIGN = re.compile(
+    r"(?:Input|Field|Extra|List|String|Value|Dictionary|Object|Tuple|Unable)\b.*(?:should|required|not p)"
+)
+
+
+@pytest.mark.parametrize("name", sorted(REQUESTS))
+def test_what_is_wrong_with_a_field_is_said_in_our_words(name: str) -> None:
+    model = REQUESTS[name]
+    messages = []
+    for field in (*model.model_fields, "no_such_field"):
+        for value in WRONG:
+            try:
+                validated(model, {field: value})
+            except TeletapeError as error:
+                messages.append(error.message)
+    assert any(": is no field of this request" in message for message in messages)
+    assert not [message for message in messages if FOREIGN.search(message)]
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"[]", "body: must be an object; found a list"),
+        (b'{"memory_limit": "1"}', 'memory_limit: must be an integer; found "1"'),
+        (b'{"memory_limit": 0}', "memory_limit: must be greater than 0; found 0"),
+        (b'{"colour": 1}', "colour: is no field of this request: leave it out, or correct its name"),
+        (b'{"id": "-"}', 'id: must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$; found "-"'),
+    ],
+)
+def test_bodies_that_the_front_reads_are_refused_in_our_words(http: httpx.Client, body: bytes, detail: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert problem(http.post("/v1/sessions", content=body, headers=headers), 422, "invalid_request")["detail"] == detail
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b'{"memory_limit": 1e999}', b'{"id": "a", "id": "b"}', '{"id": "a"}'.encode("utf-16"), b'{"id": NaN}'],
+)
+def test_bodies_that_the_front_reads_are_parsed_strictly(http: httpx.Client, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    problem(http.post("/v1/sessions", content=body, headers=headers), 400, "malformed_json")
+    problem(
+        http.post("/v1/sessions", content=body, headers={"Content-Type": "text/plain"}), 415, "unsupported_media_type"
+    )
+
+
+def test_a_query_is_refused_in_our_words(rest: Rest) -> None:
+    refusal = problem(rest.get("tensors/x?full=perhaps"), 422, "invalid_request")
+    assert refusal["detail"] == 'query.full: must be true or false; found "perhaps"'
 
 
 def test_malformed_json_names_the_place(rest: Rest) -> None:

@@ -174,7 +174,7 @@ def test_a_question_that_fails_is_reported_and_leaves_nothing(http: httpx.Client
             [{"do": "explain"}],
             "questions.0.do: must be one of gradient, jacobian, batch_jacobian, vjps, hessian, hvp",
         ),
-        ([MANY[0], {"do": "jacobian", "sources": ["w"]}], "questions.1.targets: Field required"),
+        ([MANY[0], {"do": "jacobian", "sources": ["w"]}], "questions.1.targets: is missing, and is needed"),
         (
             [{"targets": ["loss"], "sources": ["w"], "outputs": []}],
             "question 0: outputs: one id for each of the 1 sources",

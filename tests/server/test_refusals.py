@@ -117,7 +117,7 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
         {"targets": ["loss"], "sources": ["w"] * 20_000},
         422,
         "invalid_request",
-        "sources: List should have at most 16384 items",
+        "sources: must have at most 16,384 members; found 20000",
     ),
     # functions
     ("functions/square/call", {"inputs": []}, 422, "invalid_argument", "takes 1 inputs (x), found 0"),
@@ -260,6 +260,9 @@ def test_what_belongs_to_another_session_is_unknown_here(rest: Rest, http: httpx
         (b'{"inputs": [1' + b"0" * 100_000 + b"]}", "malformed_json"),
         (b'{"inputs": ["x\\ud800"]}', "malformed_json"),
         (b'{"inputs": [NaN]}', "malformed_json"),
+        (b'{"inputs": [1e999]}', "malformed_json"),
+        (b'{"inputs": [1.5], "inputs": [2.5]}', "malformed_json"),
+        ('{"inputs": [1.5]}'.encode("utf-16"), "malformed_json"),
         (b'{"inputs"', "malformed_json"),
     ],
 )

@@ -57,7 +57,12 @@ def test_a_batch_as_a_person_writes_it() -> None:
                 {"do": "variable", "id": "w", "value": [[1.0, 2.0], [3, 4]], "name": "weights"},
                 {"do": "constant", "id": {"id": 7}, "value": {"dtype": "float64", "data": [1, "NaN", "-Infinity"]}},
                 {"do": "op", "op": "mul", "inputs": ["w", 2.0], "outputs": ["y"], "attrs": {"axis": [0, 1]}},
-                {"do": "op", "op": "f", "inputs": [{"id": 7}, {"number": "NaN"}, {"number": [1, 2]}], "outputs": [8]},
+                {
+                    "do": "op",
+                    "op": "f",
+                    "inputs": [{"id": 7}, {"number": "NaN"}, {"number": [1, 2]}],
+                    "outputs": [{"id": 8}],
+                },
                 {
                     "do": "gradient",
                     "tape": "t",
@@ -162,11 +167,26 @@ def test_tensors_that_are_none(inputs: Any, text: str) -> None:
         (b"[" * 100_000, "nested too deep"),
         (b'"\xff"', "no valid JSON"),
         (b"1" * 10_000, "no valid JSON"),
+        (b"[-Infinity]", 'written as a string, "-Infinity"'),
+        (b"[1, 1e999]", '1e999 is too large for a float64; infinity is written as a string, "Infinity"'),
+        (b"[-1E+0400]", "-1E.0400 is too large"),
+        (b"[1" + b"0" * 310 + b".0]", "is too large"),
+        (b"[" + b"9" * 215 + b"e99]", "is too large"),
+        ('{"a": 1}'.encode("utf-16"), "not UTF-8; byte 0 is 0xff"),
+        ('{"a": 1}'.encode("utf-16-le"), "no valid JSON"),
+        ('{"a": 1}'.encode("utf-32"), "not UTF-8"),
+        ('{"a": 1}'.encode("utf-8-sig"), "begins with a byte order mark"),
+        (b'{"a": {"b": 1, "c": 2, "b": 1}}', "the name 'b' occurs twice"),
     ],
 )
 def test_text_that_is_no_json(text: bytes, message: str) -> None:
     with pytest.raises(wire.MalformedJsonError, match=message):
         wire.parse_json(text)
+
+
+@pytest.mark.parametrize("number", ["1e308", "1.7976931348623157e+308", "1e-999", "123456789" * 30, "9" * 309 + "e-9"])
+def test_a_number_that_is_finite_is_read_however_it_is_written(number: str) -> None:
+    assert wire.parse_json(f"[{number}]".encode()) == json.loads(f"[{number}]")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +200,10 @@ def test_text_that_is_no_json(text: bytes, message: str) -> None:
         ({"commands": [{"do": "fetch"}]}, "command 0: command 'fetch' needs the field 'id'"),
         ({"commands": [{"do": "fetch", "id": "x", "as": 1}]}, "has no field 'as'"),
         ({"commands": [{"do": "fetch", "id": {"id": "x"}}]}, "field 'id' must be an id"),
-        ({"commands": [{"do": "fetch", "id": -1}]}, "field 'id' must be an id"),
+        ({"commands": [{"do": "fetch", "id": {"id": -1}}]}, "field 'id' must be an id"),
+        ({"commands": [{"do": "fetch", "id": 5}]}, r'command 0: an id is a name, or {"id": 5} .* found the number 5'),
+        ({"commands": [], "release": [0]}, r'"release" is a list of ids: .*{"id": 0}'),
+        ({"commands": [], "temporaries": [{"id": 1}, 2]}, r'"temporaries" is a list of ids: .*{"id": 2}'),
         ({"commands": [{"do": "op", "op": "f", "inputs": [None], "outputs": []}]}, "an id, a number or a tensor"),
         ({"commands": [{"do": "op", "op": "f", "inputs": [{"no": 1}], "outputs": []}]}, "a tensor is"),
         ({"commands": [{"do": "op", "op": "f", "inputs": [{"number": "x"}], "outputs": []}]}, "number"),

@@ -6,6 +6,7 @@ A string is an id, {"id": 5} an integer id, a plain number a number, {"number": 
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import datetime
 import json
@@ -33,37 +34,87 @@ PREVIEW: Final = 1000  #: Elements of a tensor that an answer shows, unless the 
 
 
 def parse_json(text: bytes | memoryview) -> Any:
-    """Parses UTF-8 bytes as JSON, strictly: NaN and infinities must be strings.
+    """Parses UTF-8 bytes as JSON, strictly: all JSON that the server reads from requests is parsed here.
+
+    NaN and infinities must be strings, also a number that is too large to be finite (1e999); a name may occur only once
+    in an object; other encodings are refused.
 
     Raises:
-        MalformedJsonError: The bytes are not JSON; the message gives line and column.
+        MalformedJsonError: The bytes are not JSON; the message says where and why.
     """
+    content = bytes(text)
     try:
-        value = json.loads(bytes(text), parse_constant=_no_constant)
-        if _HALF.search(text):
+        # A number that is not finite has three digits of exponent, or very many digits; others need no check of each.
+        digits = content.translate(_DIGITS)
+        decoder = _CHECKING_DECODER if any(sign in digits for sign in _HUGE) else _DECODER
+        value = decoder.decode(content.decode())
+        if _HALF.search(content):
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except MalformedJsonError:
         raise
     except json.JSONDecodeError as error:
+        if content.startswith(codecs.BOM_UTF8):
+            raise MalformedJsonError(
+                "no valid JSON: it begins with a byte order mark: send UTF-8 without one"
+            ) from None
         raise MalformedJsonError(f"no valid JSON: {error}") from None
     except RecursionError:
         raise MalformedJsonError("no valid JSON here: it is nested too deep") from None
     except UnicodeEncodeError:
         raise MalformedJsonError("no valid JSON: half of a surrogate pair, which is not a character") from None
-    except ValueError as error:  # not UTF-8, or a number of more digits than Python reads
+    except UnicodeDecodeError as error:
+        raise MalformedJsonError(
+            f"no valid JSON: it is not UTF-8; byte {error.start} is 0x{content[error.start]:02x}. Send UTF-8 without a "
+            "byte order mark"
+        ) from None
+    except ValueError as error:  # a number of more digits than Python reads
         raise MalformedJsonError(f"no valid JSON: {error}"[:300]) from None
+
+
+#: Makes each digit a 1, so that long numbers can be searched for as text.
+_DIGITS: Final = bytes.maketrans(b"0123456789", b"1" * 10)
+#: What a number of more than 1.8e308 contains: 200 digits, or an exponent of three.
+_HUGE: Final = (b"1" * 200, b"e111", b"e+111", b"E111", b"E+111")
 
 
 def _no_constant(word: str) -> Any:
     raise MalformedJsonError(f'no valid JSON: {word} is written as a string, "{word}"')
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise MalformedJsonError(
+            f'no valid JSON: {text:.40} is too large for a float64; infinity is written as a string, "Infinity"'
+        )
+    return number
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(members)
+    if len(value) != len(members):
+        names = [name for name, _ in members]
+        name = next(name for name in names if names.count(name) > 1)
+        raise MalformedJsonError(f"no valid JSON: the name {name!r:.60} occurs twice in one object: send it once")
+    return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+_CHECKING_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object, parse_float=_finite)
+
+
 # ----------------------------------------------------------------------------------------------------------- commands
 def id_from_json(value: Any) -> Any:
-    """Returns the id in {"id": integer}, and everything else as it is."""
+    """Returns the id in {"id": integer}, and everything else as it is.
+
+    Raises:
+        BadCommandError: A bare integer, which is a number.
+    """
     if isinstance(value, dict) and value.keys() == {"id"} and type(value["id"]) is int:
         return value["id"]
+    if type(value) is int:
+        raise BadCommandError(f'an id is a name, or {{"id": {value}}} for an integer id; found the number {value}')
     return value
 
 
@@ -129,6 +180,10 @@ def _input_to(value: Any) -> Any:
         return _number_to(value.array)
     if isinstance(value, np.ndarray):
         return tensor_to_json(value)
+    return _id_to(value)
+
+
+def _id_to(value: Any) -> Any:
     return {"id": value} if isinstance(value, int) else value
 
 
@@ -160,8 +215,8 @@ def _same(value: Any) -> Any:
 
 #: How a value of each kind is read from JSON, and written to it; other kinds are the same in both.
 _FORMS: Final[dict[FieldKind, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
-    FieldKind.ID: (id_from_json, _same),
-    FieldKind.FUNCTION_ID: (id_from_json, _same),
+    FieldKind.ID: (id_from_json, _id_to),
+    FieldKind.FUNCTION_ID: (id_from_json, _id_to),
     FieldKind.INPUT: (input_from_json, _input_to),
     FieldKind.TENSOR: (input_from_json, _input_to),
     FieldKind.ATTRIBUTES: (attributes_from_json, _attributes_to),
@@ -257,7 +312,10 @@ _BATCH_MEMBERS: Final = dict.fromkeys(
 
 def _ids(batch: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     members = batch.get(name, [])
-    ids = tuple([id_from_json(member) for member in members]) if isinstance(members, list) else (None,)
+    try:
+        ids = tuple([id_from_json(member) for member in members]) if isinstance(members, list) else (None,)
+    except BadCommandError as error:
+        raise MalformedJsonError(f'"{name}" is a list of ids: {error.message}') from None
     if not all(map(schema.is_id, ids)):
         raise MalformedJsonError(f'"{name}" is a list of ids')
     return ids
@@ -277,11 +335,11 @@ def batch_to_json(batch: Batch) -> dict[str, Any]:
     """Writes the batch as JSON-able data that `batch_from_json` reads back."""
     out: dict[str, Any] = {"commands": [_command_to(command) for command in batch.commands]}
     if batch.releases:
-        out["release"] = list(batch.releases)
+        out["release"] = [_id_to(id) for id in batch.releases]
     if batch.client or batch.seq or batch.nonce:
         out |= {"client": batch.client, "seq": batch.seq, "nonce": batch.nonce.hex()}
     if batch.temporaries:
-        out["temporaries"] = list(batch.temporaries)
+        out["temporaries"] = [_id_to(id) for id in batch.temporaries]
     if batch.on_failure is not OnFailure.POISON:
         out["on_failure"] = batch.on_failure.value
     return out

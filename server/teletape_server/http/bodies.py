@@ -10,8 +10,10 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+import teletape_wire as wire
 from teletape_server.hosts.protocols import BodyBuffer, HostGone
 from teletape_server.http.access import registry_of, settings_of
+from teletape_server.http.negotiation import body_type
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
 
@@ -46,15 +48,32 @@ def declared_length(request: Request, limit: int | None = None) -> int:
     return length
 
 
+class _JsonRequest(Request):
+    """A request whose body has been parsed, as strictly as in a session's process.
+
+    Attributes:
+        content: The body.
+    """
+
+    content: Any
+
+    async def json(self) -> Any:
+        """Returns the parsed body."""
+        return self.content
+
+
 class SmallBodyRoute(APIRoute):
-    """A route whose body this process parses: its length is checked before it is read."""
+    """A route whose body this process parses: its length and type are checked before it is read."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns FastAPI's handler with the check before it."""
+        """Returns FastAPI's handler with the checks before it."""
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            declared_length(request, _SMALL)
+            if declared_length(request, _SMALL):
+                body_type(request, (wire.JSON_TYPE,))
+                request = _JsonRequest(request.scope, request.receive)
+                request.content = wire.parse_json(await request.body())
             return await handle(request)
 
         return checked

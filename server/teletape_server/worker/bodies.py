@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import BOOL, dtype_of
+from teletape_server.worker.faults import described_faults, text_of
 from teletape_server.worker.methods import Request
 from teletape_server.worker.models.base import GENERATED
 from teletape_wire.tensors import MAX_DIMS
@@ -63,20 +64,13 @@ def validated(model: type[Model], fields: Any, *path: str | int) -> Model:
 
 def _invalid(error: ValidationError, path: tuple[str | int, ...]) -> TeletapeError:
     """Returns the error to raise: a wrong tensor's own if it is the first fault, else one that lists the fields."""
-    faults = error.errors(include_url=False, include_input=False)
-    cause = faults[0].get("ctx", {}).get("error")
-    place = ".".join(map(str, (*path, *faults[0]["loc"])))
+    errors = error.errors(include_url=False)
+    cause = errors[0].get("ctx", {}).get("error")
     if isinstance(cause, TeletapeError):
+        place = ".".join(map(str, (*path, *errors[0]["loc"])))
         return type(cause)(f"{place}: {cause.message}", **cause.details)
-    fields = [
-        {
-            "field": ".".join(map(str, (*path, *fault["loc"]))) or "body",
-            "message": fault["msg"].removeprefix("Value error, "),
-            "kind": fault["type"],
-        }
-        for fault in faults[:_MAX_FAULTS]
-    ]
-    return InvalidRequestError("; ".join(f"{field['field']}: {field['message']}" for field in fields), fields=fields)
+    faults = described_faults(errors[:_MAX_FAULTS], path)
+    return InvalidRequestError(text_of(faults), fields=faults)
 
 
 def _binary_tensor(request: Request) -> np.ndarray[Any, Any]:

@@ -127,7 +127,7 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
 
 
 def _read_id(value: Any) -> Any:
-    id = wire.id_from_json(value)
+    id = None if type(value) is int else wire.id_from_json(value)
     if (type(id) is int and id >= 0) or (isinstance(id, str) and id):
         return id
     raise ValueError(f"must be an id: a name, or {{id: integer}}; found {_shown(value)}")
