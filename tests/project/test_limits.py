@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from teletape_server.leases import Reason
 from teletape_server.problems import PROBLEMS
 from teletape_server.settings import Settings
 
@@ -22,7 +23,7 @@ ROWS = [
     if line.startswith("| ") and not line.startswith(("| limit", "| ---"))
 ]
 #: Settings that limit nothing.
-NOT_LIMITS = {"host", "port", "device", "api_keys", "log_level"}
+NOT_LIMITS = {"host", "port", "device", "api_keys", "log_level", "worker_user"}
 #: Statuses of problems that name a limit, and codes of other statuses that do.
 LIMIT_STATUSES = {408, 413, 429, 431, 507}
 LIMIT_CODES = {"overloaded", "too_many_sessions", "deadline_exceeded", "answer_dropped", "session_ended"}
@@ -30,6 +31,7 @@ LIMIT_CODES = {"overloaded", "too_many_sessions", "deadline_exceeded", "answer_d
 NO_LIMIT = {
     "teletape_engine.catalogue.attributes._MAX_INTERNED": "a cache: beyond it things are computed again",
     "teletape_engine.catalogue.binding._MAX_BOUND": "a cache: beyond it things are computed again",
+    "teletape_engine.spec._MAX_BYTES": "what 63 bits can count: the page has it in words",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }
 LIMIT_NAME = re.compile(r"(?:^|_)(?:MAX|MOST|LIMIT|SECONDS|PATIENCE|BYTES|KEPT)(?:_|$)")
@@ -94,7 +96,7 @@ def test_every_code_of_a_limit_is_on_the_page_and_no_other() -> None:
     limits = {code for code, kind in PROBLEMS.items() if kind.status in LIMIT_STATUSES} | LIMIT_CODES
     assert limits <= named
     others = {word for row in ROWS for word in re.findall(r"`([a-z_]+)`", row[3])} - PROBLEMS.keys()
-    assert others <= {"idle", "max_age", "worker_died", "full=true", "max_bytes", "max_nodes"}
+    assert others <= {*Reason, "max_bytes", "max_nodes"}
 
 
 def numbers(package: Path) -> set[str]:

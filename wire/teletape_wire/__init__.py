@@ -32,10 +32,10 @@ from teletape_wire.json import (
     batch_to_json,
     id_from_json,
     input_from_json,
-    parse_json,
     step_from_json,
     timestamp,
 )
+from teletape_wire.json_text import parse_json
 from teletape_wire.tensor_json import tensor_from_json, tensor_to_json
 
 __all__ = [

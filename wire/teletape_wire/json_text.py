@@ -1,0 +1,84 @@
+"""Parses JSON text strictly: all JSON that the server reads from requests is parsed here."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from typing import Any, Final
+
+from teletape_wire.errors import MalformedJsonError
+
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair; alone it is not a character.
+
+
+def parse_json(text: bytes | memoryview) -> Any:
+    """Parses UTF-8 bytes as JSON, strictly.
+
+    NaN and infinities must be strings, also a number that is too large to be finite (1e999); a name may occur only once
+    in an object; other encodings are refused.
+
+    Raises:
+        MalformedJsonError: The bytes are not JSON; the message says where and why.
+    """
+    content = bytes(text)
+    try:
+        # A number that is not finite has three digits of exponent, or very many digits; others need no check of each.
+        digits = content.translate(_DIGITS)
+        decoder = _CHECKING_DECODER if any(sign in digits for sign in _HUGE) else _DECODER
+        value = decoder.decode(content.decode())
+        if _HALF.search(content):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except MalformedJsonError:
+        raise
+    except json.JSONDecodeError as error:
+        if content.startswith(codecs.BOM_UTF8):
+            raise MalformedJsonError(
+                "no valid JSON: it begins with a byte order mark: send UTF-8 without one"
+            ) from None
+        raise MalformedJsonError(f"no valid JSON: {error}") from None
+    except RecursionError:
+        raise MalformedJsonError("no valid JSON here: it is nested too deep") from None
+    except UnicodeEncodeError:
+        raise MalformedJsonError("no valid JSON: half of a surrogate pair, which is not a character") from None
+    except UnicodeDecodeError as error:
+        raise MalformedJsonError(
+            f"no valid JSON: it is not UTF-8; byte {error.start} is 0x{content[error.start]:02x}. Send UTF-8 without a "
+            "byte order mark"
+        ) from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise MalformedJsonError(f"no valid JSON: {error}"[:300]) from None
+
+
+#: Makes each digit a 1, so that long numbers can be searched for as text.
+_DIGITS: Final = bytes.maketrans(b"0123456789", b"1" * 10)
+#: What a number of more than 1.8e308 contains: 200 digits, or an exponent of three.
+_HUGE: Final = (b"1" * 200, b"e111", b"e+111", b"E111", b"E+111")
+
+
+def _no_constant(word: str) -> Any:
+    raise MalformedJsonError(f'no valid JSON: {word} is written as a string, "{word}"')
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise MalformedJsonError(
+            f'no valid JSON: {text:.40} is too large for a float64; infinity is written as a string, "Infinity"'
+        )
+    return number
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(members)
+    if len(value) != len(members):
+        names = [name for name, _ in members]
+        name = next(name for name in names if names.count(name) > 1)
+        raise MalformedJsonError(f"no valid JSON: the name {name!r:.60} occurs twice in one object: send it once")
+    return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+_CHECKING_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object, parse_float=_finite)
