@@ -13,9 +13,10 @@ USAGE = "A case depends on seed and number alone: --seed and --case repeat a pri
 
 def targets() -> dict[str, Target]:
     """All targets by name."""
+    from fuzz.frames import Frames
     from fuzz.ops import Ops
 
-    return {target.name: target for target in (Ops(),)}
+    return {target.name: target for target in (Ops(), Frames())}
 
 
 def main() -> int:

@@ -239,13 +239,13 @@ class Ops:
             for index in range(len(case["inputs"])):
                 yield case | {"inputs": case["inputs"][:index] + case["inputs"][index + 1 :]}
 
-    def check(self, case: Any) -> str:
+    def check(self, case: Any) -> list[str]:
         """Runs the call in every way, with arrays and by specs, and compares."""
         op = CATALOGUE[case["op"]]
         try:
             attrs = op.attrs(_tuples(case["attrs"]))
         except TeletapeError as error:
-            return _documented(op, "attributes", error)
+            return [_documented(op, "attributes", error)]
         except Exception as error:
             raise Finding(f"{op.name}, attributes: {type(error).__name__}", str(error)) from error
         arrays = [number_of(each) if isinstance(each, list) else array_of(each) for each in case["inputs"]]
@@ -258,7 +258,7 @@ class Ops:
                 break
         if outcome == "computed":
             _check_batch(op, arrays, attrs)
-        return outcome
+        return [outcome]
 
 
 def _both(op: Op, way: str, run: Way, arrays: Sequence[Any], attrs: Any) -> tuple[Any, Any, Follower]:

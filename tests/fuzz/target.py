@@ -47,8 +47,8 @@ class Target(Protocol):
     def draw(self, rng: random.Random) -> Any:
         """A case as JSON-able data."""
 
-    def check(self, case: Any) -> str:
-        """Runs a case; returns a word for what became of it.
+    def check(self, case: Any) -> list[str]:
+        """Runs a case; returns a word for what became of each call, frame, body or batch in it.
 
         Raises:
             Finding: It did what no document says.
@@ -64,7 +64,7 @@ class Report:
 
     Attributes:
         cases: How many ran.
-        outcomes: How many by the word that `Target.check` returned.
+        outcomes: How many calls, frames, bodies or batches by the word that `Target.check` returned.
         findings: By kind: how many, the number of the first, its message.
     """
 
@@ -107,7 +107,7 @@ def _hang(signum: int, frame: object) -> None:
     raise Hang
 
 
-def in_time(check: Callable[[Any], str], case: Any, seconds: float = SECONDS) -> str:
+def in_time(check: Callable[[Any], list[str]], case: Any, seconds: float = SECONDS) -> list[str]:
     """`check(case)`; one that does not end is a finding.
 
     Raises:
@@ -153,7 +153,7 @@ def run(
             faulthandler.dump_traceback_later(6 * SECONDS, exit=True, file=sys.__stderr__ or sys.stderr)
             began = time.monotonic()
             try:
-                report.outcomes[in_time(target.check, case)] += 1
+                report.outcomes.update(in_time(target.check, case))
             except Finding as finding:
                 count, first, text = report.findings.get(finding.kind, (0, number, str(finding)))
                 report.findings[finding.kind] = (count + 1, first, text)

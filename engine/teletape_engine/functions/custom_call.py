@@ -16,7 +16,7 @@ from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import FunctionGradient, record_custom
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Recorded, Variable
+from teletape_engine.recording.values import Recorded
 
 
 @runs(commands.CustomCall)
@@ -34,7 +34,7 @@ def custom_call(
         raise InvalidArgumentError(
             f"custom.call: {count} inputs of the call and {results} results are needed, found {len(inputs)} inputs"
         )
-    values = [recorder.read(operand) if isinstance(operand, Variable) else operand for operand in inputs]
+    values = [recorder.as_value(operand) for operand in inputs]
     primals, computed, others = values[:count], values[count : count + results], values[count + results :]
     for primal in primals:
         if not primal.spec.differentiable:

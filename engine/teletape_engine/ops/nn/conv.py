@@ -42,6 +42,11 @@ def _check(images: Shape, filters: Shape) -> None:
         )
 
 
+def _groups(images: Shape, filters: Shape) -> int:
+    """The number of groups of channels, at least 1 also without channels."""
+    return max(images[-1] // max(filters[2], 1), 1)
+
+
 def _result(images: Shape, filters: Shape, at: dict[str, Any]) -> Shape:
     _check(images, filters)
     return (*images[:-3], *windows(image_lengths(images), filters[:2], **at).counts, filters[3])
@@ -155,7 +160,7 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     if batched[0]:
         result = record(_fold(x, -1, 1), _fold(filters, -1, 1), **attrs)
         return _unfold(result, -1, 1, b)
-    groups = x.shape[-1] // filters.shape[3]
+    groups = max(x.shape[-1] // filters.shape[3], 1)
     return _unfold(record(x, _fold(filters, -1, groups), **attrs), -1, groups, b)
 
 
@@ -174,7 +179,7 @@ def _batch_input(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 def _batch_filter(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     x, ct = args
     kh, kw, depth, out = attrs["shape"]
-    groups = (x.shape[-1]) // depth
+    groups = max(x.shape[-1] // depth, 1)
     if all(batched):
         b = x.shape[0]
         result = record(_fold(x, -1, 1), _fold(ct, -1, 1), **{**attrs, "shape": (kh, kw, depth, b * out)})
@@ -250,7 +255,7 @@ def conv2d(
     columns, out]. `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]].
     """
     at = windows(image_lengths(x.shape), filters.shape[:2], strides, padding, paddings, dilations)
-    groups, out = x.shape[-1] // max(filters.shape[2], 1), filters.shape[3]
+    groups, out = _groups(x.shape, filters.shape), filters.shape[3]
     images = at.bordered(xp, _images(x))
     y = xp.zeros((images.shape[0], *at.counts, out), images.dtype)
     patches, matrices = _patches(xp, images, at), _split(filters.astype(y.dtype, copy=False), groups)
@@ -307,7 +312,7 @@ def conv2d_backprop_input(
 ) -> Any:
     """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(shape), filters.shape[:2], strides, padding, paddings, dilations)
-    groups, channels = shape[-1] // max(filters.shape[2], 1), shape[-1]
+    groups, channels = _groups(shape, filters.shape), shape[-1]
     grads = _images(grad)
     out = xp.zeros((grads.shape[0], *at.lengths(), channels), grads.dtype)
     if grads.size and out.size:
@@ -350,9 +355,9 @@ def conv2d_backprop_filter(
 ) -> Any:
     """The transpose of conv2d with respect to its filters, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(x.shape), shape[:2], strides, padding, paddings, dilations)
-    groups, out = x.shape[-1] // max(shape[2], 1), shape[3]
+    groups, out = _groups(x.shape, shape), shape[3]
     images, grads = at.bordered(xp, _images(x)), _images(grad)
-    total = xp.zeros((groups, math.prod(shape[:3]), out // max(groups, 1)), images.dtype)
+    total = xp.zeros((groups, math.prod(shape[:3]), out // groups), images.dtype)
     patches = _patches(xp, images, at)
     for part in _parts(patches):
         columns = xp.swapaxes(_grouped(patches[part], groups, 3), 1, 2)

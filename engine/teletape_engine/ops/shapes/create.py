@@ -209,6 +209,8 @@ def linspace(xp: Any, start: Any, stop: Any, *, num: int, axis: Axis = 0) -> Any
     ndim = len(start.shape)
     at = axis_in(axis, ndim + 1)
     start, stop = xp.expand_dims(xp.asarray(start), at), xp.expand_dims(xp.asarray(stop), at)
+    if not start.size:
+        return xp.empty((*start.shape[:at], num, *start.shape[at + 1 :]), start.dtype)
     if num <= 1:
         return xp.repeat(start, num, axis=at)
     steps = xp.arange(1, num - 1).astype(start.dtype).reshape((-1,) + (1,) * (ndim - at))
@@ -242,8 +244,13 @@ def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dty
 )
 def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
-    matrix = xp.eye(num_rows, num_columns, dtype=dtype)
-    return xp.broadcast_to(matrix, (*batch_shape, *matrix.shape)).copy() if batch_shape else matrix
+    if not batch_shape:
+        return xp.eye(num_rows, num_columns, dtype=dtype)
+    columns = num_rows if num_columns is None else num_columns
+    matrices = xp.zeros((*batch_shape, num_rows, columns), dtype)
+    flat = matrices.reshape((*batch_shape, num_rows * columns))
+    flat[..., : min(num_rows, columns) * columns : columns + 1] = 1
+    return matrices
 
 
 def _one_hot_spec(indices: Spec, *, depth: int, on_value: Number, off_value: Number, axis: int, dtype: DType) -> Spec:
@@ -271,7 +278,7 @@ def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample(np.array(1), depth=2, on_value=True, off_value=False, dtype=DTYPES["bool"]),
         sample(np.array([[0, 2]]), depth=4, axis=1, dtype=_I32),
     ],
-    workspace=lambda indices, *, depth, **_: 2 * indices.size * depth,
+    workspace=lambda indices, *, depth, **_: 2 * indices.size * depth + 2 * 8 * depth,
     tf=(by_hand("one_hot", "the dtypes of on_value and off_value decide the result's"),),
 )
 def one_hot(

@@ -270,7 +270,9 @@ def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int
         raise InvalidArgumentError(f"num_segments must be non-negative, found {num_segments}")
     picked = segment_ids.shape[batch_dims:]
     if not 0 <= batch_dims <= min(axis, segment_ids.ndim) or (
-        data.shape[:batch_dims] != segment_ids.shape[:batch_dims] or data.shape[axis : axis + len(picked)] != picked
+        axis + len(picked) > data.ndim
+        or data.shape[:batch_dims] != segment_ids.shape[:batch_dims]
+        or data.shape[axis : axis + len(picked)] != picked
     ):
         raise InvalidArgumentError(
             f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = "

@@ -46,6 +46,7 @@ def batch_jacobian(state: State, command: commands.BatchJacobian) -> None:
     """Computes the Jacobian of each example."""
     _check_single(command.targets, "target")
     _check_single(command.sources, "source")
+    _check_outputs(command.outputs, 1)
     query = _stacked_query(state, command)
     answer(state, command, [jacobian.batch_jacobian(state.current, query)])
 
