@@ -93,7 +93,7 @@ def server_url() -> Iterator[str]:
     from serving import Server
     from teletape_server.settings import Settings
 
-    with Server(Settings(sessions_per_key=1000, sessions=1000)).running() as server:
+    with Server(Settings(sessions_per_key=1000, sessions=1000, shutdown_grace=0.1)).running() as server:
         yield server.url
 
 
@@ -112,6 +112,7 @@ def server() -> "Iterator[Server]":
         idle_limit=60.0,
         max_age=600.0,
         patience=0.05,
+        shutdown_grace=0.1,
     )
     with Server(settings).running() as item:
         yield item

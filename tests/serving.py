@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import uvicorn
 
 import teletape_wire as wire
 from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer
 from teletape_server.app import create_app
-from teletape_server.http.connections import server_config
+from teletape_server.server import Server as HttpServer
 from teletape_server.settings import Settings
 
 KEYS = {"ann": "ann's secret".replace(" ", "-"), "bob": "bob's secret".replace(" ", "-")}
@@ -42,9 +41,7 @@ class Server:
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        config = server_config(self.app, settings)
-        config.timeout_graceful_shutdown = 2
-        self._uvicorn = uvicorn.Server(config)
+        self._uvicorn = HttpServer(self.app, settings)
         self._thread = threading.Thread(target=self._run, name="server")
 
     def _run(self) -> None:
@@ -62,15 +59,23 @@ class Server:
                         client.get("/v1/health")
             yield self
         finally:
-            self._uvicorn.should_exit = True
+            self.stop()
             self._thread.join()
             self._listener.close()
+
+    def stop(self) -> None:
+        """Begins the server's orderly end, as a signal does."""
+        self._uvicorn.should_exit = True
 
     def client(self, owner: str | None = "ann", **headers: str) -> httpx.Client:
         """A plain HTTP client with that owner's key."""
         if self.settings.api_keys and owner is not None:
             headers = {"Authorization": f"Bearer {KEYS[owner]}", **headers}
         return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+
+    def answering(self) -> int:
+        """The number of requests that the application has begun to answer."""
+        return len(self._uvicorn.server_state.tasks)
 
     def worker(self, session: str, owner: str = "ann") -> int:
         """The process id of a session's worker."""

@@ -120,7 +120,12 @@ def create_app(
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
     app.state.info = _info(settings, boot)
-    app.add_middleware(Guard, loopback_only=not settings.api_keys, boot_id=boot.id)
+    app.add_middleware(
+        Guard,
+        loopback_only=not settings.api_keys,
+        boot_id=boot.id,
+        is_stopping=lambda: app.state.registry.stopping,
+    )
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     app.include_router(page.router)

@@ -39,11 +39,9 @@ def serve(settings: Settings) -> int:
     """Serves until a signal stops it; returns the exit status."""
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
-        import uvicorn
-
         from teletape_server.app import create_app
         from teletape_server.hosts.forkserver import present_devices
-        from teletape_server.http.connections import server_config
+        from teletape_server.server import Server
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
@@ -70,7 +68,7 @@ def serve(settings: Settings) -> int:
             "no API keys (TELETAPE_API_KEYS): every user of this machine can use this server and its sessions"
         )
 
-    class Server(uvicorn.Server):
+    class GreetingServer(Server):
         """Prints the address as soon as the server answers."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -79,7 +77,7 @@ def serve(settings: Settings) -> int:
 
     try:
         with listener:
-            Server(server_config(create_app(settings), settings)).run(sockets=[listener])
+            GreetingServer(create_app(settings), settings).run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
     return 0

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from teletape_server.auth import host_name, is_loopback, same_origin
-from teletape_server.problems import problem_response
+from teletape_server.problems import problem_response, shutting_down
 
 BOOT_HEADER: Final = "teletape-boot-id"
 _SESSIONS: Final = "/v1/sessions"
@@ -32,12 +33,14 @@ class Guard:
         app: The application.
         loopback_only: Whether to refuse foreign host names and origins, since there are no keys.
         boot_id: The id of the server's run.
+        is_stopping: Returns whether the server is about to end, so that no new request is taken.
     """
 
-    def __init__(self, app: ASGIApp, *, loopback_only: bool, boot_id: str) -> None:
+    def __init__(self, app: ASGIApp, *, loopback_only: bool, boot_id: str, is_stopping: Callable[[], bool]) -> None:
         self._app = app
         self._loopback_only = loopback_only
         self._boot_id = boot_id
+        self._is_stopping = is_stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -51,6 +54,13 @@ class Guard:
         refusal = _refusal_of_path(scope["path"])
         if refusal is None and self._loopback_only:
             refusal = self._refusal(headers)
+        if refusal is None and self._is_stopping():
+            problem = shutting_down()
+            response = problem_response(
+                problem.code, problem.detail, request_id=request_id, headers={**problem.headers, "Connection": "close"}
+            )
+            await response(scope, receive, send)
+            return
         if refusal is not None:
             await problem_response(*refusal, request_id=request_id)(scope, receive, send)
             return

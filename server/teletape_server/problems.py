@@ -73,6 +73,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "busy": Kind(429, "Busy"),
     "headers_too_large": Kind(431, "Headers too large"),
     "overloaded": Kind(503, "Server overloaded"),
+    "shutting_down": Kind(503, "Server shutting down"),
 }
 
 
@@ -93,6 +94,16 @@ class Problem(Exception):  # the term of RFC 9457
         self.detail = detail
         self.headers = dict(headers or {})
         self.details = details
+
+
+def shutting_down() -> Problem:
+    """Returns the problem of a request that comes while the server stops."""
+    return Problem(
+        "shutting_down",
+        "this server is shutting down: the request changed nothing. Send it again when a server answers; the sessions "
+        "of this one end",
+        headers={"Retry-After": "1"},
+    )
 
 
 def problem_response(

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Hosts, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
-from teletape_server.problems import Problem
+from teletape_server.problems import Problem, shutting_down
 from teletape_server.quotas import Quota
 from teletape_wire import timestamp
 
@@ -20,6 +20,7 @@ from teletape_wire import timestamp
 GENERATED: Final = "_"
 _MAX_ENDED: Final = 4096  # ended sessions whose reason is still reported
 _SWEEP_SECONDS: Final = 1.0
+_CANCEL_SECONDS: Final = 1.0  # in which cancelled requests may stop when the server ends
 
 Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
 
@@ -93,6 +94,9 @@ class Registry:
         time_limit: Seconds that a request may compute.
         idempotency_window: Seconds for which a session knows an Idempotency-Key.
         clock: Returns Unix seconds.
+
+    Attributes:
+        stopping: Whether the server is about to end: no session and no request is taken.
     """
 
     def __init__(
@@ -120,6 +124,7 @@ class Registry:
         self._starting: dict[Key, asyncio.Task[SessionEntry]] = {}
         self._ended: OrderedDict[Key, Ended] = OrderedDict()
         self._ending: set[asyncio.Task[None]] = set()
+        self.stopping = False
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -134,8 +139,10 @@ class Registry:
             memory_limit: Bytes that its arrays may take; None: the server's limit.
 
         Raises:
-            Problem: id_in_use (another device or limit), unknown_device, too_many_sessions, invalid_request.
+            Problem: id_in_use (another device or limit), unknown_device, too_many_sessions, invalid_request,
+                shutting_down.
         """
+        self._check_running()
         limit = self._quota.memory(memory_limit)
         key = (owner, id if id is not None else GENERATED + secrets.token_hex(8))
         self._end_if_expired(key)
@@ -155,6 +162,10 @@ class Registry:
                 f"{entry.memory_limit}; the request has {device} and {limit}. End it first, or choose another id",
             )
         return entry, is_new
+
+    def _check_running(self) -> None:
+        if self.stopping:
+            raise shutting_down()
 
     async def _check_device(self, device: str) -> None:
         if device != "cpu":
@@ -233,9 +244,10 @@ class Registry:
         """Submits a request to the session's host; until its reply the session is not idle.
 
         Raises:
-            Problem: busy, or session_ended.
+            Problem: busy, session_ended, or shutting_down.
         """
         try:
+            self._check_running()
             self._quota.queue(len(entry.host.running))
             now = self.clock()
             terms = entry.lease.terms
@@ -306,8 +318,25 @@ class Registry:
             for key in [*self._live]:
                 self._end_if_expired(key)
 
+    async def drain(self, grace: float) -> None:
+        """Takes no more work, lets running requests finish for `grace` seconds, cancels the others, and ends all."""
+        self.stopping = True
+        await self._until_answered(grace)
+        for entry in self._live.values():
+            entry.host.cancel()
+        await self._until_answered(_CANCEL_SECONDS)
+        await self.close()
+
+    async def _until_answered(self, seconds: float) -> None:
+        """Waits until all submitted requests are answered and all starting sessions have started, or time is over."""
+        waited: list[asyncio.Future[Any]] = [*self._starting.values()]
+        waited += [request.reply for entry in self._live.values() for request in entry.host.running]
+        if waited:
+            await asyncio.wait(waited, timeout=seconds)
+
     async def close(self) -> None:
         """Ends all sessions: the server shuts down."""
+        self.stopping = True
         ends = [self.end(entry, Reason.SHUTDOWN, "the server shut down") for entry in [*self._live.values()]]
         await asyncio.gather(*ends, *self._ending)
 

@@ -148,6 +148,10 @@ class Settings:
         default=30.0,
         metadata=_setting(_seconds, "a session ends if its process shows no sign of life for this time", "TIME"),
     )
+    shutdown_grace: float = field(
+        default=5.0,
+        metadata=_setting(_seconds, "running requests get this time to finish when the server is stopped", "TIME"),
+    )
     idempotency_window: float = field(
         default=3600.0,
         metadata=_setting(

@@ -46,7 +46,7 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         log_level=settings.log_level,
         access_log=settings.log_level == "debug",
         server_header=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=2,  # `server` has let work and answers finish before
         lifespan="on",
     )
 
@@ -174,6 +174,11 @@ class Connection(HttpToolsProtocol):
         self._unanswered.clear()
         self.pipeline.clear()
         self._unparsed.clear()
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether a request has no complete answer yet."""
+        return not all(cycle.response_complete for cycle in self._unanswered)
 
     def shutdown(self) -> None:
         """Ends the connection after its answers; see uvicorn's protocol."""
@@ -312,7 +317,7 @@ class Connection(HttpToolsProtocol):
             self._check_reader(seconds)
         elif self._stage is _Stage.BODY:
             self._check_body(seconds)
-        elif self.timeout_keep_alive_task is None and all(cycle.response_complete for cycle in self._unanswered):
+        elif self.timeout_keep_alive_task is None and not self.is_unanswered:
             self._waited += seconds
             if self._waited > self._all.stall_limit:
                 self._end_stalled_head()
