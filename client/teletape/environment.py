@@ -21,6 +21,11 @@ def api_key() -> str | None:
     return os.environ.get("TELETAPE_API_KEY")
 
 
+def allow_insecure() -> bool:
+    """Whether the key may be sent over plain HTTP to another machine (TELETAPE_ALLOW_INSECURE); False by default."""
+    return os.environ.get("TELETAPE_ALLOW_INSECURE", "0") not in _FALSE
+
+
 def device() -> str | None:
     """Returns the device of a session in this process (TELETAPE_DEVICE: cpu, gpu or gpu:N), or None: the CPU."""
     return os.environ.get("TELETAPE_DEVICE")

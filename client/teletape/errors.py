@@ -12,7 +12,7 @@ TeletapeError                  (the engine's tree, teletape_engine.errors)
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from teletape_engine.derivatives.finite_differences import Report
 from teletape_engine.errors import (
@@ -27,6 +27,8 @@ from teletape_engine.errors import (
 )
 
 OpError = TeletapeError
+
+_OWN: Final = frozenset(("code", "message", "self", "status"))  #: Names of an error's own among its details.
 
 
 class ConnectionFailed(TeletapeError, OSError):
@@ -93,7 +95,9 @@ def error_of(status: int, body: bytes) -> TeletapeError:
     except (ValueError, KeyError, TypeError):
         return RequestError(f"HTTP {status}: {body[:200].decode(errors='replace')}", status=status)
     request = problem.get("request_id") or problem.get("instance")
-    return error_for(code, f"{text} (request {request})" if request else text, status=status)
+    more = problem.get("details")
+    details = {str(name): more[name] for name in more if name not in _OWN} if isinstance(more, dict) else {}
+    return error_for(code, f"{text} (request {request})" if request else text, **details, status=status)
 
 
 def error_for(code: str, message: str, **details: Any) -> TeletapeError:

@@ -31,7 +31,7 @@ def _first() -> Session:
         if _current is not None:
             return _current
         url = environment.url()
-        session = LocalSession(environment.device()) if url is None else _remote(url, None, None, None)
+        session = LocalSession(environment.device()) if url is None else _remote(url, None, None, None, False)
         session.offload_loops = environment.offload_loops()
         return use(session)
 
@@ -50,6 +50,7 @@ def connect(
     lazy: bool | None = None,
     local: bool = False,
     offload_loops: bool | None = None,
+    allow_insecure: bool = False,
 ) -> Session:
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
@@ -64,6 +65,8 @@ def connect(
             TELETAPE_OFFLOAD_LOOPS says, and without it only if its functions are known to compute and do nothing else.
             True: also other loops, whose functions are then called once and not in each iteration; one that cannot run
             so raises. False: never. In this process there is nothing to offload.
+        allow_insecure: Whether the key may be sent over plain HTTP to another machine, for anyone on the way to read;
+            also if TELETAPE_ALLOW_INSECURE is 1.
 
     Returns:
         The session; a `with` statement closes it.
@@ -71,18 +74,20 @@ def connect(
     Raises:
         teletape.errors.ConnectionFailed: No server answers at that address.
         teletape.errors.AuthenticationError: The key is missing or wrong.
+        teletape.errors.InvalidArgumentError: The key would be sent over plain HTTP to another machine.
     """
     url = None if local else url or environment.url()
-    session = LocalSession(device) if url is None else _remote(url, api_key, device, lazy)
+    session = LocalSession(device) if url is None else _remote(url, api_key, device, lazy, allow_insecure)
     session.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
     return use(session)
 
 
-def _remote(url: str, api_key: str | None, device: str | None, lazy: bool | None) -> Session:
+def _remote(url: str, api_key: str | None, device: str | None, lazy: bool | None, allow_insecure: bool) -> Session:
     from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
 
     lazy = environment.lazy() if lazy is None else lazy
-    return RemoteSession(url, api_key or environment.api_key(), device=device, lazy=lazy)
+    key, allow_insecure = api_key or environment.api_key(), allow_insecure or environment.allow_insecure()
+    return RemoteSession(url, key, device=device, lazy=lazy, allow_insecure=allow_insecure)
 
 
 @contextmanager

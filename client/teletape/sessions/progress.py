@@ -1,71 +1,118 @@
-"""Waiting for a batch: after a second a line on stderr shows the server's progress.
+"""Waiting for a batch: a line on stderr shows the server's progress, or that the server does not answer.
 
-TELETAPE_PROGRESS: 1 always shows the line, 0 never; by default it is shown if stderr is a terminal.
+The progress is shown after a second, if stderr is a terminal; TELETAPE_PROGRESS: 1 always shows it, 0 never. That a
+server does not answer is shown in any case, in a notebook or a log file by a line from time to time.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, Protocol, TextIO
 
 from teletape import environment, logs
 
-T = TypeVar("T")
-
 _QUIET: Final = 1.0  #: Seconds before anything is shown.
 _STEP: Final = 0.3  #: Seconds between two updates.
+_REPEAT: Final = 10.0  #: Seconds between two lines about trouble where lines cannot be rewritten.
 _WIDTH: Final = 30  #: Characters of the bar.
 
 
-def wait(future: Future[T], progress: Callable[[], Mapping[str, Any] | None]) -> T:
-    """Returns the future's result.
+class Awaited(Protocol):
+    """What can be waited for: a `Reply`."""
+
+    def wait(self, seconds: float = -1) -> bool:
+        """Returns whether it is there within that time."""
+
+
+class Notice:
+    """The line about a server that does not answer. On a terminal it is rewritten and at last removed.
 
     Args:
-        future: The answer of the batch in flight.
+        stream: Where it is written.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+        self._last: float | None = None
+        self._terminal = stream.isatty()
+
+    def show(self, text: str) -> None:
+        """Shows a text now, or not if it can only be added to the lines before and one was added a short time ago."""
+        now = time.monotonic()
+        if self._terminal:
+            self._last = now
+            _write(self._stream, f"\r\x1b[2Kteletape: {text}")
+        elif now >= (self._began + _QUIET if self._last is None else self._last + _REPEAT):
+            self._last = now
+            _write(self._stream, f"teletape: {text}\n")
+
+    def end(self) -> None:
+        """Removes the line, if there is one that can be removed."""
+        if self._last is not None and self._terminal:
+            _write(self._stream, "\r\x1b[2K")
+        self._last = None
+
+
+def wait(reply: Awaited, progress: Callable[[], Mapping[str, Any] | None], trouble: Callable[[], str | None]) -> None:
+    """Waits for a reply of the sender's thread.
+
+    Args:
+        reply: The reply.
         progress: Returns the progress as done, total, iteration, iterations; None: not known.
+        trouble: Returns what is wrong with the connection now, as a line; None: nothing is.
 
     Raises:
         KeyboardInterrupt: The program was interrupted; the batch goes on.
     """
     try:
-        if shown(sys.stderr):
-            _watch(future, progress, sys.stderr)
-        return future.result()
+        if not reply.wait(_QUIET):
+            _watch(reply, progress, trouble, sys.stderr)
     except KeyboardInterrupt:
-        logs.get_logger().warning(
-            "interrupted while the server computes: it goes on, and the next read waits for it; tf.session().cancel() "
-            "stops it"
-        )
+        problem = trouble()
+        if problem is None:
+            logs.get_logger().warning(
+                "interrupted while the server computes: it goes on, and the next read waits for it; "
+                "tf.session().cancel() stops it"
+            )
+        else:
+            logs.get_logger().warning(
+                "interrupted: %s. Nothing recorded is lost: the next read sends it again", problem
+            )
         raise
 
 
 def shown(stream: TextIO) -> bool:
-    """Whether the line is shown on this stream."""
+    """Whether the progress is shown on this stream."""
     wanted = environment.progress()
     return stream.isatty() if wanted is None else wanted
 
 
-def _watch(future: Future[Any], progress: Callable[[], Mapping[str, Any] | None], stream: TextIO) -> None:
-    began = time.monotonic()
-    if _ready(future, _QUIET):
-        return
+def _watch(
+    reply: Awaited,
+    progress: Callable[[], Mapping[str, Any] | None],
+    trouble: Callable[[], str | None],
+    stream: TextIO,
+) -> None:
+    """Waits, and shows what happens meanwhile."""
+    began = time.monotonic() - _QUIET
+    notice, bar = Notice(stream), shown(stream)
+    drawn = False
     try:
-        while not _ready(future, _STEP):
-            facts = progress()
-            if facts is not None:
-                stream.write("\r\x1b[2K" + line(facts, time.monotonic() - began))
-                stream.flush()
+        while not reply.wait(_STEP):
+            problem = trouble()
+            facts = progress() if bar and problem is None else None
+            if problem is not None:
+                notice.show(problem)
+            elif facts is not None:
+                drawn = True
+                _write(stream, "\r\x1b[2K" + line(facts, time.monotonic() - began))
     finally:
-        stream.write("\r\x1b[2K")
-        stream.flush()
-
-
-def _ready(future: Future[Any], seconds: float) -> bool:
-    return bool(concurrent.futures.wait([future], timeout=seconds).done)
+        if drawn:
+            _write(stream, "\r\x1b[2K")
+        notice.end()
 
 
 def line(progress: Mapping[str, Any], seconds: float) -> str:
@@ -78,3 +125,8 @@ def line(progress: Mapping[str, Any], seconds: float) -> str:
     if iteration or iterations:
         text += f", iteration {iteration:,} of {iterations:,}" if iterations else f", iteration {iteration:,}"
     return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {text}, {seconds:.0f} s"
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text)
+    stream.flush()

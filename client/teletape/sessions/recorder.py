@@ -67,7 +67,7 @@ class RemoteRecorder(SpecRecorder):
         super().__init__()
         self.channel = channel
         self.id = channel.next_id()
-        self._name = ContextName(self.id, channel.buffer.ended)  # ends with the recorder, and so with its thread
+        self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
         self._inside = False  # in a rule or a composite op, whose steps the server runs by itself
         self._decisions: Iterator[int] | None = None
 

@@ -54,6 +54,7 @@ class RemoteSession(Session):
         api_key: Your key for it.
         device: Where the session computes; None: the server's default.
         lazy: Whether commands wait until a value is read.
+        allow_insecure: Whether the key may be sent over plain HTTP to another machine.
         connection: Replaces the connection that `url` and `api_key` would make.
 
     Attributes:
@@ -70,10 +71,12 @@ class RemoteSession(Session):
         *,
         device: str | None = None,
         lazy: bool = True,
+        allow_insecure: bool = False,
         connection: Connection | None = None,
     ) -> None:
         super().__init__()
-        self.channel = Channel(connection or Connection(url, api_key), device, lazy=lazy)
+        connection = connection or Connection(url, api_key, allow_insecure=allow_insecure)
+        self.channel = Channel(connection, device, lazy=lazy)
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads: Counter[str] = Counter()

@@ -1,42 +1,273 @@
-"""The thread that sends a remote session's batches, in order, so that recording goes on meanwhile."""
+"""The thread that sends a remote session's batches and applies the server's answers, so that recording goes on.
+
+A batch is in one of these states, and changes them in this thread alone:
+
+* **waiting**: its commands are in the buffer. A thread that needs an answer appends a `Reply` and wakes the sender.
+* **in flight**: `BatchBuffer.seal` has taken them; the batch has a number and a nonce, and `in_flight` is it. It is
+  sent, and sent again with the same bytes, until the server's answer is here.
+* **landed**: the answer has been applied and its replies are settled; `in_flight` is None.
+* **lost**: the server cannot be reached. `in_flight` stays the batch, the threads that wait get the error, and the next
+  one that needs an answer makes it be sent again.
+* **refused**: the server executed nothing of it. The buffer has its structural commands again, and its number.
+
+Interrupts (Ctrl-C) are raised in the main thread, never here. What that thread does for a batch is one append, one wake
+and a wait, and after an interrupt between any two of them the batch is in one of these states all the same.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import itertools
+import os
 import queue
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+import time
+import weakref
+from typing import Final
 
-from teletape_engine.commands import Batch
-from teletape_engine.commands.results import Answer
+import teletape_wire as wire
+from teletape import logs
+from teletape.call_site import call_site_text
+from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
+from teletape.sessions.batch_buffer import BatchBuffer, Reply, SealedBatch
+from teletape.sessions.http import Connection
+from teletape_engine.commands.results import Answer, Failure
+from teletape_engine.errors import OutOfTurnError
+
+EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when it ends, all together.
+
+FORKED: Final = "this session belongs to the parent process: connect again in the child"
+HOW_TO_GO_ON: Final = "tf.connect makes a new one"
+
+_live: weakref.WeakSet[Sender] = weakref.WeakSet()
 
 
 class Sender:
-    """One daemon thread; an executor's thread would be joined before `atexit` can deliver the last batch.
+    """The sending half of a channel. It holds nothing of the session, so that one that nothing holds is collected.
 
     Args:
-        send: Sends one batch and returns the server's answer.
+        http: The connection to the server.
+        session: The session's id.
+        buffer: What was recorded.
+
+    Attributes:
+        http, session, buffer: As passed.
+        in_flight: The batch that is sent, or whose answer is awaited; also a lost one.
+        failure: The cause of a failure that no read has raised yet.
+        batches: The number of batches sealed.
+        closed: Why the session can no longer be used, or None.
     """
 
-    def __init__(self, send: Callable[[Batch], Answer]) -> None:
-        self._send = send
-        self._jobs: queue.SimpleQueue[tuple[Future[Answer], Batch] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="teletape-sender", daemon=True).start()
+    def __init__(self, http: Connection, session: str, buffer: BatchBuffer) -> None:
+        self.http, self.session, self.buffer = http, session, buffer
+        self.in_flight: SealedBatch | None = None
+        self.failure: TeletapeError | None = None
+        self.batches = 0
+        self.closed: str | None = None
+        self._path = f"/v1/sessions/{session}"
+        self._gone = False  # the server has no such session any more
+        self._end_error: BaseException | None = None
+        self._jobs: queue.SimpleQueue[bool] = queue.SimpleQueue()  # False: the last
+        self._numbers = itertools.count(1)
+        self._wakes = self._turns = 0
+        self._thread = threading.Thread(target=self._work, name="teletape-sender", daemon=True)
+        self._thread.start()
+        _live.add(self)
 
-    def submit(self, batch: Batch) -> Future[Answer]:
-        """Sends a batch after those submitted before; the future gets the answer, or the exception."""
-        answer: Future[Answer] = Future()
-        self._jobs.put((answer, batch))
+    # ------------------------------------------------------------------------------------------------------ any thread
+    def wake(self) -> None:
+        """Makes the thread look for replies that are waited for. Never waits."""
+        self._jobs.put(True)
+        self._wakes = next(self._numbers)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do for it. At the moment of a wake in another thread this may be wrong."""
+        return self._turns >= self._wakes
+
+    def raised(self, error: BaseException) -> None:
+        """Notes that the program has been shown this error: no other read raises it for a failed command."""
+        if self.failure is error:
+            self.failure = None
+
+    def end(self) -> None:
+        """Makes the thread deliver what waits, end the session on the server, and end itself. Never waits."""
+        self._jobs.put(False)
+
+    def close(self) -> None:
+        """Ends the session on the server, without what waits, and waits until that is done; raises what failed."""
+        self._close_for("it was closed by the program")
+        self.end()
+        self._thread.join()
+        if self._end_error is not None:
+            error, self._end_error = self._end_error, None
+            raise error
+
+    def _close_for(self, reason: str) -> None:
+        if self.closed is None:
+            self.closed = reason
+
+    # ------------------------------------------------------------------------------------------------------ its thread
+    def _work(self) -> None:
+        while self._jobs.get():
+            self._turn()
+            self._turns += 1
+        self._finish()
+
+    def _turn(self) -> None:
+        """Sends batches until no thread waits for an answer, or the server cannot be reached."""
+        if self.in_flight is not None and not self.buffer.replies():
+            return  # it is lost, and whoever waited for it knows
+        while (sealed := self.in_flight or self._next()) is not None:
+            try:
+                answer = self._post(sealed)
+            except (ConnectionFailed, wire.CorruptFrameError) as error:
+                self._lose(sealed, error)
+                return
+            except OutOfTurnError as error:
+                if error.details.get("expected") == sealed.batch.seq + 1:
+                    self._answer_lost(sealed, error)
+                else:
+                    self._refuse(sealed, error)
+            except TeletapeError as error:
+                self._refuse(sealed, error)
+            except BaseException as error:  # a defect here or in a library: it is unknown what the server has done
+                self._lose(sealed, error)
+                return
+            else:
+                self._land(sealed, answer)
+
+    def _next(self) -> SealedBatch | None:
+        if self.closed is not None:
+            self.buffer.refuse_questions(ended(self.closed), early=True)
+            return None
+        if self.failure is not None:
+            self.buffer.refuse_questions(self.failure, early=False)
+        self.in_flight = sealed = self.buffer.seal()
+        self.batches += sealed is not None
+        return sealed
+
+    def _post(self, sealed: SealedBatch) -> Answer:
+        frame = wire.encode_batch(sealed.batch)
+        body = self.http.frame(f"{self._path}/batch", frame.buffers, frame.length, wire.FRAME_TYPE)
+        try:
+            answer, _ = wire.decode_answer(memoryview(body))
+        except wire.WireError as error:  # the batch was executed all the same: this is not a refusal
+            raise ConnectionFailed(f"the server's answer cannot be read: {error}") from error
         return answer
 
-    def stop(self) -> None:
-        """Ends the thread after everything submitted has been sent."""
-        self._jobs.put(None)
+    def _land(self, sealed: SealedBatch, answer: Answer) -> None:
+        cause = None
+        if answer.failure is not None:
+            cause = _cause(answer.failure, sealed)
+            if self.failure is None:
+                self.failure = cause
+            self.buffer.fail(sealed, answer.failure.index, cause)
+        self.in_flight = None
+        sealed.answered(answer, cause)
 
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            answer, batch = job
-            try:
-                answer.set_result(self._send(batch))
-            except BaseException as error:  # the thread that waits for the answer raises it
-                answer.set_exception(error)
+    def _refuse(self, sealed: SealedBatch, error: TeletapeError) -> None:
+        if isinstance(error, SessionEndedError):
+            self._gone, self.closed = True, error.message
+            error = SessionEndedError(f"{error.message}; {_dropped(sealed, self.buffer)}{HOW_TO_GO_ON}")
+        if self.failure is None:
+            self.failure = error
+        self.buffer.fail(sealed, 0, error)
+        self.buffer.take_back(sealed)
+        self.in_flight = None
+        sealed.failed(error)
+
+    def _answer_lost(self, sealed: SealedBatch, error: TeletapeError) -> None:
+        """The batch was executed, and the server keeps its answer no more: what it read must be read again."""
+        self.in_flight = None
+        sealed.failed(error)
+
+    def _lose(self, sealed: SealedBatch, error: BaseException) -> None:
+        sealed.failed(error)
+        self.buffer.refuse_questions(error, early=True)
+
+    def _finish(self) -> None:
+        try:
+            if self.closed is None:
+                reply = Reply()
+                self.buffer.request((), reply)
+                self._turn()
+                if reply.error is not None:
+                    logs.get_logger().error("the last commands were not delivered: %s", reply.error)
+                self._close_for("nothing in the program holds it any more")
+            if not self._gone and self.in_flight is None:  # else the server has ended it, or cannot be reached
+                with contextlib.suppress(SessionEndedError):
+                    self.http.json("DELETE", self._path)
+        except BaseException as error:
+            self._end_error = error
+        finally:
+            self._next()  # whoever waits all the same
+            self.http.close()
+
+    def delete_at_exit(self, seconds: float) -> None:
+        """Ends the session on the server by a request that is sent once, whatever its batches do."""
+        if not self._gone:
+            self.http.try_delete(self._path, seconds)
+
+    def finished(self, seconds: float) -> bool:
+        """Whether the thread ends within that time."""
+        self._thread.join(max(0.0, seconds))
+        return not self._thread.is_alive()
+
+
+def end_all() -> None:
+    """Ends the sessions that are open when the program ends, all at once, in `EXIT_PATIENCE` seconds at most.
+
+    What waits is delivered if the server answers in that time. A session whose batch still runs is ended all the same.
+    """
+    senders = [sender for sender in list(_live) if not sender.closed]
+    began = time.monotonic()
+    for sender in senders:
+        sender.end()
+    late = [sender for sender in senders if not sender.finished(began + EXIT_PATIENCE / 2 - time.monotonic())]
+    deletions = [
+        threading.Thread(target=sender.delete_at_exit, args=(EXIT_PATIENCE / 4,), daemon=True) for sender in late
+    ]
+    for thread in deletions:
+        thread.start()
+    for sender, thread in zip(late, deletions, strict=True):
+        logs.get_logger().error(
+            "the last commands of session %s were not delivered: no answer from %s before the program's end",
+            sender.session,
+            sender.http.url,
+        )
+        thread.join(max(0.0, began + EXIT_PATIENCE - time.monotonic()))
+
+
+def forget_all() -> None:
+    """Ends the use of the parent's sessions in a forked child, which has no sender threads."""
+    for sender in list(_live):
+        sender.closed = FORKED
+    _live.clear()
+
+
+atexit.register(end_all)
+os.register_at_fork(after_in_child=forget_all)
+
+
+def ended(reason: str) -> SessionEndedError:
+    """Returns the error of using a session that can no longer be used."""
+    if reason is FORKED:
+        return SessionEndedError(FORKED)
+    return SessionEndedError(f"this session has ended: {reason}; {HOW_TO_GO_ON}")
+
+
+def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:
+    """Returns what a message says of the commands that are never executed."""
+    count = len(sealed.recordings) + len(buffer.commands)
+    return f"{count:,} recorded commands were not executed; " if count else ""
+
+
+def _cause(failure: Failure, sealed: SealedBatch) -> TeletapeError:
+    """Returns the exception of a failed command, with the op and the line of the program that recorded it."""
+    where = sealed.call_sites[failure.index]
+    details = [f"op {failure.op!r}"] if failure.op else []
+    details += [f"recorded at {call_site_text(where)}"] if where else []
+    text = failure.message + ("\n  " + ", ".join(details) if details else "")
+    return error_for(failure.code, text, op=failure.op, **failure.details)

@@ -11,7 +11,8 @@ from loopback import Loopback, session_on
 import teletape as tf
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
 from teletape.sessions import channel as module
-from teletape.sessions import http
+from teletape.sessions import http, sender
+from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
@@ -58,7 +59,7 @@ def test_what_was_recorded_before_the_failure_was_known_is_dropped_too(remote, l
     v = tf.Variable(1.0)
     tf.sync()
     loopback.gate.clear()
-    monkeypatch.setattr(module, "_MOST_COMMANDS", 6)
+    monkeypatch.setattr(module, "_MOST_COMMANDS", 5)
     out_of_range(tf.constant([1.0]) * 1.0)  # leaves by itself
     monkeypatch.undo()
     results = [v + 1.0 for _ in range(3)]
@@ -243,7 +244,7 @@ def test_an_interrupt_while_waiting_keeps_the_batch_in_flight(remote, loopback):
         """Once it waits; again if Python missed the signal, which came between its last look and the wait."""
         loopback.arrived.wait()
         while not seen.wait(0.1):
-            if sys._current_frames()[main].f_code is threading.Condition.wait.__code__:
+            if sys._current_frames()[main].f_code is Reply.wait.__code__:
                 signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
@@ -296,12 +297,12 @@ def test_the_end_of_the_program_reports_what_was_not_delivered(loopback, caplog)
     session = use(session_on(loopback))
     out_of_range(tf.constant([1.0]) * 1.0)
     use(LocalSession())
-    session.channel.close_at_exit()
+    sender.end_all()
     assert "the last commands were not delivered: " in caplog.text
     assert "gather" in caplog.text
     assert session.closed
     assert len(loopback.commands(Call)) == 4
-    session.channel.close_at_exit()
+    sender.end_all()
 
 
 def test_numbers_survive_the_way_there_and_back(remote):

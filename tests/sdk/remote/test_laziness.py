@@ -202,12 +202,11 @@ def test_many_bytes_leave_by_themselves(remote, loopback, monkeypatch):
 
 
 def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, pair, monkeypatch):
-    monkeypatch.setattr(module, "_STEP_COMMANDS", 15)
-    step(*pair)
-    batches = remote.batches
-    for _ in range(3):
+    monkeypatch.setattr(module, "_STEP_COMMANDS", 14)
+    loopback.arrived.clear()
+    for _ in range(4):
         step(*pair)
-    assert remote.batches > batches
+    assert loopback.arrived.wait(10)
     tf.sync()
     opened = [
         next(i for i, command in enumerate(batch.commands) if isinstance(command, TapeOpen))

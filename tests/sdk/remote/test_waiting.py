@@ -3,7 +3,6 @@
 import io
 import threading
 import time
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import teletape as tf
 from teletape.errors import CancelledError
 from teletape.sessions import progress
+from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.remote import RemoteSession
 
 
@@ -48,15 +48,16 @@ def test_when_it_is_shown(monkeypatch: pytest.MonkeyPatch, text: str, terminal: 
 
 
 def test_nothing_is_shown_of_what_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream, future = Terminal(), Future[int]()
+    stream, reply = Terminal(), Reply()
     monkeypatch.setattr(progress.sys, "stderr", stream)
-    future.set_result(7)
-    assert progress.wait(future, dict) == 7
+    reply.settle()
+    progress.wait(reply, dict, lambda: None)
     assert stream.getvalue() == ""
 
 
 def test_the_line_is_drawn_while_it_runs_and_wiped_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream, future, looks = Terminal(), Future[int](), []
+    stream, reply = Terminal(), Reply()
+    looks: list[int] = []
     monkeypatch.setattr(progress.sys, "stderr", stream)
     monkeypatch.setattr(progress, "_QUIET", 0.0)
     monkeypatch.setattr(progress, "_STEP", 0.001)
@@ -64,10 +65,10 @@ def test_the_line_is_drawn_while_it_runs_and_wiped_after_it(monkeypatch: pytest.
     def look() -> dict[str, int] | None:
         looks.append(len(looks))
         if len(looks) == 4:
-            future.set_result(7)
+            reply.settle()
         return None if len(looks) == 1 else {"done": len(looks), "total": 4}
 
-    assert progress.wait(future, look) == 7
+    progress.wait(reply, look, lambda: None)
     assert "2 of 4 commands" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[2K")
 
