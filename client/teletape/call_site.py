@@ -44,6 +44,18 @@ def call_site_of(frame: FrameType) -> tuple[CodeType, int]:
     return code, frame.f_lasti
 
 
+#: The program's code that has called an op last: a call from the same code needs no search. One for both ways to call.
+latest_code: Final[list[CodeType | None]] = [None]
+
+
+def new_call_site(frame: FrameType) -> tuple[CodeType, int]:
+    """Returns the call site of an op that is not called by `latest_code`, which becomes the code that calls it."""
+    site = call_site_of(frame)
+    if site[0] is frame.f_code:
+        latest_code[0] = site[0]
+    return site
+
+
 def caller() -> tuple[CodeType, int]:
     """Returns the user's code that is running."""
     return call_site_of(sys._getframe(2))

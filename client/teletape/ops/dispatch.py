@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import Where, call_site_of
+from teletape.call_site import Where, latest_code, new_call_site
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
@@ -151,7 +150,7 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
     except ValueError:  # called from the outermost frame
         frame = _frame(1)
     code = frame.f_code
-    where = (code, frame.f_lasti) if code is _latest else _line(frame)
+    where = (code, frame.f_lasti) if code is latest_code[0] else new_call_site(frame)
     owner = current()
     canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
     inputs = [arg.recorded if arg.__class__ is EagerTensor and arg.session is owner else None for arg in args]
@@ -163,15 +162,6 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
 
 
 _frame: Final = sys._getframe
-_latest: CodeType | None = None  # the program's code that has called a function last
-
-
-def _line(frame: FrameType) -> Where:
-    global _latest
-    site = call_site_of(frame)
-    if site[0] is frame.f_code:
-        _latest = site[0]
-    return site
 
 
 def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import Where, call_site_of
+from teletape.call_site import latest_code, new_call_site
 from teletape.ops.arrays import boolean_mask
 from teletape.ops.derived.arithmetic import truediv
 from teletape.ops.dispatch import as_tensor, call, constant, operand, took
@@ -40,7 +39,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
     def operate(self: Any, other: Any) -> Any:
         frame = _frame(1)  # `call_site.caller` written out: a call costs as much as all of this
         code = frame.f_code
-        where = (code, frame.f_lasti) if code is _latest else _line(frame)
+        where = (code, frame.f_lasti) if code is latest_code[0] else new_call_site(frame)
         owner = current()
         mine = self.recorded if self.__class__ is EagerTensor and self.session is owner else self.operand()
         kind = other.__class__
@@ -73,15 +72,6 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
 
 
 _frame: Final = sys._getframe
-_latest: CodeType | None = None  # the program's code that has used an operator last
-
-
-def _line(frame: FrameType) -> Where:
-    global _latest
-    site = call_site_of(frame)
-    if site[0] is frame.f_code:
-        _latest = site[0]
-    return site
 
 
 def _converts(other: Any) -> bool:

@@ -3,59 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.commands import custom, functions, questions, session, tapes, values
 from teletape_engine.commands.base import Command, FieldKind, Id
-from teletape_engine.commands.custom import (
-    BackwardBegin,
-    BackwardCotangents,
-    BackwardEnd,
-    BackwardResume,
-    Custom,
-    CustomFunction,
-)
 from teletape_engine.commands.fields import Field, fields_of
-from teletape_engine.commands.functions import (
-    CallFunction,
-    CheckGradients,
-    Cond,
-    CustomCall,
-    DefineFunction,
-    Scan,
-    While,
-)
-from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
-from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare
-from teletape_engine.commands.tapes import (
-    AccumulatorClose,
-    AccumulatorOpen,
-    AccumulatorResume,
-    TapeCheckGradients,
-    TapeDescribe,
-    TapeGraph,
-    TapeOpen,
-    TapePause,
-    TapeReset,
-    TapeResume,
-    TapeWatch,
-)
-from teletape_engine.commands.values import Assign, Call, Constant, Fetch, MakeSlices, MakeVariable, SlicesComponent
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
 
-#: Every command, in the order in which messages and pages list them.
-_CLASSES: Final[tuple[type[Command], ...]] = (
-    *(Constant, MakeVariable, Assign, Call, SlicesComponent, MakeSlices, Fetch),
-    *(TapeOpen, TapeWatch, TapePause, TapeResume, TapeReset, TapeDescribe, TapeGraph, TapeCheckGradients),
-    *(ContextSwitch, ContextEnd, AccumulatorOpen, AccumulatorClose, AccumulatorResume, Declare),
-    *(ClientAttach, ClientDetach),
-    *(Gradient, Jacobian, BatchJacobian, Vjps, Hessian, Hvp, Jvp, Explain),
-    *(DefineFunction, CallFunction, CustomCall, While, Cond, Scan, CheckGradients),
-    *(Custom, CustomFunction, BackwardBegin, BackwardCotangents, BackwardResume, BackwardEnd),
-)
-COMMANDS: Final[dict[str, type[Command]]] = {cls.verb: cls for cls in _CLASSES}
+
+def _commands_of(module: ModuleType) -> Iterator[type[Command]]:
+    """The commands that a module defines, in its order."""
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, Command) and value.__module__ == module.__name__:
+            yield value
+
+
+#: Every command by its name, in the order in which messages and pages list them.
+COMMANDS: Final[dict[str, type[Command]]] = {
+    cls.verb: cls for module in (values, tapes, session, questions, functions, custom) for cls in _commands_of(module)
+}
 FIELDS: Final[dict[str, dict[str, Field]]] = {
     verb: {field.name: field for field in fields_of(cls)} for verb, cls in COMMANDS.items()
 }
@@ -75,7 +45,7 @@ _CREATED_FIELDS: Final = _names_of_fields(lambda field: field.created)
 
 def mentions(command: Command) -> Iterator[Id]:
     """Every id that the command names, whether it uses or creates it."""
-    if isinstance(command, DefineFunction):
+    if isinstance(command, functions.DefineFunction):
         for step in command.steps:
             yield from functions_of(step)
     for name in _ID_FIELDS[command.verb]:
@@ -173,25 +143,25 @@ def fields(verb: str) -> tuple[str, ...]:
     return tuple(FIELDS[verb])
 
 
-def make(verb: str, values: Mapping[str, Any]) -> Command:
+def make(verb: str, contents: Mapping[str, Any]) -> Command:
     """The command with these fields, checked.
 
     Raises:
         BadCommandError: The command is unknown; or a field is missing, unknown or of the wrong kind.
     """
     names = fields(verb)
-    for name in values:
+    for name in contents:
         if name not in names:
             raise BadCommandError(f"command {verb!r} has no field {name!r}; it takes: {', '.join(names)}")
     checked: dict[str, Any] = {}
     for name, field in FIELDS[verb].items():
-        if name in values:
+        if name in contents:
             try:
-                checked[name] = _checked(field, values[name])
+                checked[name] = _checked(field, contents[name])
             except _MemberError as error:
                 raise BadCommandError(f"command {verb!r}, field {name!r}{error}") from None
             except TypeError as error:
-                shown = _shown(values[name])
+                shown = _shown(contents[name])
                 raise BadCommandError(f"command {verb!r}, field {name!r} must be {error}; found {shown}") from None
         elif field.required:
             raise BadCommandError(f"command {verb!r} needs the field {name!r}")
