@@ -86,7 +86,7 @@ class UnimplementedError(InvalidArgumentError):
 
 
 class UnknownIdError(TeletapeError, KeyError):
-    """No value, variable, tape or program of this id in the session."""
+    """No value, variable, tape or function of this id in the session."""
 
     code = "unknown_id"
 

@@ -21,16 +21,16 @@ def call(op: str, *inputs: Any, to: str) -> Call:
     return Call(op, inputs, (to,))
 
 
-def program(name: str, inputs: str, *calls: Command, outputs: str) -> commands.DefineFunction:
+def function(name: str, inputs: str, *calls: Command, outputs: str) -> commands.DefineFunction:
     return commands.DefineFunction(name, tuple(inputs.split()), calls, tuple(outputs.split()))
 
 
-BELOW = program("below", "x w", call("less", "x", Literal(100.0), to="more"), outputs="more")
-TIMES = program("times", "x w", call("mul", "x", "w", to="y"), outputs="y")
-SUMS = program("sums", "s e", call("add", "s", "e", to="t"), call("mul", "t", "e", to="q"), outputs="t q")
+BELOW = function("below", "x w", call("less", "x", Literal(100.0), to="more"), outputs="more")
+TIMES = function("times", "x w", call("mul", "x", "w", to="y"), outputs="y")
+SUMS = function("sums", "s e", call("add", "s", "e", to="t"), call("mul", "t", "e", to="q"), outputs="t q")
 
 
-MATVEC = program(
+MATVEC = function(
     "matvec",
     "x w",
     Call("expand_dims", ("x",), ("c",), {"axis": 1}),
@@ -38,12 +38,12 @@ MATVEC = program(
     call("tanh", "p", to="y"),
     outputs="y",
 )
-BELOW_ZERO = program(
+BELOW_ZERO = function(
     "below_zero", "x", Call("reduce_sum", ("x",), ("s",), {}), call("less", "s", Literal(0.0), to="b"), outputs="b"
 )
-MINUS = program("minus", "x w", call("neg", "x", to="y"), outputs="y")
-PLUS = program("plus", "x w", call("mul", "x", "x", to="y"), outputs="y")
-CHOICE = program(
+MINUS = function("minus", "x w", call("neg", "x", to="y"), outputs="y")
+PLUS = function("plus", "x w", call("mul", "x", "x", to="y"), outputs="y")
+CHOICE = function(
     "choice",
     "x w",
     commands.CallFunction("below_zero", ("x",), ("b",)),
@@ -113,7 +113,7 @@ def test_a_function_with_the_same_loop_gives_zeros_instead(session: Session) -> 
     inner = commands.While("below", "times", ("x", "w"), ("y",), captured=1)
     run(
         session,
-        program("f", "x w", inner, outputs="y"),
+        function("f", "x w", inner, outputs="y"),
         Constant("w", np.array(2.0, np.float32)),
         Constant("big", np.array(300.0, np.float32)),
     )
@@ -124,8 +124,8 @@ def test_a_function_with_the_same_loop_gives_zeros_instead(session: Session) -> 
     ("selector", "chosen"), [(True, 9.0), (False, -3.0), (0, 9.0), (1, -3.0), (7, -3.0), (-1, -3.0)]
 )
 def test_a_choice(session: Session, selector: Any, chosen: float) -> None:
-    square = program("square", "x", call("mul", "x", "x", to="y"), outputs="y")
-    minus = program("minus", "x", call("neg", "x", to="y"), outputs="y")
+    square = function("square", "x", call("mul", "x", "x", to="y"), outputs="y")
+    minus = function("minus", "x", call("neg", "x", to="y"), outputs="y")
     run(session, square, minus)
     choice = commands.Cond(("square", "minus"), (Literal(selector), "x"), ("y",))
     assert run(session, choice, Fetch("y")) == [chosen]
@@ -246,8 +246,8 @@ def test_loops_within_loops_count_together() -> None:
     inner = commands.Scan("inc", ("x",), ("y",), carried=1, length=10)
     run(
         session,
-        program("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"),
-        program("tens", "x", inner, outputs="y"),
+        function("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"),
+        function("tens", "x", inner, outputs="y"),
     )
     assert run(session, commands.Scan("tens", (Literal(0.0),), ("a",), carried=1, length=4), Fetch("a")) == [40.0]
     failure = failed(session, commands.Scan("tens", (Literal(0.0),), ("b",), carried=1, length=5))
@@ -257,7 +257,7 @@ def test_loops_within_loops_count_together() -> None:
 
 def test_more_elements_than_iterations_are_refused_before_the_first(session: Session) -> None:
     results: list[int] = []
-    run(session, program("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"))
+    run(session, function("inc", "x", call("add", "x", Literal(1.0), to="y"), outputs="y"))
     batch = Batch((commands.Scan("inc", (Literal(0.0),), ("y",), carried=1, length=10**9),))
     answer = session.execute(batch, progress=lambda done, total, iteration=0, iterations=0: results.append(iterations))
     assert answer.failure is not None
@@ -267,7 +267,7 @@ def test_more_elements_than_iterations_are_refused_before_the_first(session: Ses
 
 def test_what_a_tape_keeps_of_a_loop_is_priced() -> None:
     session = Session(memory_limit=1 << 20)
-    run(session, TIMES, program("on", "x w", call("less", Literal(0.0), Literal(1.0), to="y"), outputs="y"))
+    run(session, TIMES, function("on", "x w", call("less", Literal(0.0), Literal(1.0), to="y"), outputs="y"))
     run(session, Constant("m", np.ones((64, 64), np.float32)), Constant("w", np.ones((64, 64), np.float32)))
     loop = commands.While("on", "times", ("m", "w"), ("y",), captured=1, maximum_iterations=1000)
     assert run(session, loop, Fetch("y", 1)) == [[1.0]], "without a tape each iteration's memory is the next one's"
@@ -308,7 +308,7 @@ def test_loops_that_are_wrong(session: Session, command: Command, text: str) -> 
     assert text in failed(session, command).message
 
 
-def test_a_program_with_a_loop_reports_its_specs_before_it_runs() -> None:
+def test_a_function_with_a_loop_reports_its_specs_before_it_runs() -> None:
     below, times = (compile_function(item.inputs, item.steps, item.outputs) for item in (BELOW, TIMES))
     loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
     f = compile_function(("x", "w"), (loop,), ("y", "n"))
@@ -320,8 +320,8 @@ def test_a_program_with_a_loop_reports_its_specs_before_it_runs() -> None:
 
 
 def test_branches_of_different_shapes_are_refused_before_they_run() -> None:
-    program = compile_function(("x",), (call("neg", "x", to="y"),), ("y",))
+    function = compile_function(("x",), (call("neg", "x", to="y"),), ("y",))
     two = compile_function(("x",), (call("stack", "x", "x", to="y"),), ("y",))
-    f = compile_function(("p", "x"), (commands.Cond((program, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
+    f = compile_function(("p", "x"), (commands.Cond((function, two), ("p", "x"), ("y",)),), ("y",))  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="branch 1 0 is float32"):
         f.infer((Spec.of((), DTYPES["bool"]), F32))

@@ -299,11 +299,11 @@ def test_declared_for_an_op_that_has_one_or_for_nothing(session):
     assert "one op type" in failing(session, Declare("A", "B")).message
 
 
-# ------------------------------------------------------------------------------------------------------------ programs
+# ----------------------------------------------------------------------------------------------------------- functions
 TEN_TIMES = DefineFunction("ten", ("dy", "w"), (Call("mul", ("dy", "w"), ("dx",)),), ("dx",))
 
 
-def test_a_jacobian_runs_a_program_where_it_would_stop(session):
+def test_a_jacobian_runs_a_function_where_it_would_stop(session):
     run(session, TEN_TIMES, Constant("w", np.array(10.0, np.float32)), *watched(*CALLED, persistent=True))
     assert failing(session, Jacobian("t", ("z",), ("x",), ("J",))).code == "unimplemented"
     run(
@@ -315,12 +315,12 @@ def test_a_jacobian_runs_a_program_where_it_would_stop(session):
     assert session.describe("c") == {"id": "c", "kind": "gradient", "tag": "f"}
 
 
-def test_a_program_that_has_no_form_over_rows_is_refused(session):
+def test_a_function_that_has_no_form_over_rows_is_refused(session):
     run(session, DefineFunction("u", ("dy",), (Call("nonzero", ("dy",), ("a",)),), ("a",)))
     assert "has no form over rows" in failing(session, CustomFunction("c", "f", "u", (), (True,))).message
 
 
-def test_a_custom_call_by_program_never_stops(session):
+def test_a_custom_call_by_function_never_stops(session):
     run(
         session,
         TEN_TIMES,

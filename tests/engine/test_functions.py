@@ -21,19 +21,19 @@ def context():
 
 
 def test_steps_run_in_order_on_arguments_numbers_and_constants(context):
-    program = compile_function(
+    function = compile_function(
         ("a", "b"), (SQUARE, Call("add", ("s", Literal(1.0)), ("t",)), Call("sub", ("t", X), ("u",))), ("u", "b", "s")
     )
     a, b = context.constant(X), context.constant(X + 1)
-    u, same, s = program.run(context, [a, b])
+    u, same, s = function.run(context, [a, b])
     assert u.array.tolist() == [1.0, 3.0]
     assert same is b
     assert s.array.tolist() == [1.0, 4.0]
 
 
 def test_attributes_are_those_of_the_op(context):
-    program = compile_function(("a",), (Call("reduce_sum", ("a",), ("s",), {"axis": 0}),), ("s",))
-    (result,) = program.run(context, [context.constant(X)])
+    function = compile_function(("a",), (Call("reduce_sum", ("a",), ("s",), {"axis": 0}),), ("s",))
+    (result,) = function.run(context, [context.constant(X)])
     assert result.array == 3.0
 
 
@@ -64,7 +64,7 @@ def test_attributes_are_those_of_the_op(context):
         (("a",), (Call("mul", ("a",), ("b",)),), (), InvalidArgumentError, r"takes 2 inputs \(.*\), found 1"),
     ],
 )
-def test_what_cannot_be_a_program(inputs, calls, results, error, words):
+def test_what_cannot_be_a_function(inputs, calls, results, error, words):
     with pytest.raises(error, match=words):
         compile_function(inputs, calls, results)
 
@@ -75,12 +75,12 @@ def test_a_wrong_count_of_arguments(context):
 
 
 def test_shapes_are_known_only_when_it_is_called(context):
-    program = compile_function(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
+    function = compile_function(("a", "b"), (Call("add", ("a", "b"), ("s",)),), ("s",))
     with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[2\] vs. \[3\]"):
-        program.run(context, [context.constant(X), context.constant(np.ones(3, np.float32))])
+        function.run(context, [context.constant(X), context.constant(np.ones(3, np.float32))])
 
 
-# ------------------------------------------------------------------------------------------------ variables, programs
+# ----------------------------------------------------------------------------------------------- variables, functions
 BUMP = compile_function(("v", "by"), (Call("mul", ("v", "v"), ("before",)), Assign("v", "by", "add")), ("before", "v"))
 F32 = Spec.of((2,), X.dtype)
 
@@ -96,7 +96,7 @@ def test_variables_are_read_in_order_and_assigned_to(context):
     assert (v.version, v.value.array.tolist()) == (1, [2.0, 4.0])
 
 
-def test_a_program_that_assigns_needs_a_variable(context):
+def test_a_function_that_assigns_needs_a_variable(context):
     assert BUMP.assigns == {0}
     with pytest.raises(InvalidArgumentError, match="assigns to its input 'v': give it a variable, not a value"):
         BUMP.run(context, [context.constant(X), context.constant(X)])
@@ -104,7 +104,7 @@ def test_a_program_that_assigns_needs_a_variable(context):
         BUMP.run(context, [variable(context), context.constant(np.ones(3, np.float32))])
 
 
-def test_programs_within_programs(context):
+def test_functions_within_functions(context):
     twice = compile_function(
         ("v", "by"),
         (CallFunction(BUMP, ("v", "by"), ("a", "b")), CallFunction(BUMP, ("v", Literal(1.0)), ("c", "d"))),
@@ -116,7 +116,7 @@ def test_programs_within_programs(context):
     assert (b.array, c.array, scalar.value.array) == (3.0, 9.0, 4.0)
 
 
-def test_what_no_program_may_do():
+def test_what_no_function_may_do():
     with pytest.raises(InvalidArgumentError, match=r"step 0 \(assign\): input 'x' is neither an input of the function"):
         compile_function(("a",), (Assign("x", "a"),), ("a",))
     with pytest.raises(InvalidArgumentError, match=r"step 1 \(assign\): assigns to 's', which is no input"):
@@ -129,16 +129,16 @@ def test_what_no_program_may_do():
         compile_function(("a",), (SQUARE, CallFunction(BUMP, ("s", "a"), ("x", "y"))), ("x",))
 
 
-def test_programs_do_not_grow_without_end():
-    program = compile_function(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
+def test_functions_do_not_grow_without_end():
+    function = compile_function(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
 
-    def four_times(program):
-        return compile_function(("a",), tuple(CallFunction(program, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
+    def four_times(function):
+        return compile_function(("a",), tuple(CallFunction(function, ("a",), (f"x{i}",)) for i in range(4)), ("x0",))
 
     for _ in range(9):
-        program = four_times(program)
+        function = four_times(function)
     with pytest.raises(InvalidArgumentError, match="more than 1,000,000 steps"):
-        four_times(program)
+        four_times(function)
     deep = compile_function(("a",), (Call("neg", ("a",), ("b",)),), ("b",))
     for _ in range(MAX_DEPTH):
         deep = compile_function(("a",), (CallFunction(deep, ("a",), ("b",)),), ("b",))
@@ -147,14 +147,14 @@ def test_programs_do_not_grow_without_end():
 
 
 def test_specs_and_price_are_known_before_it_runs():
-    program = compile_function(
+    function = compile_function(
         ("a", "b"), (Call("matmul", ("a", "b"), ("c",)), Call("neg", ("c",), ("d",))), ("d", "a")
     )
     a, b = Spec.of((3, 4), X.dtype), Spec.of((4, 5), X.dtype)
-    assert program.infer([a, b]) == (Spec.of((3, 5), X.dtype), a)
-    assert program.price([a, b]) >= 2 * 3 * 5 * 4
+    assert function.infer([a, b]) == (Spec.of((3, 5), X.dtype), a)
+    assert function.price([a, b]) >= 2 * 3 * 5 * 4
     with pytest.raises(InvalidArgumentError, match="Matrix size-incompatible"):
-        program.infer([a, a])
+        function.infer([a, a])
     dynamic = compile_function(("a",), (Call("nonzero", ("a",), ("n",)),), ("n",))
     with pytest.raises(InvalidArgumentError, match="depend on values: run it"):
         dynamic.infer([a])
@@ -180,8 +180,8 @@ def test_values_that_nothing_takes_any_more_are_let_go(context):
 def test_constants_are_put_once_and_counted():
     session = Session()
     big = np.ones(1 << 14, np.float32)
-    program = DefineFunction("p", ("a",), (Call("add", ("a", big), ("b",)), Call("mul", ("b", big), ("c",))), ("c",))
-    session.execute(Batch((Constant("x", np.ones(1, np.float32)), program)))
+    function = DefineFunction("p", ("a",), (Call("add", ("a", big), ("b",)), Call("mul", ("b", big), ("c",))), ("c",))
+    session.execute(Batch((Constant("x", np.ones(1, np.float32)), function)))
     before = session.bytes_in_use()
     for i in range(3):
         answer = session.execute(Batch((CallFunction("p", ("x",), (f"y{i}",)),), releases=(f"y{i}",)))
@@ -190,7 +190,7 @@ def test_constants_are_put_once_and_counted():
     assert session.describe("p")["bytes"] == big.nbytes
 
 
-def test_a_program_keeps_those_that_it_calls_alive():
+def test_a_function_keeps_those_that_it_calls_alive():
     session = Session()
     inner = DefineFunction("inner", ("a",), (Call("neg", ("a",), ("b",)),), ("b",))
     outer = DefineFunction("outer", ("a",), (CallFunction("inner", ("a",), ("b",)),), ("b",))
@@ -204,7 +204,7 @@ def test_a_program_keeps_those_that_it_calls_alive():
     assert answer.failure.code == "released_id"
 
 
-def test_a_long_program_can_be_cancelled():
+def test_a_long_function_can_be_cancelled():
     session = Session()
     calls = tuple(Call("neg", (f"v{i}",), (f"v{i + 1}",)) for i in range(1000))
     session.execute(Batch((Constant("x", X), DefineFunction("long", ("v0",), calls, ("v1000",)))))

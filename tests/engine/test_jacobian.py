@@ -59,7 +59,7 @@ class Program(CpuExecutor):
         return self.apply(op, inputs, op.attrs(attrs))
 
 
-class Outline(SpecRecorder):
+class Connections(SpecRecorder):
     __call__ = Program.__call__
 
 
@@ -111,7 +111,7 @@ def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
 @given(programs)
 def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
     real, foreseen = [], []
-    for context, kinds in ((Program(), real), (Outline(), foreseen)):
+    for context, kinds in ((Program(), real), (Connections(), foreseen)):
         outer, inner = Tape(persistent=True), Tape(persistent=True)
         x = as_operand(context, X)
         y = recorded(context, steps, x, [outer, inner])

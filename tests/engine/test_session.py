@@ -167,7 +167,7 @@ def test_an_op_whose_shape_depends_on_values_reports_it(session):
     assert value(session, "where").tolist() == [[1], [3]]
 
 
-def test_a_program_is_defined_once_and_run_on_values_recorded_as_if_it_stood_there(session):
+def test_a_function_is_defined_once_and_run_on_values_recorded_as_if_it_stood_there(session):
     calls = (Call("mul", ("a", "a"), ("s",)), Call("add", ("s", Literal(1.0)), ("t",)))
     run(session, DefineFunction("f", ("a",), calls, ("t", "a")))
     run(session, *watched(CallFunction("f", ("x",), ("y", "same"))))
@@ -178,7 +178,7 @@ def test_a_program_is_defined_once_and_run_on_values_recorded_as_if_it_stood_the
     assert [step["op"] for step in session.describe("f")["steps"]] == ["mul", "add"]
 
 
-def test_a_program_that_gives_a_number_back_gives_a_value(session):
+def test_a_function_that_gives_a_number_back_gives_a_value(session):
     run(session, DefineFunction("same", ("a",), (), ("a",)), CallFunction("same", (Literal(2.5),), ("y",)))
     assert value(session, "y") == np.float32(2.5)
 

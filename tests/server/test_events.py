@@ -14,7 +14,7 @@ from teletape_server.settings import Settings
 EVENTS = {"Accept": "text/event-stream"}
 
 
-def programs(iterations: int) -> list[dict[str, Any]]:
+def functions(iterations: int) -> list[dict[str, Any]]:
     """A loop's condition and body: from 0, add 1 while it is below `iterations`."""
     below = {"op": "less", "inputs": ["i", iterations], "outputs": ["more"]}
     add = {"op": "add", "inputs": ["i", 1], "outputs": ["next"]}
@@ -34,7 +34,7 @@ def loop(iterations: int, to: str = "last", **more: Any) -> list[dict[str, Any]]
         "outputs": [to],
         **more,
     }
-    return [*programs(iterations), count]
+    return [*functions(iterations), count]
 
 
 LONG = 300_000  # iterations, of some microseconds each

@@ -121,7 +121,7 @@ def test_a_function_is_called_and_recorded(rest: Rest) -> None:
     assert rest.delete("functions/f").status_code == 204
 
 
-def test_an_integer_id_of_a_program_is_reached_by_its_digits(rest: Rest) -> None:
+def test_an_integer_id_of_a_function_is_reached_by_its_digits(rest: Rest) -> None:
     ok(
         rest.post(
             "batch",

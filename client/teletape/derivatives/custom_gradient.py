@@ -92,7 +92,7 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     function = _gradient_function(grad_fn, len(flat), variables, specs, differentiable)
     label = getattr(f, "__name__", type(f).__name__)
     sources = [inputs[i].operand() for i in differentiable]
-    results = owner.custom(sources, [copy.operand() for copy in copies], label, function)
+    results = owner.record_custom_call(sources, [copy.operand() for copy in copies], label, function)
     if (
         recorder.context.accumulators and not owner.tracing
     ):  # in a trace the call is a step, which has tangents by itself

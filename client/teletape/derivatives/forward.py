@@ -73,6 +73,10 @@ class ForwardAccumulator:
         self._pairs[recorded.uid] = (recorded, operand)
         self._accumulator.watch(recorded, operand)
 
+    def __repr__(self) -> str:
+        state = "recording" if self._recording else "paused" if self._opened else "not entered"
+        return f"<ForwardAccumulator {state}, {len(self._accumulator.tangents())} tangents>"
+
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
             raise ValueError("Accumulator is already recording.")

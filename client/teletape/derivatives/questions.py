@@ -77,7 +77,7 @@ def ask(owner: Session, question: Question, query: GradientQuery, *, vectorize: 
     def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> Command:
         return _command(question.command, query, outputs, kinds, traced.names)
 
-    return owner.question(lambda recorder: question.compute(recorder, query), command)
+    return owner.run_question(lambda recorder: question.compute(recorder, query), command)
 
 
 def _command(

@@ -66,6 +66,14 @@ class GradientTape(Jacobians, TapeInspection):
         self._recording = False
         self._watched: tuple[Variable, ...] = ()
 
+    def __repr__(self) -> str:
+        tape = self._tape if self._tape is not None else self._past
+        kind = "persistent, " if self._persistent else ""
+        if tape is None:
+            return f"<GradientTape {kind}not entered>"
+        state = "has answered" if self._tape is None else "recording" if self._recording else "paused"
+        return f"<GradientTape {kind}{state}, {tape.length} ops, watching {len(tape.leaves)}>"
+
     def __enter__(self) -> GradientTape:
         self._push()
         return self

@@ -73,10 +73,10 @@ class TracedGradients:
             raise NotBatchable(f"the gradient registered for op type {stop.bound.op_type!r} runs op by op")
         traced = self._traced.get(id(stop.bound))
         if traced is None:
-            traced = self._traced[id(stop.bound)] = self._program(stop, stop.bound)
+            traced = self._traced[id(stop.bound)] = self._traced_gradient(stop, stop.bound)
         return [GradientKind.DENSE if present else None for present in traced[0].has_gradient]
 
-    def _program(self, stop: Stop, bound: CustomCall) -> tuple[FunctionGradient, list[Any]]:
+    def _traced_gradient(self, stop: Stop, bound: CustomCall) -> tuple[FunctionGradient, list[Any]]:
         name = stop.label
         try:
             traced, has_gradient = trace_gradient(stop.residuals[0].function, bound.outputs, bound.specs)

@@ -311,7 +311,8 @@ class Function(Generic[P, R]):
         return BoundFunction(entry[1], instance)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__module__}.{type(self).__qualname__} object at {id(self):#x}>"
+        name = getattr(self.python_function, "__qualname__", repr(self.python_function))
+        return f"<tf.function {name}{self._signature_text()}, traced {self._count} times>"
 
 
 _NEW: Final = object()
@@ -337,6 +338,10 @@ class ConcreteFunction:
         leaves: list[Any] = []
         key_of(arguments, leaves, {})
         self._input_specs = [spec for leaf in leaves for spec in specs_of(leaf)]
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(repr, specs)) for specs in (self._input_specs, self._traced.specs))
+        return f"<ConcreteFunction {self.name}({inputs}) -> ({outputs})>"
 
     @property
     def captured_inputs(self) -> list[Any]:

@@ -35,5 +35,8 @@ class BoundFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
+    def __repr__(self) -> str:
+        return f"{repr(self._function)[:-1]}, bound to a {type(self.__self__).__name__}>"
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_function"], name)

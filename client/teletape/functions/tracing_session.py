@@ -58,6 +58,9 @@ class TracingSession(Session):
         self.inner: dict[Any, Any] = {}
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
 
+    def __repr__(self) -> str:
+        return f"<TracingSession, {len(self.log.steps)} steps so far, for {self.outer!r}>"
+
     @property
     def home(self) -> Session:
         return self.outer.home
@@ -85,7 +88,7 @@ class TracingSession(Session):
         key, counter = (self.log.capture("number", (next_draw, i), spec, "seed:0") for i in (0, 1))
         return EagerTensor(key, self), EagerTensor(counter, self)
 
-    def custom(
+    def record_custom_call(
         self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., Any]
     ) -> Sequence[Any]:
         if not inputs or not outputs:

@@ -38,6 +38,9 @@ class LocalSession(Session):
         self._state = state = State(device or "cpu")
         self.declarations, self.value_reads, self.numbers = state.declarations, state.value_reads, state.numbers
 
+    def __repr__(self) -> str:
+        return f"<LocalSession on {self._state.backend.device}>"
+
     def recorder(self) -> Executor:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
@@ -71,7 +74,7 @@ class LocalSession(Session):
         step = with_functions(command, functions, **fields)
         return operations.run_functions(self.recorder(), step, functions, inputs)
 
-    def question(
+    def run_question(
         self,
         compute: Callable[[Recorder], list[Any]],
         command: Callable[[Sequence[Any], Sequence[str]], Command],

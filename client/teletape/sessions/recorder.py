@@ -145,14 +145,14 @@ class RemoteRecorder(SpecRecorder):
             decisions: What the server's loops and conditions decided, as (value, times in a row). None: not known; if
                 nothing records, a loop is then followed by its specs alone, and not iteration by iteration.
         """
-        undecided = Mode.UNROLLS if self.recorded else Mode.OUTLINES
+        undecided = Mode.UNROLLS if self.recorded else Mode.CONNECTS
         self.mode = undecided if decisions is None else Mode.REPLAYS
         self._decisions = (value for value, times in decisions or () for _ in range(times))
         try:
             with self.inside():
                 yield
         finally:
-            self.mode, self._decisions = Mode.OUTLINES, None
+            self.mode, self._decisions = Mode.CONNECTS, None
 
     def decide(self, value: Any) -> int:
         """Returns what the server decided."""

@@ -215,7 +215,7 @@ class RemoteSession(Session):
             return derivatives
         return custom_backward.run(recorder, walk, stop, query)
 
-    def question(
+    def run_question(
         self,
         compute: Callable[[Recorder], list[Any]],
         command: Callable[[Sequence[Any], Sequence[str]], Command],
@@ -319,7 +319,7 @@ class RemoteSession(Session):
         super().register_gradient(op_type, function)
         self.recorder().emit(commands.Declare(registered=op_type))
 
-    def custom(
+    def record_custom_call(
         self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., InputCotangents]
     ) -> Sequence[Any]:
         recorder, tag = self.recorder(), self.channel.next_id()
@@ -365,6 +365,10 @@ class RemoteSession(Session):
         lines = [f"session {self.id}: {self.requests} requests, {self.batches} batches"]
         lines += [f"  {count} reads at {where}" for where, count in self._reads.most_common()]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        state = "" if self.closed is None else f", ended: {self.closed}"
+        return f"<RemoteSession {self.id} at {self.channel.http.url}, {self.requests} requests{state}>"
 
     def sync(self) -> None:
         self.channel.sync()

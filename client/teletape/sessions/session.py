@@ -145,7 +145,7 @@ class Session(ABC):
         """Runs a command that takes functions, and returns its results.
 
         Args:
-            command: The command's class, as `commands.CallProgram`.
+            command: The command's class, as `commands.CallFunction`.
             functions: The functions, in the order of the command's fields; a field of several takes the rest.
             inputs: Recorded values, Literals and variables.
             **fields: The command's other fields, except `outputs`.
@@ -176,7 +176,7 @@ class Session(ABC):
         """See `teletape_engine.derivatives.gradient`."""
         return gradient(self.recorder(), query)
 
-    def question(
+    def run_question(
         self,
         compute: Callable[[Recorder], list[Any]],
         command: Callable[[Sequence[Any], Sequence[str]], Command],
@@ -270,7 +270,7 @@ class Session(ABC):
         """Registers the gradient of an op type that has none of its own, for every later question to a tape."""
         self.declarations.register(op_type, function)
 
-    def custom(
+    def record_custom_call(
         self,
         inputs: Sequence[Recorded],
         outputs: Sequence[Recorded],

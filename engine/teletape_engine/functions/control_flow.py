@@ -1,7 +1,7 @@
 """Control flow over functions: while, cond, scan. Their steps are recorded one iteration after the other.
 
-If nothing can be decided (`Mode.decides` is false: specs are followed, no values), an outline is recorded: results of
-the right specs, connected to everything that they could depend on, whatever runs.
+If nothing can be decided (`Mode.decides` is false: specs are followed, no values), results of the right specs are
+recorded, connected to everything that they could depend on, whatever runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from teletape_engine.recording.recorder import Mode, Recorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
 from teletape_engine.spec import BOOL, DTYPES, INTEGER, Spec, Weak
 
-_OUTLINED: Final = 16  #: Iterations, at the most, in which an outline finds what depends on what.
+_CONNECTED: Final = 16  #: Iterations, at the most, in which it is found what depends on what.
 _DIRECT: Final = 4  #: Up to this length elements are cut one by one, else by halves.
 _COUNT: Final = Spec.of((), DTYPES["int64"])  #: Of the number of iterations.
 
@@ -42,7 +42,7 @@ def run_while(
     if not recorder.mode.decides:
         condition = cond.run(recorder, [*values, *captured], tie=False)
         _check_selector(condition, "the condition of a while loop")
-        last, _ = _outline(recorder, body, values, [], captured, counted=None)
+        last, _ = _connected(recorder, body, values, [], captured, counted=None)
         return [*last, recorder.full(_COUNT, 0)] if counted else last
     limit, iterations = command.maximum_iterations, 0
     while limit is None or iterations < limit:
@@ -112,8 +112,8 @@ def run_scan(
         mapped = map_elements(recorder, body, elements, captured, length)
         if mapped is not None:
             return mapped
-    if recorder.mode is Mode.OUTLINES or (recorder.mode.predicts and not recorder.recorded):
-        last, stacks = _outline(recorder, body, carry, elements, captured, counted=length)
+    if recorder.mode is Mode.CONNECTS or (recorder.mode.predicts and not recorder.recorded):
+        last, stacks = _connected(recorder, body, carry, elements, captured, counted=length)
         return [*last, *stacks]
     recorder.expect(length)
     rows = [_Elements(recorder, value, length) for value in elements]
@@ -131,7 +131,7 @@ def run_scan(
         elif iteration == 0:
             columns = [[result] for result in others]
     if not length:
-        _, stacks = _outline(recorder, body, carry, elements, captured, counted=0)
+        _, stacks = _connected(recorder, body, carry, elements, captured, counted=0)
         return [*carry, *[recorder.full(stack.spec, 0) for stack in stacks]]
     return [*carry, *[_stacked(recorder, column[::-1] if command.reverse else column) for column in columns]]
 
@@ -143,8 +143,8 @@ def _note_unused(recorder: Recorder, event: Event, inputs: Sequence[Any], result
         recorder.provenance.note(event, uids, result.uid)
 
 
-# ------------------------------------------------------------------------------------------------------------ outlines
-def _outline(
+# ---------------------------------------------------------------------------------------------------------- connections
+def _connected(
     recorder: Recorder,
     body: Function,
     values: Sequence[Recorded],
@@ -157,10 +157,10 @@ def _outline(
 
     Each is connected to everything that it depends on in any iteration: no path is longer than there are values.
     """
-    rows = [_outlined_row(recorder, value) for value in elements]
+    rows = [_any_row(recorder, value) for value in elements]
     seen: list[list[Recorded]] = [list(values)]
     others: list[Recorded] = []
-    for _ in range(min(len(values), _OUTLINED) + 1):
+    for _ in range(min(len(values), _CONNECTED) + 1):
         results = _results(recorder, body, [*seen[-1], *rows, *captured])
         if counted is None:
             _check_values(results, len(values))
@@ -173,7 +173,7 @@ def _outline(
     return last, [_spread(recorder, value, counted or 0) for value in others]
 
 
-def _outlined_row(recorder: Recorder, elements: Recorded) -> Recorded:
+def _any_row(recorder: Recorder, elements: Recorded) -> Recorded:
     """A value of the spec of one element, connected to all of them."""
     shape = elements.spec.shape
     if shape[0]:

@@ -152,6 +152,9 @@ class Function:
         chunks = [rows[i : i + CANCEL_STEPS] for i in range(0, len(rows), CANCEL_STEPS)]
         object.__setattr__(self, "_chunks", chunks)
 
+    def __repr__(self) -> str:
+        return f"<Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)}), {self.size} steps>"
+
     @property
     def nbytes(self) -> int:
         """Bytes of the constants."""

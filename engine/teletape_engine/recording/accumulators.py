@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.catalogue.rule import NOT_REGISTERED
+from teletape_engine.catalogue.rule import NOT_REGISTERED, BoundRule
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
 from teletape_engine.recording.values import Uid, Variable
 from teletape_engine.spec import Spec
@@ -76,6 +76,35 @@ class Accumulator:
         """All that there are."""
         return [tangent for tangent, _ in list(self._tangents.values())]
 
+    def __repr__(self) -> str:
+        return f"<Accumulator, {len(self._tangents)} tangents>"
+
+
+class Following(Protocol):
+    """What `push` needs of a context."""
+
+    @property
+    def accumulators(self) -> Sequence[Accumulator]:
+        """The active ones."""
+
+
+class Pushing(Protocol):
+    """What `push` needs of a recorder."""
+
+    @property
+    def context(self) -> Following:
+        """Where the accumulators are active."""
+
+    def tangent(
+        self,
+        accumulator: Accumulator,
+        bound: Bound,
+        shares: Sequence[tuple[BoundRule, Any]],
+        inputs: Sequence[Any],
+        result: Any,
+    ) -> Any:
+        """See `Recorder.tangent`."""
+
 
 class _Forget:
     """Forgets the tangent of a value that is gone. No cycle: it knows the table, not the accumulator."""
@@ -101,7 +130,7 @@ def check_tangent(primal: Spec, tangent: Spec) -> None:
         )
 
 
-def push(recorder: Any, bound: Bound, inputs: Sequence[Any], result: Any) -> None:
+def push(recorder: Pushing, bound: Bound, inputs: Sequence[Any], result: Any) -> None:
     """Has each active accumulator follow one call: the tangent of its result, if an input has one.
 
     The outermost comes first, since what the inner ones compute may use the result, and is seen by the outer ones.

@@ -35,19 +35,19 @@ P = ParamSpec("P")
 class Mode(enum.Enum):
     """What a recorder does with loops, conditions and gradients.
 
-    OUTLINES, UNROLLS and REPLAYS have specs and no arrays.
+    CONNECTS, UNROLLS and REPLAYS have specs and no arrays.
     """
 
     COMPUTES = "computes"  #: There are arrays: decisions are read.
     WRITES = "writes"  #: Ops become steps of a function, gradients too; a decision is an error.
-    OUTLINES = "outlines"  #: Of a loop or condition only what its results could depend on is recorded.
-    UNROLLS = "unrolls"  #: As OUTLINES, but under a tape a loop of known length is followed by iterations.
+    CONNECTS = "connects"  #: Of a loop or condition: results, connected to what they could depend on.
+    UNROLLS = "unrolls"  #: As CONNECTS, but under a tape a loop of known length is followed by iterations.
     REPLAYS = "replays"  #: As UNROLLS, and decisions that a server took are known.
 
     @property
     def decides(self) -> bool:
         """Whether loops and conditions are followed as they run."""
-        return self not in (Mode.OUTLINES, Mode.UNROLLS)
+        return self not in (Mode.CONNECTS, Mode.UNROLLS)
 
     @property
     def predicts(self) -> bool:
@@ -130,7 +130,7 @@ class Recorder(Runtime):
         raise NotImplementedError  # pragma: no cover - abstract
 
     def check_cancelled(self) -> None:
-        """Some steps of a program are done; CancelledError if it is not to go on."""
+        """Some steps of a function are done; CancelledError if it is not to go on."""
 
     def expect(self, iterations: int) -> None:
         """A loop is about to take `iterations`; ResourceExhaustedError if those are too many."""

@@ -26,7 +26,7 @@ class SpecRecorder(Recorder):
     """
 
     bare = Presence()
-    mode = Mode.OUTLINES
+    mode = Mode.CONNECTS
 
     def __init__(self) -> None:
         super().__init__()

@@ -129,6 +129,10 @@ class Tape:
         """How many calls it has recorded."""
         return len(self._skeleton[0]) if self.consumed else len(self.nodes)
 
+    def __repr__(self) -> str:
+        kind = "persistent" if self.persistent else "consumed" if self.consumed else "not persistent"
+        return f"<Tape {kind}, {self.length} ops, watching {len(self.leaves)}>"
+
     def structure(self) -> list[NodeTuple]:
         """What was recorded, in order; of a consumed tape without anything kept."""
         if not self.consumed:

@@ -40,6 +40,9 @@ class Session:
     ) -> None:
         self._state = State(device, memory_limit=memory_limit, max_iterations=max_iterations)
 
+    def __repr__(self) -> str:
+        return f"<Session on {self._state.backend.device}, {len(self._state.entries)} ids>"
+
     # -------------------------------------------------------------------------------------------------------- changes
     def execute(
         self,

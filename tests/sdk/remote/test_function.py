@@ -79,7 +79,7 @@ def test_it_trains_as_the_ops_one_by_one_do(here: Any) -> None:
         np.testing.assert_allclose(item, other, rtol=1e-6)
 
 
-def test_a_program_is_released_with_its_function(loopback: Loopback, remote: Any) -> None:
+def test_a_function_is_released_with_its_function(loopback: Loopback, remote: Any) -> None:
     @tf.function
     def doubled(x: Any) -> Any:
         return x * 2.0
@@ -373,8 +373,8 @@ def test_what_leads_nowhere_is_no_step() -> None:
         tf.exp(x) * 2.0
         return tf.constant(2.0) * 3.0 + x
 
-    program = trace(body, [Spec.of((), np.dtype(np.float32))]).function
-    assert [call.op for call in program.commands] == ["add"]  # type: ignore[attr-defined]  # calls of ops
+    traced = trace(body, [Spec.of((), np.dtype(np.float32))]).function
+    assert [call.op for call in traced.commands] == ["add"]  # type: ignore[attr-defined]  # calls of ops
 
 
 def test_too_many_steps_are_not_traced(here: Any, warnings: list[str]) -> None:

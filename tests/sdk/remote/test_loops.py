@@ -113,7 +113,7 @@ def test_what_python_does_in_a_body_is_done_in_every_iteration() -> None:
     assert not loopback.commands(commands.While)
 
 
-def test_a_body_that_cannot_be_a_program_runs_iteration_by_iteration() -> None:
+def test_a_body_that_cannot_be_a_function_runs_iteration_by_iteration() -> None:
     def reads(y: Any) -> Any:
         return (y * 2.0 if float(y) < 50.0 else y + 1000.0,)
 
