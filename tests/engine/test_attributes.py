@@ -147,7 +147,12 @@ GIVEN = st.fixed_dictionaries(
 def test_attributes_survive_json(given_attrs):
     attrs = SCHEMA.canonical(given_attrs)
     written = json.dumps({name: plain(value) for name, value in attrs.items()}, allow_nan=False)
-    assert SCHEMA.canonical(json.loads(written)) is attrs
+    again = SCHEMA.canonical(json.loads(written))
+    assert again is attrs or (attrs.nbytes and plain_text(again) == plain_text(attrs))  # large ones are not interned
+
+
+def plain_text(attrs):
+    return repr(sorted(attrs.items(), key=lambda item: item[0]))
 
 
 def test_the_schema_in_json_names_kinds_defaults_and_what_is_required():

@@ -65,7 +65,7 @@ def test_a_clients_own_ids_are_known_to_be_released_without_being_kept(session):
     assert session.execute(batch).failure is None
     assert failing(session, Fetch(first)).code == "released_id"
     assert failing(session, Fetch(first + 2)).code == "unknown_id"
-    assert state_of(session).released == set()
+    assert not state_of(session).released
 
 
 def test_releases_die_at_their_last_mention(session):

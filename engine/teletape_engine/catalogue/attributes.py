@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
+from sys import getsizeof
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,14 +25,38 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 Slices: TypeAlias = tuple[int | tuple[int | None, int | None, int | None] | str | None, ...]
 
 _WRITTEN: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no numbers for these
-_MAX_INTERNED: Final = 1024  # attribute sets of one op; past that its table is emptied
+_MAX_INTERNED: Final = 1024  # attribute sets of one op; past that a part of its table is emptied
+_SMALL: Final = 2048  # bytes of attributes that are interned; larger ones belong to their call alone
 
 
 class Attrs(dict[str, Any]):
-    """Canonical attributes of an op. Interned, so identity is equality."""
+    """Canonical attributes of an op. Interned, so identity is equality; large ones are objects of their own.
 
-    __slots__ = ()
+    Attributes:
+        nbytes: What they take beyond what a few numbers and short texts do.
+    """
+
+    __slots__ = ("nbytes",)
     __hash__ = object.__hash__  # type: ignore[assignment]  # interned: a dict by content, a key by identity
+
+    def __init__(self, values: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__(values)
+        self.nbytes = max(0, sum(map(_nbytes, values.values())) - _SMALL)
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Puts an entry into a table of at most `most`. A full one first loses every eighth entry.
+
+    Not those used longest ago: to note each use would cost a hit as much as the look-up itself.
+    """
+    if len(table) >= most:
+        for old in list(table)[::8]:
+            del table[old]
+    table[key] = value
+
+
+def _nbytes(value: Any) -> int:
+    return getsizeof(value) + (sum(map(_nbytes, value)) if isinstance(value, tuple) else 0)
 
 
 NO_ATTRS: Final = Attrs()
@@ -215,9 +241,9 @@ class Schema:
         except TypeError:  # lists, as JSON has them, are no keys
             return self._read(values)
         if attrs is None:
-            if len(self._seen) >= _MAX_INTERNED:
-                self._seen.clear()
-            attrs = self._seen[key] = self._read(values)
+            attrs = self._read(values)
+            if not attrs.nbytes:
+                keep(self._seen, key, attrs, _MAX_INTERNED)
         return attrs
 
     def _read(self, values: Mapping[str, Any]) -> Attrs:
@@ -240,9 +266,12 @@ class Schema:
                 text = f"attribute {name!r} of op {self.op!r} {problem}"
                 raise BadAttributeError(text, op=self.op, attribute=name) from None
         key = tuple([(name, _exact(value)) for name, value in read.items()])
-        if len(self._interned) >= _MAX_INTERNED:
-            self._interned.clear()
-        return self._interned.setdefault(key, Attrs(read))
+        attrs = self._interned.get(key)
+        if attrs is None:
+            attrs = Attrs(read)
+            if not attrs.nbytes:
+                keep(self._interned, key, attrs, _MAX_INTERNED)
+        return attrs
 
     def json(self) -> dict[str, Any]:
         """The schema as JSON Schema, for the reference and `GET /v1/ops`."""

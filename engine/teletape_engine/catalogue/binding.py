@@ -12,7 +12,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.catalogue.operand import Operand, Runtime
@@ -21,7 +21,8 @@ from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import DTYPES, WEAK, Spec, Weak
 
-_MAX_BOUND: Final = 4096  # bound calls of one op; past that its table is emptied
+_MAX_BOUND: Final = 1024  # bound calls of one op; past that a part of its table is emptied
+_MAX_PLANS: Final = 64  # plans of one bound call, likewise
 
 
 class Call:
@@ -151,7 +152,8 @@ class Bound(Call):
         """The plan for the tracked inputs in `mask` (bit i: input i); below zero: one that keeps every input."""
         plan = self.plans.get(mask)
         if plan is None:
-            plan = self.plans[mask] = self._plan(mask)
+            plan = self._plan(mask)
+            keep(self.plans, mask, plan, _MAX_PLANS)
         return plan
 
     def _plan(self, mask: int) -> Plan:
@@ -243,10 +245,8 @@ def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bou
     bound: Bound | None = op.bound.get(key)
     if bound is None:
         bound = Bound(op, op.strong_specs(specs), attrs)
-        if op.takes_numbers(specs):
-            if len(op.bound) >= _MAX_BOUND:
-                op.bound.clear()
-            op.bound[key] = bound
+        if op.takes_numbers(specs) and not attrs.nbytes:
+            keep(op.bound, key, bound, _MAX_BOUND)
     return bound
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from teletape_engine import commands
-from teletape_engine.catalogue.attributes import Attrs
+from teletape_engine import commands, object_bytes
+from teletape_engine.catalogue.attributes import Attrs, keep
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.commands import Command
@@ -160,6 +160,12 @@ class Function:
         """Bytes of the constants."""
         return sum([array.nbytes for _, array in self.constants])
 
+    @property
+    def remembered_bytes(self) -> int:
+        """Bytes of what it remembers of calls with inputs of other specs."""
+        edges = [len(numbers) for each in self._edges.values() for numbers in (*each.ties, *each.anchors)]
+        return object_bytes.SIGNATURE * (len(self._edges) + len(self._specs)) + 8 * sum(edges)
+
     # ----------------------------------------------------------------------------------------------------- execution
     def run(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Recorded]:
         """The results for these arguments; each step is recorded as if it were in the caller's place.
@@ -286,9 +292,7 @@ class Function:
         return edges
 
     def _remember(self, key: Any, edges: Edges) -> Edges:
-        if len(self._edges) >= _SIGNATURES:
-            self._edges.clear()
-        self._edges[key] = edges
+        keep(self._edges, key, edges, _SIGNATURES)
         return edges
 
     def infer(self, specs: Sequence[Any]) -> tuple[Spec, ...]:
@@ -303,9 +307,8 @@ class Function:
             if self.dynamic:
                 raise InvalidArgumentError("the specs of this function's results depend on values: run it")
             results = self.run(SpecRecorder(), spec_arguments(specs, self.assigns))
-            if len(self._specs) >= _SIGNATURES:
-                self._specs.clear()
-            inferred = self._specs[key] = tuple([result.spec for result in results])
+            inferred = tuple([result.spec for result in results])
+            keep(self._specs, key, inferred, _SIGNATURES)
         return inferred
 
     def price(self, specs: Sequence[Any]) -> int:

@@ -198,16 +198,18 @@ class Executor(Recorder):
         return decision
 
     def check_cancelled(self) -> None:
-        """As `Monitor.check_cancelled`."""
+        """As `Monitor.check_cancelled`; and has the memory looked at."""
         self._monitor.check_cancelled()
+        self.memory.look(len(self.context.tapes))
 
     def expect(self, iterations: int) -> None:
         """As `Monitor.expect`."""
         self._monitor.expect(iterations)
 
     def iteration(self, taken: int, iterations: int = 0) -> None:
-        """As `Monitor.iteration`."""
+        """As `Monitor.iteration`; and has the memory looked at."""
         self._monitor.iteration(taken, iterations)
+        self.memory.look(len(self.context.tapes))
 
     def room(self) -> float:
         """Bytes left below the session's limit."""

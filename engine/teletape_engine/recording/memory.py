@@ -11,31 +11,50 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from teletape_engine import object_bytes
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import ResourceExhaustedError
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Unrecorded, Value, Variable
+from teletape_engine.recording.values import Unrecorded, Value, Variable, new_uid
 
 #: Whether `sys.getrefcount` counts every reference. Builds of Python without the GIL defer and split their counts, also
 #: while their GIL is switched on; there everything counts as referred to by something else.
 EXACT_COUNTS: Final = "free-threading" not in sys.version
 
 
+_LOOK_BYTES: Final = 1 << 20  #: Bytes of objects after which everything is counted, at the earliest.
+
+
 class Memory:
-    """Bytes that arrays may take. Counted by an upper bound, which is made exact only when it would pass the limit.
+    """Bytes that arrays and Python objects may take.
+
+    Arrays are counted by an upper bound, which is made exact only when it would pass the limit. Objects are not priced
+    one by one: `look` estimates from time to time how many were made, and has everything counted before they can pass
+    the limit by much.
+
+    Args:
+        limit: Bytes, or None for no limit.
+        count: Returns the bytes in use, exactly.
+        shed: Frees that many bytes of what the session can do without; returns whether it could.
 
     Attributes:
         limit: Bytes, or None for no limit.
         spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
         ceiling: The limit as a number.
+        noted: Bytes of objects that may have been made since the last count, as far as they are known.
     """
 
-    def __init__(self, limit: int | None, count: Callable[[], int]) -> None:
+    def __init__(
+        self, limit: int | None, count: Callable[[], int], shed: Callable[[float], bool] = lambda nbytes: False
+    ) -> None:
         self.limit = limit
         self.ceiling = float("inf") if limit is None else limit
         self.spent = 0
         self._exact = 0
-        self._count = count
+        self._count, self._shed = count, shed
+        self.noted = 0
+        self._noted_until = _LOOK_BYTES
+        self._uid = new_uid()
 
     def spend(self, nbytes: int, what: str) -> None:
         """Admits an allocation, before it is made.
@@ -53,8 +72,9 @@ class Memory:
         Raises:
             ResourceExhaustedError: With the numbers.
         """
-        used = self._count()
-        self.spent = self._exact = used
+        used = self._counted()
+        if used + nbytes > self.ceiling and self._shed(used + nbytes - self.ceiling):
+            used = self._counted()
         if used + nbytes > self.ceiling:
             name = what if isinstance(what, str) else f"op {what.name!r}"
             raise ResourceExhaustedError(
@@ -66,6 +86,45 @@ class Memory:
             )
         self.spent += nbytes
 
+    def look(self, tapes: int) -> None:
+        """Counts everything if many objects may have been made since the last count; cheap otherwise.
+
+        Args:
+            tapes: The number of tapes that are active: each has a node for each op.
+        """
+        if self.limit is None:
+            return
+        uid = new_uid()  # what an op leaves belongs to a value, and so to a uid
+        self.noted += (uid - self._uid) * (object_bytes.OP + tapes * object_bytes.NODE)
+        self._uid = uid
+        if self.noted > self._noted_until:
+            self._counted()
+
+    def note(self, nbytes: int, what: str) -> None:
+        """Admits objects of about that many bytes, which `look` cannot know of.
+
+        Raises:
+            ResourceExhaustedError: The session is full.
+        """
+        self.noted += nbytes
+        if self.noted > self._noted_until:
+            self._counted()
+        if self.spent > self.ceiling:
+            self.recount(nbytes, what)
+
+    def _counted(self) -> int:
+        """The bytes in use, exactly, which `spent` then is."""
+        self.spent = self._exact = used = self._count()
+        self.noted, self._uid = 0, new_uid()
+        # Close to the limit the next count comes after an eighth of what this one counted: counting takes time.
+        self._noted_until = max(_LOOK_BYTES, used // 8, 0 if self.limit is None else self.limit - used)
+        return used
+
+    @property
+    def full(self) -> bool:
+        """Whether more is in use than the limit: objects are counted only after they were made."""
+        return self.spent > self.ceiling
+
     def room(self) -> float:
         """Bytes left below the limit, exactly."""
         return self.ceiling - self._count() if self.limit is not None else self.ceiling
@@ -73,7 +132,7 @@ class Memory:
     def estimate(self) -> int:
         """Bytes in use, at most about twice too high: an exact count walks everything, so it is made seldom."""
         if self.spent > 2 * self._exact + (1 << 20):
-            self.spent = self._exact = self._count()
+            self._counted()
         return self.spent
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.commands import Batch
-from teletape_engine.commands.results import Answer, Fetched, SlicesArrays
+from teletape_engine.commands.results import Answer, Fetched, Result, SlicesArrays
 from teletape_engine.errors import OutOfTurnError, SequenceConflictError, UnknownIdError
 
 KEPT_BYTES: Final = 64 << 20  #: Bytes of arrays in kept answers; beyond that the oldest go, but never the latest.
@@ -124,6 +124,11 @@ class Clients:
             if entry.old:
                 entry.forget()
             entry.old = True
+
+    def kept_results(self) -> list[tuple[Result, ...]]:
+        """The results that are kept, for each client."""
+        answers = [entry.answer for entry in self._clients.values()]
+        return [() if answer is None else answer.results for answer in answers]
 
     def kept_arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """The arrays on the host that kept answers hold."""

@@ -46,6 +46,14 @@ class Entry:
         """The recorded values that it keeps alive."""
         return iter(())
 
+    def tapes(self) -> Iterator[Tape]:
+        """The tapes that it keeps alive."""
+        return iter(())
+
+    def followed(self) -> int:
+        """The number of values that it follows."""
+        return 0
+
     def close(self) -> None:
         """Ends its work: its id was released."""
 
@@ -78,6 +86,10 @@ class TapeEntry(Entry):
             "watched_variables": [variable.name for variable in tape.variables.values()],
             "parents": list(self.parents),
         }
+
+    def tapes(self) -> Iterator[Tape]:
+        """The tape."""
+        yield self.tape
 
     def close(self) -> None:
         """Stops recording."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from teletape_engine import commands
+from teletape_engine import commands, object_bytes
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Batch, Command, Id, OnFailure
 from teletape_engine.commands.results import Answer, Failure
@@ -121,6 +121,7 @@ def _run(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answer:
             try:
                 if not index % _REPORTED:
                     state.monitor.command(index)
+                    state.memory.look(len(state.current.context.tapes))
                 if cancelled():
                     raise CancelledError("the batch was cancelled by its caller")
             except Exception as error:
@@ -155,10 +156,13 @@ def _failure(state: State, index: int, command: Command, error: Exception) -> Fa
 
 
 def _poison(state: State, command: Command, failure: Failure) -> None:
-    """The ids that the command should have made name the failure."""
+    """The ids that the command should have made name the failure; not in a full session, which could not hold them."""
+    if state.memory.full:
+        return
     for name in commands.outputs(command):
         if name not in state.released:
             state.entries.setdefault(name, Poison(failure.message))
+            state.memory.noted += object_bytes.NAMED
 
 
 def _last_mentions(batch: Batch) -> dict[int, list[Id]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from sys import getsizeof
 from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine import arrays, commands
+from teletape_engine import arrays, commands, object_bytes
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.commands import Id
@@ -27,13 +27,18 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.provenance import Records, ValueReads
+from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
 from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
-from teletape_engine.session.entries import Entry, Poison, TapeEntry, word
+from teletape_engine.session.entries import Entry, Poison, word
+from teletape_engine.session.objects import every_log, log_bytes, object_count
 from teletape_engine.spec import Spec
 
 MAIN: Final = 0  #: The context in which every batch begins.
 MOST_CONTEXTS: Final = 128  #: With more, those that nothing uses end, except the half of this number used last.
+
+MOST_RELEASED: Final = 8192  #: Released ids that are known as such.
+_LONG_ID: Final = 200  #: Characters; of longer ids it is not known whether they were released.
 
 T = TypeVar("T")
 
@@ -55,7 +60,8 @@ class State:
         value_reads: The values that the program has read, for explanations.
         numbers: Those of them with one element: empty until there are any.
         entries: What each id names.
-        released: Ids that were released, except those of clients' own counters.
+        released: Ids that were released, the latest last, except those of clients' own counters. Of very many the
+            latest are known; an earlier one names nothing, as if it never had.
         current: The context that the commands belong to.
         results: The results of the batch so far.
         index: The position of the command in its batch.
@@ -68,7 +74,7 @@ class State:
         self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
     ) -> None:
         self.backend = arrays.backend(device)
-        self.memory = Memory(memory_limit, self.bytes_in_use)
+        self.memory = Memory(memory_limit, self.bytes_in_use, self._forget_records)
         self.monitor = Monitor(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
@@ -77,9 +83,9 @@ class State:
         self.results: list[Result] = []
         self.index = 0
         self.entries: dict[Id, Any] = {}
-        self.released: set[Id] = set()
+        self.released: dict[Id, None] = {}
         self.latest = 0  # the highest integer id that this batch has made so far
-        self._highest: dict[int, int] = defaultdict(int)  # by client
+        self._highest: dict[int, int] = {}  # by client
         self._contexts: dict[Id, Executor] = {}  # that used last is last
         self._most_contexts = MOST_CONTEXTS
         self.current = self.context(MAIN)
@@ -91,6 +97,7 @@ class State:
         if context is None:
             if len(self._contexts) >= self._most_contexts:
                 self._end_idle_contexts()
+            self.memory.note(object_bytes.CONTEXT, "a context")
             context = self._contexts[key] = Executor(self.backend, self.memory, self.monitor)
             context.provenance.value_reads = self.value_reads
         return context
@@ -142,14 +149,19 @@ class State:
             raise IdInUseError(f"the id {name!r} is in use: {word(type(self.entries[name]))}; choose another", id=name)
         if name in self.released:
             raise IdInUseError(f"the id {name!r} was used before and released; choose another", id=name)
-        if isinstance(name, int) and name > self.latest:
+        if isinstance(name, str):
+            self.memory.noted += getsizeof(name)
+        elif name > self.latest:
             self.latest = name
         self.entries[name] = entry
 
     def note_highest(self) -> None:
         """Remembers the highest id of this batch: a lower one of the same client that names nothing was released."""
         client = self.latest >> CLIENT_BITS
-        self._highest[client] = max(self._highest[client], self.latest)
+        if self.latest > self._highest.get(client, 0):
+            if client not in self._highest and len(self._highest) >= MOST_RELEASED:
+                del self._highest[next(iter(self._highest))]
+            self._highest[client] = self.latest
         self.latest = 0
 
     @overload
@@ -184,7 +196,7 @@ class State:
 
     def _counted_by_client(self, name: Id) -> bool:
         """Whether a client has made the id, or a later one, from its own counter."""
-        return isinstance(name, int) and FIRST_CLIENT_ID <= name <= self._highest[name >> CLIENT_BITS]
+        return isinstance(name, int) and FIRST_CLIENT_ID <= name <= self._highest.get(name >> CLIENT_BITS, 0)
 
     def release(self, name: Id) -> None:
         """Ends an id. A tape stops recording; arrays that tapes or other values share stay."""
@@ -192,9 +204,16 @@ class State:
         if entry is None:
             return
         if isinstance(name, str) or name < FIRST_CLIENT_ID:
-            self.released.add(name)
+            self._note_released(name)
         if isinstance(entry, Entry):
             entry.close()
+
+    def _note_released(self, name: Id) -> None:
+        if isinstance(name, str) and len(name) > _LONG_ID:
+            return
+        if len(self.released) >= MOST_RELEASED:
+            del self.released[next(iter(self.released))]
+        self.released[name] = None
 
     def forget(self, names: Iterable[Id]) -> None:
         """Ends ids that no answer has named: they are free again."""
@@ -232,17 +251,37 @@ class State:
 
     # --------------------------------------------------------------------------------------------------------- memory
     def bytes_in_use(self) -> int:
-        """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
+        """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once, and of many objects."""
         base = self.backend.base
         buffers = dict(base(value.array) for value in self.values() if not isinstance(value, Unrecorded))
         buffers.update(CPU.base(array) for array in self.clients.kept_arrays())
-        return sum(buffers.values())
+        return sum(buffers.values()) + object_count(
+            entries=self.entries,
+            tapes=self.tapes(),
+            logs=self.provenance_logs(),
+            answers=self.clients.kept_results(),
+            texts=(*self.declarations.no_gradient, *self.declarations.gradients),
+            buffers=len(buffers),
+        )
+
+    def _forget_records(self, nbytes: float) -> bool:
+        """Empties the provenance logs if they have that many bytes: explanations are shorter then, and work goes on."""
+        logs = every_log(self.tapes(), self.provenance_logs())
+        if log_bytes(logs) < nbytes:
+            return False
+        for log in logs:
+            log.clear()
+        return True
+
+    def tapes(self) -> list[Tape]:
+        """Every tape that an id or a context keeps, once."""
+        tapes = [tape for recorder in self._contexts.values() for tape in recorder.context.tapes]
+        tapes += [tape for entry in self.entries.values() if isinstance(entry, Entry) for tape in entry.tapes()]
+        return list({id(tape): tape for tape in tapes}.values())
 
     def values(self) -> Iterator[Any]:
         """Every recorded value that an id, a tape or a context keeps; some more than once."""
-        tapes = []
         for recorder in self._contexts.values():
-            tapes += recorder.context.tapes
             yield from recorder.context.reads()
         for entry in self.entries.values():
             if isinstance(entry, Value):
@@ -252,13 +291,11 @@ class State:
             elif isinstance(entry, SlicesValue):
                 yield entry.values
                 yield entry.indices
-            elif isinstance(entry, TapeEntry):
-                tapes.append(entry.tape)
             elif isinstance(entry, Function):
                 yield from entry.values_on_devices()
             elif isinstance(entry, Entry):
                 yield from entry.values()
-        for tape in {id(tape): tape for tape in tapes}.values():
+        for tape in self.tapes():
             for node in tape.nodes:
                 yield from node[3]
             for variable in tape.variables.values():

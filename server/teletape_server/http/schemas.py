@@ -32,7 +32,9 @@ class NewSession(_RequestBody):
         ),
     ] = None
     device: Device | None = None
-    memory_limit: Annotated[int | None, Field(gt=0, description="Bytes that its arrays may take")] = None
+    memory_limit: Annotated[int | None, Field(gt=0, description="Bytes that its arrays and other objects may take")] = (
+        None
+    )
     replace: Annotated[bool, Field(description="End an existing session with this id first")] = False
 
 
@@ -59,8 +61,11 @@ class Session(BaseModel):
 
     id: str
     device: str
-    memory_limit: Annotated[int, Field(description="Bytes that its arrays may take")]
-    bytes_in_use: Annotated[int, Field(description="As of the last answer")]
+    memory_limit: Annotated[int, Field(description="Bytes that its arrays and other objects may take")]
+    bytes_in_use: Annotated[
+        int,
+        Field(description="As of the last answer: bytes of arrays, and of other objects beyond the first MiB of them"),
+    ]
     created_at: Annotated[str, Field(description="RFC 3339")]
     expires_at: Annotated[str, Field(description="RFC 3339: when it ends if no further request comes")]
     ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]

@@ -43,6 +43,10 @@ class AccumulatorEntry(Entry):
         """The tangents."""
         return iter(self.accumulator.tangents())
 
+    def followed(self) -> int:
+        """The values that have a tangent."""
+        return len(self.accumulator.tangents())
+
     def close(self) -> None:
         """Stops following ops."""
         if self.accumulator in self.context.accumulators:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from sys import getsizeof
 from typing import Any
 
 from teletape_engine import commands
@@ -71,9 +72,7 @@ class BackwardPassEntry(Entry):
         return {"through": False, **call, "cotangents": [kind_of(ct).value for ct in self.stop.cts]}
 
     def values(self) -> Iterator[Any]:
-        """What the tape keeps for the rest of the pass, and the cotangents in use."""
-        for node in self._tape.nodes:
-            yield from node[3]
+        """The cotangents in use."""
         stop = self.stop
         for ct in (*stop.pending.values(), *stop.cts) if stop is not None else self.gradients or ():
             for part in ct[:2] if isinstance(ct, SparseGradient) else ct if isinstance(ct, list) else (ct,):
@@ -83,6 +82,10 @@ class BackwardPassEntry(Entry):
                     yield from (part.values, part.indices)
                 elif part is not None:
                     yield Value(part, Spec.of(tuple(part.shape), part.dtype), 0)
+
+    def tapes(self) -> Iterator[Tape]:
+        """The tape that the rest of the pass goes over."""
+        yield self._tape
 
     def close(self) -> None:
         """Ends a pass that has not ended; a tape that is not persistent has then answered."""
@@ -99,6 +102,7 @@ def custom(state: State, command: commands.Custom) -> None:
                 f"custom: an input of dtype {value.spec.dtype.name} has no gradient; leave it out of `inputs`"
             )
     outputs = [state.find(name, Value) for name in command.outputs]
+    state.memory.note(getsizeof(command.label) + getsizeof(command.tag) + getsizeof(command.where), "a custom call")
     record_custom(
         state.current.context.tapes, inputs, outputs, tag=command.tag, label=command.label, where=command.where
     )

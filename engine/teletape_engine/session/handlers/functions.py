@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from teletape_engine import commands
+from teletape_engine import commands, object_bytes
 from teletape_engine.commands.results import Facts, Specs
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
@@ -18,6 +18,7 @@ from teletape_engine.session.state import State
 def define(state: State, command: commands.DefineFunction) -> None:
     """Names a function; the functions that it takes stay alive with it."""
     function = compile_function(command.inputs, command.steps, command.outputs, lambda name: state.find(name, Function))
+    state.memory.note(object_bytes.FUNCTION + object_bytes.STEP * len(function.steps), "a function")
     state.name(command.id, function)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from teletape_engine import commands
+from sys import getsizeof
+
+from teletape_engine import commands, object_bytes
 from teletape_engine.commands.results import Facts
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.handlers.registry import handles
@@ -12,6 +14,7 @@ from teletape_engine.session.state import State
 @handles(commands.ClientAttach)
 def attach(state: State, command: commands.ClientAttach) -> None:
     """Adds a client; answers its number, its first sequence number and its first free id."""
+    state.memory.note(object_bytes.CLIENT, "a client")
     state.results.append(Facts(state.index, state.clients.attach()))
 
 
@@ -36,6 +39,7 @@ def end(state: State, command: commands.ContextEnd) -> None:
 @handles(commands.Declare)
 def declare(state: State, command: commands.Declare) -> None:
     """Declares an op type for every gradient from now on."""
+    state.memory.note(getsizeof(command.no_gradient) + getsizeof(command.registered), "a declaration")
     if (command.no_gradient is None) == (command.registered is None):
         raise InvalidArgumentError("declare: give one op type, as no_gradient or as registered")
     if command.no_gradient is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from teletape_engine import commands
+from teletape_engine import commands, object_bytes
 from teletape_engine.errors import TapeStateError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Value, Variable
@@ -16,6 +16,7 @@ def tape_open(state: State, command: commands.TapeOpen) -> None:
     """Opens a tape, active in the current context."""
     for parent in command.parents:
         state.find(parent, TapeEntry)
+    state.memory.note(object_bytes.TAPE, "a tape")
     tape = Tape(persistent=command.persistent, watch_accessed=command.watch_accessed, replayable=command.replayable)
     state.name(command.id, TapeEntry(tape, state.current.context, command.parents))
     state.current.context.open(tape)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
 
-from teletape_engine import commands
+from teletape_engine import commands, object_bytes
 from teletape_engine.catalogue.attributes import NO_ATTRS
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
@@ -17,6 +18,7 @@ from teletape_engine.ops.assign import ROWS
 from teletape_engine.recording.values import Literal, Value, Variable
 from teletape_engine.session import operations
 from teletape_engine.session.handlers.registry import handles
+from teletape_engine.session.objects import FEW, RULE
 from teletape_engine.session.state import State, on_host, read_only
 
 
@@ -38,6 +40,7 @@ def variable(state: State, command: commands.MakeVariable) -> None:
     else:
         value = state.value(command.value)
     name = command.name if command.name is not None else str(command.id)
+    state.memory.note(object_bytes.VARIABLE + getsizeof(name), "a variable")
     state.name(command.id, operations.variable(state.current, value, trainable=command.trainable, name=name))
 
 
@@ -70,8 +73,16 @@ def call(state: State, command: commands.Call) -> None:
             inputs.append(state.input(operand))
     if len(command.outputs) != 1:
         raise InvalidArgumentError(f"op {op.name!r} has 1 output, found {len(command.outputs)} ids")
-    attrs = op.attrs(command.attrs) if command.attrs or op.schema.attrs else NO_ATTRS
-    result = state.current.apply(op, inputs, attrs, command.where)
+    attrs, where = NO_ATTRS, command.where
+    if command.attrs or op.schema.attrs:
+        attrs = op.attrs(command.attrs)
+        if attrs.nbytes:
+            state.memory.note(attrs.nbytes, "its attributes")
+    if where is not None:
+        state.memory.note(getsizeof(where), "its call site")
+    result = state.current.apply(op, inputs, attrs, where)
+    if len(inputs) > FEW:
+        state.memory.noted += RULE * len(inputs)
     if state.numbers:
         state.current.provenance.note_numbers(inputs, result.uid)
     (name,) = command.outputs
