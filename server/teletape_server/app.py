@@ -46,6 +46,8 @@ _LIMITS: Final = (  # settings that /v1/info returns
     "min_rate",
     "memory_limit",
     "max_body",
+    "bodies_per_key",
+    "bodies",
     "max_header",
     "sessions_per_key",
     "sessions",
@@ -83,7 +85,13 @@ def create_app(
         app.state.hosts = session_hosts
         app.state.registry = registry = Registry(
             session_hosts,
-            Quota(settings.sessions_per_key, settings.sessions, settings.memory_limit),
+            Quota(
+                settings.sessions_per_key,
+                settings.sessions,
+                settings.memory_limit,
+                settings.bodies_per_key,
+                settings.bodies,
+            ),
             boot=boot,
             idle=settings.idle_limit,
             max_age=settings.max_age,

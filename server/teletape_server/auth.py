@@ -45,11 +45,13 @@ def _digest(key: str) -> bytes:
 
 
 def presented_key(authorization: str | None, x_api_key: str | None) -> str | None:
-    """Returns the key in the headers `Authorization: Bearer …` or `X-API-Key`, or None."""
-    if authorization:
-        scheme, _, key = authorization.partition(" ")
-        return key.strip() or None if scheme.lower() == "bearer" else None
-    return x_api_key or None
+    """Returns the key in the headers `Authorization: Bearer …` or `X-API-Key`, or None.
+
+    Another scheme of Authorization is a proxy's own, and does not hide the second header.
+    """
+    scheme, _, key = (authorization or "").partition(" ")
+    bearer = key.strip() if scheme.lower() == "bearer" else ""
+    return bearer or x_api_key or None
 
 
 def is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""Limits on sessions, memory and waiting requests: pure functions of counts that the caller passes."""
+"""Limits on sessions, memory, bodies and waiting requests: functions of counts that the caller passes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ class Quota:
         sessions_per_key: Live sessions of one owner.
         sessions: Live sessions in all.
         memory_limit: Bytes of arrays in one session.
+        bodies_per_key: Bytes of one owner's request bodies that are being received or not answered yet.
+        bodies: The same of all owners.
         waiting: Unanswered requests of one session.
     """
 
     sessions_per_key: int
     sessions: int
     memory_limit: int
+    bodies_per_key: int
+    bodies: int
     waiting: int = 32
 
     def admit(self, mine: int, all_sessions: int) -> None:
@@ -69,7 +73,7 @@ class Quota:
         return requested
 
     def queue(self, waiting: int) -> None:
-        """Checks that a session with `waiting` unanswered requests may take one more.
+        """Checks that a session with `waiting` requests, received or not yet, may take one more.
 
         Raises:
             Problem: busy.
@@ -80,4 +84,35 @@ class Quota:
                 f"this session has {waiting} unanswered requests, the limit: send the next one after an answer",
                 headers={"Retry-After": "1"},
                 waiting=waiting,
+            )
+
+    def body(self, length: int, mine: int, all_bytes: int) -> None:
+        """Checks that an owner may send a body of `length` bytes; one is always allowed if there is no other.
+
+        Args:
+            length: Bytes of the body.
+            mine: Bytes of the owner's bodies that are being received or not answered yet.
+            all_bytes: The same of all owners.
+
+        Raises:
+            Problem: busy, resource_exhausted.
+        """
+        retry = {"Retry-After": "1"}
+        if mine and mine + length > self.bodies_per_key:
+            raise Problem(
+                "busy",
+                f"a body of {length} bytes is too much now: {mine} bytes of your requests are under way, the limit is "
+                f"{self.bodies_per_key}. Send it after an answer",
+                headers=retry,
+                found=mine,
+                limit=self.bodies_per_key,
+            )
+        if all_bytes and all_bytes + length > self.bodies:
+            raise Problem(
+                "resource_exhausted",
+                f"a body of {length} bytes is too much now: {all_bytes} bytes of requests to this server are under "
+                f"way, the limit is {self.bodies}. Send it again later",
+                headers=retry,
+                found=all_bytes,
+                limit=self.bodies,
             )

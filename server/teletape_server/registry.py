@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Hosts, Running, Start
+from teletape_server.hosts.counted_bodies import Admission, CountedBody
+from teletape_server.hosts.protocols import Host, HostGone, Hosts, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
-from teletape_server.problems import Problem, shutting_down
+from teletape_server.problems import Problem, is_out_of_descriptors, out_of_descriptors, shutting_down
 from teletape_server.quotas import Quota
 from teletape_wire import timestamp
 
@@ -68,6 +69,7 @@ class SessionEntry:
         memory_limit: Bytes that its arrays may take.
         created_at: Unix seconds.
         bytes_in_use: Bytes of its arrays as of the last answer.
+        receiving: Number of requests whose body is being received.
         running_frames: Running frames by their identity, so that a retry waits for the first one.
     """
 
@@ -78,6 +80,7 @@ class SessionEntry:
         self.memory_limit = memory_limit
         self.created_at = now
         self.bytes_in_use = 0
+        self.receiving = 0
         self.running_frames: dict[Any, Running] = {}
 
 
@@ -125,6 +128,7 @@ class Registry:
         self._ended: OrderedDict[Key, Ended] = OrderedDict()
         self._ending: set[asyncio.Task[None]] = set()
         self.stopping = False
+        self._body_bytes: Counter[str | None] = Counter()
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -190,6 +194,8 @@ class Registry:
             )
             host = await self._hosts.start(start)
         except (HostGone, OSError) as error:
+            if is_out_of_descriptors(error):
+                raise out_of_descriptors(error) from error
             raise Problem("internal", f"the session's process could not be started: {error}") from error
         finally:
             del self._starting[key]
@@ -232,6 +238,33 @@ class Registry:
         return [entry for entry in self._live.values() if entry.owner == owner]
 
     # ----------------------------------------------------------------------------------------------------- submitting
+    def admit_body(self, owner: str, length: int) -> Admission:
+        """Counts a body of an owner before any of it is received; closing the admission ends that.
+
+        Raises:
+            Problem: busy, resource_exhausted.
+        """
+        self._quota.body(length, self._body_bytes[owner], self._body_bytes[None])
+        return Admission(self._body_bytes, owner, length)
+
+    def body_buffer(self, entry: SessionEntry, length: int) -> CountedBody:
+        """Returns memory of the session's host for a body, to be submitted or discarded.
+
+        Raises:
+            Problem: busy, resource_exhausted, overloaded, session_ended.
+        """
+        self._quota.queue(len(entry.host.running) + entry.receiving)
+        self._quota.body(length, self._body_bytes[entry.owner], self._body_bytes[None])
+        try:
+            buffer = entry.host.body_buffer(length)
+        except HostGone:
+            raise self.ended(entry) from None
+        except OSError as error:
+            if is_out_of_descriptors(error):
+                raise out_of_descriptors(error) from error
+            raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error
+        return CountedBody(entry, buffer, Admission(self._body_bytes, entry.owner, length))
+
     def submit(
         self,
         entry: SessionEntry,
@@ -239,26 +272,30 @@ class Registry:
         params: Mapping[str, Any],
         *,
         content_type: str = "",
-        body: BodyBuffer | None = None,
+        body: CountedBody | None = None,
     ) -> Running:
         """Submits a request to the session's host; until its reply the session is not idle.
 
         Raises:
             Problem: busy, session_ended, or shutting_down.
         """
+        waiting = len(entry.host.running) + entry.receiving - (body is not None)
         try:
             self._check_running()
-            self._quota.queue(len(entry.host.running))
+            self._quota.queue(waiting)
             now = self.clock()
             terms = entry.lease.terms
             lease = {"now": now, "terms": (terms.idle, terms.ends, terms.until)}
-            running = entry.host.submit(method, {**params, **lease}, content_type=content_type, body=body)
-        except HostGone:
-            raise self.ended(entry) from None
-        except Problem:
+            buffer = None if body is None else body.buffer
+            running = entry.host.submit(method, {**params, **lease}, content_type=content_type, body=buffer)
+        except BaseException as error:
             if body is not None:
                 body.discard()
+            if isinstance(error, HostGone):
+                raise self.ended(entry) from None
             raise
+        if body is not None:
+            body.submitted(running)
         entry.lease.begin(now)
 
         def on_reply(reply: asyncio.Future[Any]) -> None:

@@ -95,6 +95,8 @@ def _keys(text: str) -> dict[str, str]:
             raise ValueError("name:key pairs separated by commas, each key of at least 8 characters, without spaces")
         if name in keys:
             raise ValueError(f"name:key pairs with different names; {name} occurs twice")
+        if key in keys.values():
+            raise ValueError(f"name:key pairs with different keys; that of {name} is another name's too")
         keys[name] = key
     return keys
 
@@ -117,6 +119,12 @@ class Settings:
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=False))
     memory_limit: int = field(default=2 << 30, metadata=_setting(_bytes, "memory of one session's arrays", "BYTES"))
     max_body: int = field(default=1 << 30, metadata=_setting(_bytes, "largest request", "BYTES"))
+    bodies_per_key: int = field(
+        default=2 << 30, metadata=_setting(_bytes, "one key's request bodies under way, until their answers", "BYTES")
+    )
+    bodies: int = field(
+        default=4 << 30, metadata=_setting(_bytes, "request bodies of all keys under way, until their answers", "BYTES")
+    )
     max_header: int = field(default=64 << 20, metadata=_setting(_bytes, "largest header of a binary frame", "BYTES"))
     connections: int = field(default=1024, metadata=_setting(_whole(1, 1_000_000), "open connections of all clients"))
     stall_limit: float = field(

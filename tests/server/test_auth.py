@@ -1,5 +1,7 @@
 """Who may ask: keys, whose session it is, and a server without keys that serves its own machine alone."""
 
+import socket
+
 import httpx
 import pytest
 
@@ -28,7 +30,9 @@ def test_without_keys_everyone_is_local() -> None:
         ("Bearer abc", None, "abc"),
         ("bearer  abc ", None, "abc"),
         ("Bearer abc", "other", "abc"),
-        ("Basic abc", "other", None),
+        ("Basic abc", "other", "other"),  # a proxy's own
+        ("Basic abc", None, None),
+        ("Bearer", "other", "other"),
         ("Bearer", None, None),
         ("Bearer ", None, None),
         (None, "abc", "abc"),
@@ -92,6 +96,23 @@ def test_every_route_but_health_asks_for_a_key(server: Server) -> None:
                     ok(response)
                 else:
                     problem(response, 401, "unauthenticated")
+
+
+def test_keys_are_checked_before_a_body_is_received(server: Server) -> None:
+    """Each request declares a body and sends none of it, and gets its answer."""
+    for path, item in server.app.openapi()["paths"].items():
+        for method in item:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
+                line = f"{method.upper()} {path.replace('{session}', 'x')} HTTP/1.1"
+                sock.sendall(f"{line}\r\nHost: x\r\nContent-Length: 10\r\n\r\n".encode())
+                assert sock.recv(12) == (b"HTTP/1.1 200" if path == "/v1/health" else b"HTTP/1.1 401"), line
+
+
+def test_a_body_without_a_key_is_not_read(server: Server) -> None:
+    with server.client(None) as http:
+        for path in ("/v1/sessions", "/v1/sessions/x/extend", "/v1/sessions/x/batch", "/v1/run"):
+            response = http.post(path, content=b"{", headers={"Content-Type": "application/json"})
+            problem(response, 401, "unauthenticated")
 
 
 def test_a_session_is_its_owners_alone(server: Server) -> None:

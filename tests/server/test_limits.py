@@ -253,3 +253,31 @@ def test_methods_and_paths_that_are_not_there(http: httpx.Client) -> None:
     assert "it has DELETE, GET" in problem(answer, 405, "method_not_allowed")["detail"]
     assert answer.headers["Allow"] == "DELETE, GET"
     problem(http.get("/v2/sessions"), 404, "not_found")
+
+
+def test_a_wrong_method_is_answered_with_every_method_of_the_path(server: Server, http: httpx.Client) -> None:
+    paths = {path: {method.upper() for method in item} for path, item in server.app.openapi()["paths"].items()}
+    assert {"GET", "POST"} == paths["/v1/sessions"]
+    paths |= {"/docs": {"GET"}, "/openapi.json": {"GET", "HEAD"}, "/docs/static/page.js": {"GET", "HEAD"}}
+    for path, methods in paths.items():
+        for method in {"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"} - methods:
+            answer = http.request(method, path)
+            assert answer.status_code == 405
+            assert set(answer.headers["Allow"].split(", ")) == methods, (method, path)
+
+
+def test_no_answer_leads_to_another_host(http: httpx.Client) -> None:
+    for path in ("/v1/health/", "/v1/sessions/", "/docs/", "//evil.example/", "/v1//health"):
+        answer = http.get(path, headers={"Host": "evil.example"})
+        problem(answer, 404, "not_found")
+        assert "evil" not in str(answer.headers)
+
+
+@pytest.mark.parametrize("digits", [19, 20, 4301, 8000])
+def test_an_id_of_many_digits_names_nothing(http: httpx.Client, digits: int) -> None:
+    ok(http.post("/v1/sessions", json={"id": "demo"}))
+    for collection in ("variables", "tensors", "tapes", "functions"):
+        for method in ("GET", "DELETE"):
+            problem(http.request(method, f"/v1/sessions/demo/{collection}/{'1' * digits}"), 404, "unknown_id")
+    headers = {"Tensor-Dtype": "float32", "Tensor-Shape": "1" * digits, "Content-Type": "application/octet-stream"}
+    problem(http.post("/v1/sessions/demo/tensors", content=b"1234", headers=headers), 422, "invalid_request")

@@ -81,6 +81,7 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
         ("api_keys", "nocolon", "name:key pairs"),
         ("api_keys", "ann:short", "8 characters"),
         ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann occurs twice"),
+        ("api_keys", "ann:long-enough-1,bob:long-enough-1", "that of bob is another name's too"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_it_may_be(name: str, text: str, expected: str) -> None:

@@ -208,7 +208,7 @@ class Connection:
                     else:
                         now = time.monotonic()
                         since = now if self._silent_since is None else self._silent_since
-                        if status not in _RETRIED or now + wait > since + _PATIENCE:
+                        if not _is_retried(response) or now + wait > since + _PATIENCE:
                             self.requests += 1
                             if status >= 400:
                                 raise self._refusal(status, bytes(body) if body is not None else response.content)
@@ -281,6 +281,11 @@ def _chunks(buffers: Iterable[Any]) -> Iterator[bytes]:
         view = memoryview(buffer).cast("B")
         for start in range(0, len(view), _CHUNK):
             yield view[start : start + _CHUNK]  # type: ignore[misc]  # httpx takes any bytes-like object
+
+
+def _is_retried(response: httpx.Response) -> bool:
+    """Returns whether to send a request again: its status says so, or the server did."""
+    return response.status_code in _RETRIED or (response.status_code >= 400 and "Retry-After" in response.headers)
 
 
 def _retry_after(response: httpx.Response, default: float) -> float:

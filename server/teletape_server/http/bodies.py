@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.hosts.protocols import BodyBuffer, HostGone
-from teletape_server.http.access import registry_of, settings_of
+from teletape_server.hosts.counted_bodies import CountedBody
+from teletape_server.http.access import authenticated_owner, registry_of, settings_of
 from teletape_server.http.negotiation import body_type
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
@@ -63,18 +63,27 @@ class _JsonRequest(Request):
 
 
 class SmallBodyRoute(APIRoute):
-    """A route whose body this process parses: its length and type are checked before it is read."""
+    """A route whose body this process parses, after checks of the key, and of the body's length and type."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Returns FastAPI's handler with the checks before it."""
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            if declared_length(request, _SMALL):
-                body_type(request, (wire.JSON_TYPE,))
+            owner = await authenticated_owner(request)
+            length = declared_length(request, _SMALL)
+            if not length:
+                return await handle(request)
+            body_type(request, (wire.JSON_TYPE,))
+            with registry_of(request).admit_body(owner, length):
                 request = _JsonRequest(request.scope, request.receive)
-                request.content = wire.parse_json(await request.body())
-            return await handle(request)
+                try:
+                    request.content = wire.parse_json(await request.body())
+                except ClientDisconnect:
+                    raise Problem(
+                        "incomplete_body", f"the body ended before its {length} bytes: the request changed nothing"
+                    ) from None
+                return await handle(request)
 
         return checked
 
@@ -86,7 +95,7 @@ async def read_body(
     *,
     rest: AsyncIterator[bytes] | None = None,
     beginning: bytes = b"",
-) -> BodyBuffer | None:
+) -> CountedBody | None:
     """Writes the body into memory of the session's host as it arrives; returns None for an empty one.
 
     Args:
@@ -97,16 +106,11 @@ async def read_body(
         beginning: Bytes that were read before.
 
     Raises:
-        Problem: incomplete_body, resource_exhausted, session_ended.
+        Problem: incomplete_body, busy, resource_exhausted, overloaded, session_ended.
     """
     if not length:
         return None
-    try:
-        buffer = session.host.body_buffer(length)
-    except HostGone:
-        raise registry_of(request).ended(session) from None
-    except OSError as error:
-        raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error
+    buffer = registry_of(request).body_buffer(session, length)
     position = len(beginning)
     try:
         buffer.view[:position] = beginning

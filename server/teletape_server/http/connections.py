@@ -381,7 +381,8 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
             return
         self.flow.resume_reading()
-        response = problem_response(code, detail, request_id=secrets.token_hex(8), details=details)
+        retry = {"Retry-After": "1"} if code in ("overloaded", "request_timeout") else {}
+        response = problem_response(code, detail, request_id=secrets.token_hex(8), details=details, headers=retry)
         headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         self.transport.write(STATUS_LINE[response.status_code] + lines + b"\r\n" + bytes(response.body))

@@ -87,7 +87,7 @@ def _binary_tensor(request: Request) -> np.ndarray[Any, Any]:
         )
     dtype, text = dtype_of(dtype_header), shape_header.strip()
     lengths = text.split(",") if text else []
-    if not all(length.strip().isdecimal() for length in lengths) or len(lengths) > MAX_DIMS:
+    if not all(is_integer(length.strip()) for length in lengths) or len(lengths) > MAX_DIMS:
         raise InvalidRequestError(
             f"{SHAPE_HEADER} has at most {MAX_DIMS} lengths separated by commas, such as 2,3; found {text!r:.80}"
         )
@@ -107,8 +107,13 @@ def _binary_tensor(request: Request) -> np.ndarray[Any, Any]:
 
 
 def path_id(text: str) -> Id:
-    """Returns the id in a path: digits are an integer id, everything else a name."""
-    return int(text) if text.isascii() and text.isdecimal() else text
+    """Returns the id in a path: digits are an integer id, everything else a name, more digits than one has too."""
+    return int(text) if is_integer(text) else text
+
+
+def is_integer(text: str) -> bool:
+    """Returns whether a text is a whole number from 0 that fits into 64 bits."""
+    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def new_id() -> str:

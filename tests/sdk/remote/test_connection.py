@@ -117,7 +117,7 @@ def test_what_broke_on_the_way_is_sent_again_unchanged(error, waits):
     assert 0.1 <= waits[1] <= 0.3
 
 
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 429, 502, 503, 504, 507])
 def test_a_server_that_is_busy_says_how_long_to_wait(status, waits):
     script, http = connected(respond(status, Retry_After="3"), respond(200, b"answer"))
     assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"

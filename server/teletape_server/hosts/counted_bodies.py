@@ -1,0 +1,74 @@
+"""Request bodies that count: bytes for their owner and for the server, and a place among a session's requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Protocol
+
+from teletape_server.hosts.protocols import BodyBuffer, Running
+
+
+class Admission:
+    """Bytes of a body that count for its owner, and for the server, until `close`.
+
+    Args:
+        counts: Bytes by owner; None is all owners.
+        owner: Whose body it is.
+        length: Its bytes.
+    """
+
+    __slots__ = ("_counts", "_length", "_owner")
+
+    def __init__(self, counts: Counter[str | None], owner: str, length: int) -> None:
+        self._counts, self._owner, self._length = counts, owner, length
+        counts[owner] += length
+        counts[None] += length
+
+    def __enter__(self) -> Admission:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the count."""
+        self._counts[self._owner] -= self._length
+        self._counts[None] -= self._length
+        self._length = 0
+
+
+class _Entry(Protocol):
+    """What a body needs of its session: the number of requests whose body is being received."""
+
+    receiving: int
+
+
+class CountedBody:
+    """Implements `BodyBuffer` with the host's own buffer; its bytes count for the owner until the answer.
+
+    Args:
+        entry: The session that receives the body.
+        buffer: The host's buffer.
+        admission: The count of the body's bytes.
+
+    Attributes:
+        view: The memory, writable.
+        buffer: The host's buffer.
+    """
+
+    def __init__(self, entry: _Entry, buffer: BodyBuffer, admission: Admission) -> None:
+        self.view = buffer.view
+        self.buffer = buffer
+        self._entry, self._admission = entry, admission
+        entry.receiving += 1
+
+    def submitted(self, running: Running) -> None:
+        """Counts the bytes until the request is answered."""
+        self._entry.receiving -= 1
+        running.reply.add_done_callback(lambda _: self._admission.close())
+
+    def discard(self) -> None:
+        """Frees the memory of a request that will not be submitted."""
+        self._entry.receiving -= 1
+        self._admission.close()
+        self.buffer.discard()
