@@ -15,8 +15,9 @@ def targets() -> dict[str, Target]:
     """All targets by name."""
     from fuzz.frames import Frames
     from fuzz.ops import Ops
+    from fuzz.sequences import Sequences
 
-    return {target.name: target for target in (Ops(), Frames())}
+    return {target.name: target for target in (Ops(), Frames(), Sequences())}
 
 
 def main() -> int:

@@ -149,10 +149,10 @@ def run(
         for number in numbers:
             if time.monotonic() > until:
                 break
-            case = target.draw(random_of(target, seed, number))
             faulthandler.dump_traceback_later(6 * SECONDS, exit=True, file=sys.__stderr__ or sys.stderr)
-            began = time.monotonic()
+            began, case = time.monotonic(), None
             try:
+                case = target.draw(random_of(target, seed, number))
                 report.outcomes.update(in_time(target.check, case))
             except Finding as finding:
                 count, first, text = report.findings.get(finding.kind, (0, number, str(finding)))
@@ -166,7 +166,7 @@ def run(
 
 def described(target: Target, seed: int, number: int, case: Any, finding: Finding) -> str:
     """A finding, the smallest case of its kind, and how to repeat it."""
-    small = smallest(target, case, finding.kind)
+    small = None if case is None else smallest(target, case, finding.kind)
     text = json.dumps(small)
     return (
         f"{finding}\n"

@@ -36,7 +36,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         if name not in Settings._fields:
             raise InvalidArgumentError(f"check_gradients: no setting {name!r}; there are {', '.join(Settings._fields)}")
         whole = name in ("entries", "seed")
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int if whole else int | float)):
+        kinds = int if whole else int | float | None
+        if isinstance(value, bool) or not isinstance(value, kinds):
             raise InvalidArgumentError(
                 f"check_gradients: {name} must be a {'whole ' * whole}number, found {value!r:.60}"
             )

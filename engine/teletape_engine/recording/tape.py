@@ -43,6 +43,7 @@ class Node(NamedTuple):
 
 #: The columns of a node that are structure: all but the residuals.
 _STRUCTURE: Final = tuple(itemgetter(column) for column in (0, 1, 2, 4))
+_NO_STRUCTURE: Final[tuple[list[Any], ...]] = tuple([] for _ in _STRUCTURE)
 
 
 _TURNS: Final = 4096
@@ -106,7 +107,7 @@ class Tape:
         self.variables: dict[Uid, Variable] = {}
         self.unregistered = False
         self.sparse = 0
-        self._skeleton: tuple[list[Any], ...] = ()
+        self._skeleton: tuple[list[Any], ...] = _NO_STRUCTURE
 
     def consume(self) -> None:
         """It answers now, and no more; its structure stays, for explanations and pictures."""
