@@ -11,6 +11,7 @@ import pytest
 import teletape_wire as wire
 from teletape_server.hosts.protocols import Start
 from teletape_server.worker.channel import INLINE, Channel
+from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
@@ -82,7 +83,7 @@ def test_a_room_that_is_given_back_is_used_again(ends: tuple[Channel, Channel]) 
 
 
 def test_idle_memory_is_bounded_and_the_other_end_lets_go_of_it(ends: tuple[Channel, Channel]) -> None:
-    """Bodies of ever new sizes: what is kept for reuse stays under 256 MiB, on both ends."""
+    """Bodies of ever new sizes: what is kept for reuse stays under the bound, on both ends."""
     near, far = ends
     for n in range(40):
         body = near.body((10 << 20) + (n << 20))
@@ -93,8 +94,45 @@ def test_idle_memory_is_bounded_and_the_other_end_lets_go_of_it(ends: tuple[Chan
     near.body(0)
     send(near, "what is forgotten")
     far.receive()
-    assert sum(segment.size for segment in near.pool.idle) <= 256 << 20
+    assert sum(segment.size for segment in near.pool.idle) <= MAX_IDLE
     assert len(far.maps) == len(near.pool.segments) < 20
+
+
+def test_idle_memory_of_all_channels_of_a_process_has_one_bound() -> None:
+    idle_memory = IdleMemory(10 << 20)
+    pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(3)]
+    channels = [(Channel(near, idle_memory), Channel(far)) for near, far in pairs]
+    for near, far in channels:
+        for content in (b"a" * (4 << 20), b"b" * (3 << 20)):
+            send(near, 1, content)
+            far.receive()
+        send(far, "what is free")
+        near.receive()
+        near.body(0)
+    assert idle_memory.nbytes == sum(segment.size for near, _ in channels for segment in near.pool.idle) <= 10 << 20
+    assert channels[2][0].pool.idle, "the oldest ones went"
+    assert not channels[0][0].pool.idle
+    for near, far in channels:
+        near.close()
+        far.close()
+    assert idle_memory.nbytes == 0
+
+
+def test_trimming_frees_what_is_idle_on_both_ends_and_nothing_else(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    send(near, 1, b"a" * (1 << 20))
+    send(near, 2, b"b" * (2 << 20))
+    far.receive()
+    _, body = far.receive() or (None, None)
+    send(far, "what is free")
+    near.receive()
+    near.trim()
+    send(near, "what is forgotten")
+    far.receive()
+    assert [segment.size for segment in near.pool.segments.values()] == [2 << 20]
+    assert len(far.maps) == 1
+    assert body == b"b" * (2 << 20)
+    body.release()
 
 
 def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) -> None:

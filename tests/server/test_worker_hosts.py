@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from teletape_engine.commands import Batch, Call, Constant, Fetch
 from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.recording.values import Literal
+from teletape_server.hosts import worker_pool
 from teletape_server.hosts.protocols import HostGone, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.hosts.worker_host import WorkerHost
@@ -31,8 +33,8 @@ BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "
 
 
 @asynccontextmanager
-async def workers() -> AsyncIterator[WorkerPool]:
-    pool = WorkerPool()
+async def workers(grace: float) -> AsyncIterator[WorkerPool]:
+    pool = WorkerPool(grace=grace)
     pool.prepare()
     try:
         yield pool
@@ -40,9 +42,9 @@ async def workers() -> AsyncIterator[WorkerPool]:
         await pool.close()
 
 
-def run(test: Callable[[WorkerPool], Awaitable[None]]) -> None:
+def run(test: Callable[[WorkerPool], Awaitable[None]], *, grace: float = 10.0) -> None:
     async def whole() -> None:
-        async with workers() as pool:
+        async with workers(grace) as pool:
             await test(pool)
 
     asyncio.run(whole())
@@ -143,6 +145,31 @@ def test_large_tensors_stay_in_the_bodys_memory_and_small_ones_do_not() -> None:
         assert len(host.channel.pool.segments) <= 4  # two that held values, two that take turns
 
     run(test)
+
+
+def test_the_shared_memory_of_an_idle_session_is_freed_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "_IDLE_SECONDS", 0.0)
+
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        large = np.arange(1 << 18, dtype=np.float32)
+        answer = await execute(host, Constant("x", large), Fetch("x"))
+        assert host.channel.pool.segments
+        assert host.channel.maps
+        del answer
+        await submit(host, releases=("x",)).reply
+        deadline = time.monotonic() + 20
+        while host.channel.pool.segments or host.channel.maps:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.01)
+        assert host.pid is not None
+        deadline = time.monotonic() + 20
+        while "teletape-body" in proc(host.pid, "maps"):
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.01)
+        assert (await execute(host, Constant("y", large), Fetch("y"))).failure is None
+
+    run(test, grace=0.2)  # sessions are looked at four times in this time
 
 
 def test_a_worker_does_not_grow_with_the_requests_it_answers() -> None:

@@ -18,7 +18,7 @@ from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.leases import Reason
 from teletape_server.worker.channel import Channel
-from teletape_server.worker.shared_memory import MessageBody
+from teletape_server.worker.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
@@ -31,20 +31,25 @@ class WorkerHost:
         process: The process.
         sock: The connection to it.
         watchdog: Decides when it has to be ended from outside; see `watch`.
+        idle_memory: Bounds the memory that is kept for further requests of all processes.
 
     Attributes:
         pid: The process id.
         channel: The connection to the process.
         gone: Resolves after the process has ended.
+        idle_since: When it gave its last reply, on the loop's clock.
     """
 
-    def __init__(self, process: BaseProcess, sock: socket.socket, watchdog: Watchdog) -> None:
+    def __init__(
+        self, process: BaseProcess, sock: socket.socket, watchdog: Watchdog, idle_memory: IdleMemory | None = None
+    ) -> None:
         self.device = ""
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
-        self.channel = Channel(sock)
+        self.channel = Channel(sock, idle_memory)
         self._loop = asyncio.get_running_loop()
+        self.idle_since = self._loop.time()
         self._watchdog = watchdog
         self.ended: asyncio.Future[Ending] = self._loop.create_future()
         self.gone: asyncio.Future[None] = self._loop.create_future()
@@ -119,6 +124,20 @@ class WorkerHost:
         self._fail_all(ending)
         self._reap()
 
+    def answers_memory(self) -> int:
+        """Returns the bytes of the process's shared memory that is mapped here."""
+        return sum(map(len, self.channel.maps.values()))
+
+    def trim(self, seconds: float) -> None:
+        """Frees unused shared memory on both sides if no request came for `seconds`."""
+        if self._closing:
+            return
+        idle = not self._requests and self._loop.time() - self.idle_since >= seconds
+        if idle:
+            self.channel.trim()
+        if self.channel.pool.unannounced or (idle and self.channel.maps):
+            self._send(("trim",))
+
     def _refuse_running(self, ending: Ending) -> None:
         """Answers the request that runs, the oldest one, with deadline_exceeded."""
         number = next(iter(self._requests))
@@ -176,7 +195,8 @@ class WorkerHost:
             case ("reply", number, code, content_type, facts):
                 running = self._requests.pop(number)
                 self.running.discard(running)
-                self._watchdog.begin(self._loop.time() if self._requests else None)
+                self.idle_since = self._loop.time()
+                self._watchdog.begin(self.idle_since if self._requests else None)
                 if not running.reply.done():
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
             case ("pong", cpu):

@@ -18,8 +18,11 @@ from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.leases import Reason
 from teletape_server.worker import main as worker_process
 from teletape_server.worker.confinement import User
+from teletape_server.worker.shared_memory import IdleMemory
 
 _SHUT_DOWN: Final = Ending(Reason.SHUTDOWN, "the server shut down")
+_MAX_IDLE: Final = 256 << 20  # bytes of free shared memory for requests, and of shared memory with answers
+_IDLE_SECONDS: Final = 10.0  # without a request, after which a session's free shared memory is freed
 _START_SECONDS: Final = 2.0  # that the end of the pool waits for a process that is just starting
 
 
@@ -45,6 +48,7 @@ class WorkerPool:
         self._devices: asyncio.Future[list[str]] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._closed = False
+        self._idle_memory = IdleMemory(_MAX_IDLE)
 
     def prepare(self) -> None:
         """Begins to start the spare process; see `Hosts`."""
@@ -101,10 +105,18 @@ class WorkerPool:
     async def _launch(self) -> WorkerHost:
         loop = asyncio.get_running_loop()
         process, sock = await loop.run_in_executor(self._threads, start_process, worker_process.main, self._user)
-        host = WorkerHost(process, sock, Watchdog(grace=self._grace, stuck_after=self._stuck_after))
+        host = WorkerHost(process, sock, Watchdog(grace=self._grace, stuck_after=self._stuck_after), self._idle_memory)
         self.hosts.add(host)
         host.gone.add_done_callback(lambda _: self.hosts.discard(host))
         return host
+
+    def _trim(self) -> None:
+        """Frees the shared memory of idle sessions: of all at once if there is much, those idle for longest first."""
+        hosts = sorted(self.hosts, key=lambda host: host.idle_since)
+        total = sum(host.answers_memory() for host in hosts)
+        for host in hosts:
+            host.trim(_IDLE_SECONDS if total <= _MAX_IDLE else 0.0)
+            total -= host.answers_memory()
 
     async def _watch(self) -> None:
         """Watches every process, and replaces a spare that has ended, until it is cancelled."""
@@ -113,6 +125,7 @@ class WorkerPool:
             await asyncio.sleep(seconds)
             for host in [*self.hosts]:
                 host.watch(seconds)
+            self._trim()
             spare = self.spare
             if spare is not None and spare.done() and (spare.exception() or spare.result().ended.done()):
                 self.spare = None

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
-from teletape_server.worker.shared_memory import MessageBody, SegmentPool
+from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory, MessageBody, SegmentPool
 
 #: Bodies up to this many bytes travel inside their message: cheaper than mapping memory.
 INLINE: Final = 32 << 10
@@ -29,15 +29,16 @@ class Channel:
 
     Args:
         sock: This end of a SOCK_SEQPACKET pair; its owner chooses whether it blocks.
+        idle_memory: Bounds the memory that this end keeps for further bodies, together with other channels' ends.
 
     Attributes:
         pool: This end's segments.
         maps: The peer's segments that are mapped here, by id.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, idle_memory: IdleMemory | None = None) -> None:
         self.sock = sock
-        self.pool = SegmentPool()
+        self.pool = SegmentPool(idle_memory or IdleMemory(MAX_IDLE))
         self.maps: dict[int, mmap.mmap] = {}
         self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
         self._returned: deque[int] = deque()  # ids of our segments that came back; only the sender uses the pool
@@ -49,11 +50,20 @@ class Channel:
         Raises:
             OSError: The machine has too little memory.
         """
-        while self._returned:
-            self.pool.put_back(self._returned.popleft())
+        self._take_back()
         if length <= INLINE:
             return MessageBody(length, None, None)
         return MessageBody(length, self.pool.take(length), self.pool)
+
+    def _take_back(self) -> None:
+        while self._returned:
+            self.pool.put_back(self._returned.popleft())
+
+    def trim(self) -> None:
+        """Closes this end's idle memory; the other end lets go of it with the next message."""
+        self._take_back()
+        for segment in [*self.pool.idle]:
+            self.pool.drop(segment)
 
     def encode(self, head: Any, body: MessageBody | None = None) -> tuple[bytes, list[int]]:
         """Returns the message and the file descriptors to pass to `transmit`. The body cannot be used afterwards.

@@ -44,9 +44,9 @@ def main(sock: socket.socket, user: User | None = None) -> None:
         user: Whom the process runs as; None: the server's user.
 
     Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("cancel", number),
-        ("ping",).
+        ("ping",), ("trim",).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("pong", CPU seconds).
+        ("pong", CPU seconds); ("trimmed",).
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -84,6 +84,9 @@ class Worker:
             head, body = self._next_message()
             if head[0] == "open":
                 self._open(head[1])
+            elif head[0] == "trim":
+                self._channel.trim()
+                self._send(("trimmed",))
             else:
                 self._handle(head, body)
             del head, body  # or the last body's memory would stay in use while the loop waits

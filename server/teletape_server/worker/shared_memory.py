@@ -7,7 +7,7 @@ import mmap
 import os
 from typing import Final
 
-_MAX_IDLE: Final = 256 << 20  # bytes of idle segments that a sender keeps for the next body
+MAX_IDLE: Final = 64 << 20  #: Bytes of idle segments that a session's process keeps for its next answers.
 _SMALLEST: Final = 64 << 10
 
 
@@ -64,8 +64,37 @@ class Segment:
             self.map.close()
 
 
+class IdleMemory:
+    """The idle segments of all pools of a process: together they take at most `most` bytes, or the oldest are closed.
+
+    Attributes:
+        nbytes: What they take.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.nbytes = 0
+        self._most = most
+        self._pools: dict[Segment, SegmentPool] = {}  # by idle segment, that which is idle for longest first
+
+    def add(self, segment: Segment, pool: SegmentPool) -> None:
+        """Notes an idle segment of a pool."""
+        self._pools[segment] = pool
+        self.nbytes += segment.size
+        while self.nbytes > self._most:
+            oldest = next(iter(self._pools))
+            self._pools[oldest].drop(oldest)
+
+    def remove(self, segment: Segment) -> None:
+        """Notes that a segment is in use again, or closed."""
+        del self._pools[segment]
+        self.nbytes -= segment.size
+
+
 class SegmentPool:
     """A sender's segments, reused by size: touching the pages of a fresh segment costs 18 times a used one.
+
+    Args:
+        idle_memory: Bounds the idle segments of this pool and of others.
 
     Attributes:
         segments: All segments by id.
@@ -73,8 +102,9 @@ class SegmentPool:
         unannounced: Ids of closed segments that the receiver does not know about yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, idle_memory: IdleMemory) -> None:
         self.segments: dict[int, Segment] = {}
+        self._idle_memory = idle_memory
         self.idle: list[Segment] = []
         self._last_id = 0
         self._closed = False
@@ -92,27 +122,35 @@ class SegmentPool:
         size = -(-length // step) * step
         for position in range(len(self.idle) - 1, -1, -1):
             if self.idle[position].size == size:
-                return self.idle.pop(position)
+                segment = self.idle.pop(position)
+                self._idle_memory.remove(segment)
+                return segment
         self._last_id += 1
         segment = self.segments[self._last_id] = Segment(self._last_id, size)
         return segment
 
     def put_back(self, number: int) -> None:
-        """Marks the segment as reusable; closes the oldest idle segments if they take too much memory."""
+        """Marks the segment as reusable; the oldest idle segments are closed if they take too much memory."""
         segment = self.segments.get(number)
         if segment is None:
             return
         self.idle.append(segment)
-        while sum(idle.size for idle in self.idle) > _MAX_IDLE:
-            oldest = self.idle.pop(0)
-            del self.segments[oldest.id]
-            if oldest.fd is None:
-                self.unannounced.append(oldest.id)
-            oldest.close()
+        self._idle_memory.add(segment, self)
+
+    def drop(self, segment: Segment) -> None:
+        """Closes an idle segment."""
+        self.idle.remove(segment)
+        self._idle_memory.remove(segment)
+        del self.segments[segment.id]
+        if segment.fd is None:
+            self.unannounced.append(segment.id)
+        segment.close()
 
     def close(self) -> None:
         """Closes every segment."""
         self._closed = True
+        for segment in self.idle:
+            self._idle_memory.remove(segment)
         for segment in self.segments.values():
             segment.close()
         self.segments.clear()
