@@ -1,5 +1,7 @@
 """Bytes: what counts and how often, what is refused before it is allocated, what a release gives back."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from driving import attach
@@ -16,11 +18,13 @@ from teletape_engine.commands import (
     MakeVariable,
     SlicesComponent,
     TapeOpen,
+    TapePause,
     TapeWatch,
 )
 from teletape_engine.errors import ResourceExhaustedError
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.values import Literal
+from teletape_engine.session.handlers import questions
 from teletape_engine.session.session import Session
 
 
@@ -242,3 +246,40 @@ def test_memory_refuses_with_the_numbers_and_goes_on():
     assert caught.value.details == {"needed": 40, "used": 70, "limit": 100}
     memory.spend(30, "a tensor")
     assert memory.spent == 100
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_gradient_is_priced_before_it_runs(persistent):
+    """Its cotangents, 11 MiB in truth, take what 13 of 20 MiB leave; a tape that ends frees its residuals meanwhile."""
+    session = Session(memory_limit=20 * MIB)
+    outputs = tuple(f"y{k}" for k in range(6))
+    run(session, Constant("x", np.ones(MIB // 4, np.float32)), TapeOpen("t", persistent), TapeWatch("t", ("x",)))
+    run(session, *[Call("tanh", ("x",), (name,)) for name in outputs], Call("concat", outputs, ("z",), {"axis": 0}))
+    if persistent:
+        run(session, TapePause("t"))
+    gradient = Gradient("t", ("z",), ("x",), ("g",))
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        failure = refused(session, gradient)
+        assert tracemalloc.get_traced_memory()[1] - before < MIB
+    finally:
+        tracemalloc.stop()
+    assert failure.message.startswith("the gradient needs ")
+    assert failure.details["needed"] >= 11 * MIB
+    if persistent:
+        run(session, releases=outputs)
+        refused(session, gradient)  # the tape keeps them
+    else:
+        run(session, releases=outputs)
+        run(session, gradient)  # they are freed on the way
+
+
+def test_a_gradient_with_plenty_of_memory_is_not_followed_twice(monkeypatch):
+    monkeypatch.setattr(questions, "peak_bytes", None)
+    session = Session(memory_limit=64 * MIB)
+    run(session, Constant("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y",)))
+    run(session, Gradient("t", ("y",), ("x",), ("g",)))

@@ -121,6 +121,11 @@ class Memory:
         return used
 
     @property
+    def scarce(self) -> bool:
+        """Whether a quarter of the limit, or more, may be in use."""
+        return 4 * self.spent > self.ceiling
+
+    @property
     def full(self) -> bool:
         """Whether more is in use than the limit: objects are counted only after they were made."""
         return self.spent > self.ceiling

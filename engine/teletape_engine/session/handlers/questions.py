@@ -16,9 +16,11 @@ from teletape_engine.commands.results import Kinds
 from teletape_engine.derivatives import jacobian, second_order
 from teletape_engine.derivatives.gradient import gradient as compute_gradient
 from teletape_engine.derivatives.query import GradientQuery, wants_zeros
+from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.functions.batched import Replacement, over_rows, over_values
 from teletape_engine.recording.custom import CustomCall, FunctionGradient
+from teletape_engine.recording.memory import footprint
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.entries import Entry, TapeEntry
 from teletape_engine.session.handlers.registry import handles
@@ -88,7 +90,7 @@ def gradient_query(state: State, command: commands.Gradient | commands.BackwardB
     query = _query(state, command)
     if command.output_gradients is not None:
         query = replace(query, output_gradients=_output_gradients(state, command.output_gradients, query.targets))
-    state.memory.spend(sum([source.spec.nbytes for source in query.sources]), "the gradient")
+    state.memory.spend(_price(state, query), "the gradient")
     return query
 
 
@@ -138,6 +140,20 @@ def _output_gradients(
 def _check_single(ids: Sequence[Id], what: str) -> None:
     if len(ids) != 1:
         raise InvalidArgumentError(f"{what}s: this question takes one {what}, found {len(ids)}")
+
+
+def _price(state: State, query: GradientQuery) -> int:
+    """Bytes that a gradient takes at the most, in addition to what its pass frees on the way."""
+    answer: int = sum([source.spec.nbytes for source in query.sources])
+    context = state.current.context
+    recorded = context.accumulators or any(tape is not query.tape or tape.persistent for tape in context.tapes)
+    # To follow the tape takes a tenth of the pass: not worth while if memory is plentiful. What is recorded is priced
+    # op by op.
+    if recorded or not state.memory.scarce:
+        return answer
+    cotangents = peak_bytes(query.tape, [target.uid for target in query.targets], query.source_uids)
+    freed = footprint(query.tape, state.backend.base).freed if query.release else 0
+    return max(answer, cotangents - freed)
 
 
 def _check_outputs(outputs: Sequence[Id | None], count: int, what: str = "sources") -> None:
