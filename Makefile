@@ -43,7 +43,7 @@ test: $(INSTALLED) ## run every test
 	$(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
 
 fuzz: $(INSTALLED) ## look for inputs that break something: ARGS='--only ops --seconds 600 --seed 1'
-	PYTHONPATH=tests $(MODULE) fuzz $(ARGS)
+	PYTHONPATH=tests:tests/server $(MODULE) fuzz $(ARGS)
 
 bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacobian
 	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)

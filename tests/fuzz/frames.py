@@ -51,6 +51,9 @@ class Frames:
         self._program = [encoded(batch) for batch in PROGRAM]
         self._vectors = [bytes.fromhex(vector["frame"]) for vector in vectors if "batch" in vector]
 
+    def close(self) -> None:
+        """Nothing has been started."""
+
     def draw(self, rng: random.Random) -> Any:
         """Frames of the program and of the wire's test vectors, mutated."""
         program = rng.randint(1, len(PROGRAM) - 1)

@@ -176,6 +176,9 @@ class Ops:
         self._words: dict[str, dict[str, list[Any]]] = {}
         self._samples: dict[str, list[Any]] = {}
 
+    def close(self) -> None:
+        """Nothing has been started."""
+
     def draw(self, rng: random.Random) -> Any:
         """An op, its own sample with something changed, or anything at all."""
         op = CATALOGUE[rng.choice(self._names)]

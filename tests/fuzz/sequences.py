@@ -44,6 +44,9 @@ class Sequences:
 
     name = "sequences"
 
+    def close(self) -> None:
+        """Nothing has been started."""
+
     def draw(self, rng: random.Random) -> Any:
         """Batches of one session: what they name exists, most of the time."""
         author = _Author(rng)

@@ -44,6 +44,9 @@ class Target(Protocol):
 
     name: str
 
+    def close(self) -> None:
+        """Ends what the target has started."""
+
     def draw(self, rng: random.Random) -> Any:
         """A case as JSON-able data."""
 
@@ -86,7 +89,7 @@ def corpus(target: Target) -> list[Any]:
 
 
 @contextlib.contextmanager
-def bounded(seconds: float = SECONDS, address_space: int = ADDRESS_SPACE) -> Iterator[None]:
+def bounded(address_space: int = ADDRESS_SPACE) -> Iterator[None]:
     """A block under a limit of the address space, in which warnings are errors and time is limited by `in_time`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -120,8 +123,6 @@ def in_time(check: Callable[[Any], list[str]], case: Any, seconds: float = SECON
     except Hang:
         raise Finding("hang", f"no end after {seconds:g} s") from None
     except MemoryError as error:
-        if type(error) is not MemoryError:
-            raise
         raise Finding("memory", "more than the address space that the run may have") from error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -135,7 +136,7 @@ def run(
     until: float = float("inf"),
     show: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """Draws and checks the cases of these numbers, until `time.monotonic()` passes `until`.
+    """Draws and checks the cases of these numbers, until `time.monotonic()` passes `until`, or until an interrupt.
 
     Args:
         target: What to fuzz.
@@ -145,7 +146,7 @@ def run(
         show: Called with a text about each new kind of finding.
     """
     report = Report()
-    with bounded():
+    with contextlib.suppress(KeyboardInterrupt), bounded():
         for number in numbers:
             if time.monotonic() > until:
                 break
