@@ -17,7 +17,7 @@ MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test fuzz bench openapi reference layout pages browser clients lint format constraints image clean
+.PHONY: help install demo serve test fuzz soak flood bench openapi reference layout pages browser clients lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -44,6 +44,12 @@ test: $(INSTALLED) ## run every test
 
 fuzz: $(INSTALLED) ## look for inputs that break something: ARGS='--only ops --seconds 600 --seed 1'
 	PYTHONPATH=tests:tests/server $(MODULE) fuzz $(ARGS)
+
+soak: $(INSTALLED) ## add over a lossy network while processes are killed, and compare: ARGS='--minutes 120'
+	$(BIN)/python reliability/soak.py $(ARGS)
+
+flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
+	$(BIN)/python reliability/flood.py $(ARGS)
 
 bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacobian
 	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TREES = ("engine", "wire", "client", "server", "scripts", "benchmarks", "examples", "tests")
+TREES = ("engine", "wire", "client", "server", "scripts", "benchmarks", "reliability", "examples", "tests")
 
 #: As the name of a variable, argument, attribute or function these say nothing about what it is.
 VAGUE = frozenset("one found given made told asked held said thing beside behind".split())

@@ -1,0 +1,100 @@
+"""What the programs of this folder watch: a server's processes, its memory, and how quickly it answers /v1/health.
+
+`python reliability/observing.py PORT SECONDS` prints the health's latencies in milliseconds, as JSON: a process of its
+own, so that what it measures is the server and not the program that loads it.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TELETAPE = Path(sys.executable).with_name("teletape")
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+_INTERVAL = 0.02  # seconds between two looks at the health
+
+
+@contextlib.contextmanager
+def server(folder: Path, **settings: object) -> Iterator[tuple[int, int]]:
+    """Starts a server with these settings, and yields its port and its process id."""
+    from with_server import clean_environment
+    from with_server import server as start
+
+    own = {f"TELETAPE_{name.upper()}": str(value) for name, value in settings.items()}
+    before = set(children(os.getpid()))
+    with start([TELETAPE], folder, clean_environment() | own) as url:
+        [pid] = set(children(os.getpid())) - before
+        yield int(url.rpartition(":")[2]), pid
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    living = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            living += map(int, task.read_text().split())
+    return living
+
+
+def workers(server_pid: int) -> list[int]:
+    """The processes of sessions: a server's forkserver has started them."""
+    return [worker for child in children(server_pid) for worker in children(child)]
+
+
+def memory(pid: int) -> float:
+    """The memory of a process in MB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1000
+    raise ValueError(f"process {pid} has no memory")
+
+
+def health(port: int, seconds: float) -> list[float]:
+    """Asks for the health again and again over one connection; returns each latency in milliseconds."""
+    latencies = []
+    end = time.monotonic() + seconds
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    while (now := time.monotonic()) < end:
+        connection.request("GET", "/v1/health")
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise ValueError(f"the server is not healthy: status {answer.status}")
+        latencies.append(1000 * (time.monotonic() - now))
+        time.sleep(_INTERVAL)
+    connection.close()
+    return latencies
+
+
+@contextlib.contextmanager
+def watched_health(port: int, seconds: float) -> Iterator[dict[str, float]]:
+    """Watches the health while the block runs, for at least `seconds`; fills in the numbers after the block."""
+    numbers: dict[str, float] = {}
+    command = [sys.executable, __file__, str(port), str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        yield numbers
+        output, _ = process.communicate()
+    numbers |= json.loads(output)
+
+
+def summary(latencies: list[float]) -> dict[str, float]:
+    """The number of latencies, their median, 99th percentile and maximum, in milliseconds."""
+    ordered = sorted(latencies)
+    return {
+        "count": len(ordered),
+        "p50": round(statistics.median(ordered), 1),
+        "p99": round(ordered[int(0.99 * (len(ordered) - 1))], 1),
+        "max": round(ordered[-1], 1),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(summary(health(int(sys.argv[1]), float(sys.argv[2])))))

@@ -1,0 +1,36 @@
+"""reliability/: each slow proof runs, here for a moment, and its row has the numbers that docs/reliability.md shows."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".venv" / "bin" / "teletape").exists(), reason="the programs start the server of the checkout's .venv"
+)
+
+
+def row(program: str, *arguments: str) -> dict[str, Any]:
+    """The row that a program prints; its status must be 0."""
+    command = [str(ROOT / ".venv" / "bin" / "python"), f"reliability/{program}.py", *arguments]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    numbers: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    assert numbers["health_ms"]["count"] > 0
+    assert len(numbers["front_mb"]) == 2
+    return numbers
+
+
+def test_the_server_ends_requests_that_stop_halfway() -> None:
+    numbers = row("flood", "--only", "stalled bodies", "--connections", "8", "--seconds", "0.5", "--stall-limit", "0.5")
+    assert numbers["ends"] == {"408": 8}
+
+
+def test_clients_lose_nothing_over_a_lossy_network_while_processes_are_killed() -> None:
+    numbers = row("soak", "--minutes", "0.05", "--clients", "2", "--kill-every", "1")
+    assert numbers["comparisons"] > 0
+    assert (numbers["lost"], numbers["doubled"], numbers["wrong"], numbers["errors"]) == (0, 0, 0, 0)
