@@ -7,11 +7,25 @@ import pytest
 from driving import run, value
 
 from teletape_engine import commands
-from teletape_engine.commands import Batch, Call, Command, Constant, DefineFunction, Gradient, TapeOpen, TapeWatch
+from teletape_engine.catalogue.binding import bind
+from teletape_engine.catalogue.op import CATALOGUE, Kernel, Work
+from teletape_engine.commands import (
+    Batch,
+    Call,
+    Command,
+    Constant,
+    DefineFunction,
+    Fetch,
+    Gradient,
+    OnFailure,
+    TapeOpen,
+    TapeWatch,
+)
 from teletape_engine.errors import DeadlineExceededError
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
+from teletape_engine.spec import Spec
 
 NODES = 3000
 X = np.array([0.5, 1.0])
@@ -107,3 +121,157 @@ def test_a_tape_whose_gradient_was_cancelled_is_used_up() -> None:
     assert looks(session, Gradient("t", Y, X0, ("g",)), at_most=4)[1].code == "cancelled"
     assert session.bytes_in_use() <= bytes_before
     assert looks(session, Gradient("t", Y, X0, ("g",)))[1].code == "tape_consumed"
+
+
+# ------------------------------------------------------------------------------------------------------ work and time
+class Budget:
+    """A host's budget of some seconds on a machine that does one operation in a nanosecond."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self.works: list[Work] = []
+
+    def left(self) -> float:
+        return self.limit / 2
+
+    def seconds(self, work: Work) -> float:
+        self.works.append(work)
+        return work.amount / 1e9
+
+
+def spec(dtype: str, *shape: int) -> Spec:
+    return Spec.of(shape, np.dtype(dtype))
+
+
+#: Calls that take long, with their multiply-adds.
+HEAVY: list[tuple[str, tuple[Spec, ...], dict[str, Any], Kernel, int]] = [
+    ("matmul", (spec("float32", 1000, 2000), spec("float32", 2000, 3000)), {}, Kernel.PRODUCTS, 6 * 10**9),
+    ("matmul", (spec("int32", 1700, 1700), spec("int32", 1700, 1700)), {}, Kernel.LOOPS, 1700**3),
+    (
+        "matmul",
+        (spec("float64", 5, 400, 100), spec("float64", 300, 400)),
+        {"transpose_a": True, "transpose_b": True},
+        Kernel.PRODUCTS,
+        5 * 100 * 400 * 300,
+    ),
+    (
+        "conv2d",
+        (spec("float32", 8, 34, 34, 16), spec("float32", 3, 3, 16, 32)),
+        {},
+        Kernel.PRODUCTS,
+        8 * 32 * 32 * 32 * 3 * 3 * 16,
+    ),
+    (
+        "conv2d_backprop_filter",
+        (spec("float32", 8, 34, 34, 16), spec("float32", 8, 32, 32, 32)),
+        {"shape": (3, 3, 16, 32)},
+        Kernel.PRODUCTS,
+        8 * 32 * 32 * 32 * 3 * 3 * 16,
+    ),
+    (
+        "conv2d_backprop_input",
+        (spec("float32", 8, 32, 32, 32), spec("float32", 3, 3, 16, 32)),
+        {"shape": (8, 34, 34, 16)},
+        Kernel.PRODUCTS,
+        8 * 32 * 32 * 32 * 3 * 3 * 16,
+    ),
+    ("inv", (spec("float64", 2, 600, 600),), {}, Kernel.PRODUCTS, 2 * 600**3),
+    ("det", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 3),
+    ("log_abs_det", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 3),
+    ("det_sign", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 3),
+    ("solve", (spec("float64", 900, 900), spec("float64", 900, 9)), {}, Kernel.PRODUCTS, 900**3 // 3 + 900 * 900 * 9),
+    ("cholesky", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 6),
+    ("triangular_solve", (spec("float64", 900, 900),) * 2, {}, Kernel.PRODUCTS, 900**3 // 2),
+    ("tanh", (spec("float16", 10**7),), {}, Kernel.ELEMENTS, 10**7),
+    ("fill", (spec("float32"),), {"shape": (10**7,)}, Kernel.ELEMENTS, 10**7),
+]
+
+
+@pytest.mark.parametrize(("name", "specs", "attrs", "kernel", "amount"), HEAVY)
+def test_the_work_of_a_call_is_known_before_it_runs(
+    name: str, specs: tuple[Spec, ...], attrs: dict[str, Any], kernel: Kernel, amount: int
+) -> None:
+    op = CATALOGUE[name]
+    assert bind(op, specs, op.attrs(attrs)).work == Work(kernel, amount)
+
+
+def test_small_calls_views_and_composites_have_no_estimate() -> None:
+    for name, specs, attrs in [
+        ("matmul", (spec("float32", 64, 64),) * 2, {}),
+        ("tanh", (spec("float32", 1000),), {}),
+        ("reshape", (spec("float32", 10**7),), {"shape": (10, 10**6)}),
+        ("einsum", (spec("float32", 2000, 2000),) * 2, {"equation": "ij,jk->ik"}),
+    ]:
+        op = CATALOGUE[name]
+        assert bind(op, specs, op.attrs(attrs)).work is None
+
+
+A = np.ones((120, 120), np.int32)  # a product of two takes 1,728,000 multiply-adds: 1.7 ms of the budget
+
+
+def within(session: Session, seconds: float, *todo: Command) -> tuple[Any, Budget]:
+    """The failure of commands that have this number of seconds, and the budget."""
+    budget = Budget(2 * seconds)
+    return session.execute(Batch(todo, on_failure=OnFailure.FREE), budget=budget).failure, budget
+
+
+def test_an_op_that_cannot_end_in_time_is_refused_with_the_numbers_before_it_begins() -> None:
+    session = Session()
+    run(session, Constant("a", A))
+    product = Call("matmul", ("a", "a"), ("b",))
+    failure, budget = within(session, 0.001, product)
+    assert budget.works == [Work(Kernel.LOOPS, 120**3)]
+    assert (failure.code, failure.op) == ("deadline_exceeded", "matmul")
+    assert failure.details == {"seconds": 120**3 / 1e9, "left": 0.001, "limit": 0.002}
+    for words in ("int32[120, 120]", "0.0017 s", "0.001 s are left", "0.002 s that a request has", "split it"):
+        assert words in failure.message
+    failure, budget = within(session, 0.01, Call("matmul", ("a", "a"), ("c",)))
+    assert failure is None
+    assert run(session, Fetch("c"))[0].array.tolist() == (A @ A).tolist()
+
+
+def test_an_op_inside_another_a_loop_or_a_function_is_refused_too() -> None:
+    session = Session()
+    steps = (Call("einsum", ("x", "x"), ("y",), {"equation": "ij,jk->ik"}),)
+    run(session, Constant("a", A), DefineFunction("square", ("x",), steps, ("y",)))
+    for command in (
+        Call("einsum", ("a", "a"), ("b",), {"equation": "ij,jk->ik"}),
+        commands.CallFunction("square", ("a",), ("b",)),
+        commands.Scan("square", ("a",), ("b",), carried=1, length=2),
+    ):
+        failure, _ = within(session, 0.001, command)
+        assert failure.code == "deadline_exceeded"
+        assert "op 'matmul' on int32[120, 120], int32[120, 120]" in failure.message
+
+
+def test_a_rule_counts_the_work_of_its_op_for_each_input_and_row() -> None:
+    session = Session()
+    square = np.ones((400, 400), np.float32)
+    run(
+        session,
+        Constant("a", square),
+        Constant("v", square[:1]),
+        TapeOpen("t", persistent=True),
+        TapeWatch("t", ("a",)),
+        Call("matmul", ("a", "a"), ("b",)),
+        Call("matmul", ("v", "b"), ("c",)),
+        commands.TapePause("t"),
+    )
+    once = 400**3 / 1e9
+    for seconds, code in ((1.9 * once, "deadline_exceeded"), (2.1 * once, None)):
+        failure, budget = within(session, seconds, Gradient("t", ("c",), ("a",), ("g",)))
+        assert (failure and failure.code) == code
+        assert budget.works == [Work(Kernel.PRODUCTS, 400**3)]
+    for rows, seconds, code in ((4, 7.9 * once, "deadline_exceeded"), (2, 4.1 * once, None)):
+        command = commands.Jacobian("t", ("c",), ("a",), ("j",), chunk_size=rows)
+        failure, _ = within(session, seconds, command)
+        assert (failure and failure.code) == code
+
+
+def test_a_long_op_looks_for_a_cancel_before_it_begins() -> None:
+    session = Session()
+    steps = tuple(Call("matmul", ("x", "x"), (f"y{i}",)) for i in range(5))
+    run(session, Constant("a", A), DefineFunction("f", ("x",), steps, ("y4",)))
+    count, failure = looks(session, commands.CallFunction("f", ("a",), ("b",)))
+    assert failure is None
+    assert count >= 5 + 2  # for each op, the function's steps and the command

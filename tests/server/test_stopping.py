@@ -50,3 +50,19 @@ def test_a_process_that_does_not_stop_is_ended_and_its_callers_learn_why(server:
         assert http.post("/v1/sessions", json={"id": "demo"}).status_code == 201
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_an_op_that_cannot_end_in_time_is_refused_and_the_session_goes_on(server: Server) -> None:
+    with server.client() as http:
+        ok(http.post("/v1/sessions", json={"id": "demo"}))
+        fill = {"do": "op", "op": "fill", "inputs": [1], "attrs": {"shape": [2600, 2600]}, "outputs": ["a"]}
+        product = {"do": "op", "op": "matmul", "inputs": ["a", "a"], "outputs": ["b"]}
+        for command in (fill, product):
+            answer = ok(http.post("/v1/sessions/demo/batch", json={"commands": [command]})).json()
+        failure = answer["failure"]
+        assert (failure["code"], failure["op"]) == ("deadline_exceeded", "matmul")
+        assert "int32[2600, 2600]" in failure["message"]
+        assert failure["details"]["limit"] == 0.2
+        assert failure["details"]["seconds"] > 0.2
+        assert ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 0
+        ok(http.get("/v1/sessions/demo/tensors/a"))

@@ -14,13 +14,15 @@ from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op, Trait
+from teletape_engine.catalogue.op import Kernel, Op, Trait, Work
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.errors import TeletapeError
-from teletape_engine.spec import DTYPES, WEAK, Spec, Weak
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, WEAK, Spec, Weak
 
+#: Counts of a millisecond or more: only such work is estimated before it begins.
+_HEAVY: Final = {Kernel.PRODUCTS: 1 << 25, Kernel.LOOPS: 1 << 20, Kernel.ELEMENTS: 1 << 22}
 _MAX_BOUND: Final = 1024  # bound calls of one op; past that a part of its table is emptied
 _MAX_PLANS: Final = 64  # plans of one bound call, likewise
 
@@ -35,9 +37,10 @@ class Call:
         spec: Of the result.
         attrs: The canonical attributes.
         traits: Of the op.
+        work: About what computing it takes; None: so little that it is not estimated.
     """
 
-    __slots__ = ("attrs", "name", "op_type", "spec", "specs", "traits")
+    __slots__ = ("attrs", "name", "op_type", "spec", "specs", "traits", "work")
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class Call:
     ) -> None:
         self.name, self.op_type, self.attrs, self.traits = name, op_type, attrs, traits
         self.specs, self.spec = specs, spec
+        self.work: Work | None = None
 
     def input_name(self, i: int) -> str:
         """The name of input `i` in messages."""
@@ -104,7 +108,8 @@ class Bound(Call):
         price: Bytes that running it may allocate: the result and the workspace.
         forward: `forward(xp, *arrays)`, the attributes bound.
         trackable: Whether tapes may track the result. The result of stop_gradient is tracked no more than a constant.
-        plain: The array that the forward returns is the new value: no expansion, no view, a shape known beforehand.
+        plain: The array that the forward returns is the new value: no expansion, no view, a shape known beforehand, no
+            work that is estimated.
         plans: Plans by mask, computed on demand.
     """
 
@@ -114,6 +119,7 @@ class Bound(Call):
         try:
             super().__init__(op.name, op.op_type, specs, op.infer(*specs, **attrs), attrs, op.traits)
             self.price = self.spec.nbytes + (op.workspace(*specs, **attrs) if op.workspace else 0)
+            self.work = None if op.expand else _heavy_work(op, specs, self.spec, attrs)
         except TeletapeError as error:
             error.details.setdefault("op", op.name)
             raise
@@ -124,7 +130,7 @@ class Bound(Call):
         elif self.spec.dtype.name == "bfloat16":
             self.forward = _rounded(self.forward)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
-        self.plain = not (op.views or op.dynamic or op.expand)
+        self.plain = not (op.views or op.dynamic or op.expand or self.work)
         self.plans: dict[int, Plan] = {}
         self._jvp_rules: dict[int, tuple[tuple[int, BoundRule], ...]] = {}
 
@@ -233,6 +239,16 @@ class Bound(Call):
         if name in self.attrs:
             return self.attrs[name]
         raise TypeError(f"{op.name}: a rule needs {name!r}, which is no input, spec or attribute of the op")
+
+
+def _heavy_work(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> Work | None:
+    """About what a call computes; None if that is little."""
+    if op.work is None:
+        kernel, amount = Kernel.ELEMENTS, 0 if op.views else result.size
+    else:
+        floating = specs[0].dtype in FLOATING or specs[0].dtype in COMPLEX
+        kernel, amount = Kernel.PRODUCTS if floating else Kernel.LOOPS, op.work(*specs, **attrs)
+    return Work(kernel, amount) if amount >= _HEAVY[kernel] else None
 
 
 def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bound:

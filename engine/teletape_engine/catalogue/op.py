@@ -51,6 +51,21 @@ class Trait(enum.Enum):
     STOPS_GRADIENT = "stops_gradient"  #: Tapes take the result for a constant.
 
 
+class Kernel(enum.Enum):
+    """What a forward spends its time with; a host that has a clock knows how fast each is."""
+
+    PRODUCTS = "products"  #: Multiply-adds of floating-point matrices, by BLAS and LAPACK.
+    LOOPS = "loops"  #: Multiply-adds of integers, which BLAS does not know.
+    ELEMENTS = "elements"  #: Elements of a result, each computed once.
+
+
+class Work(NamedTuple):
+    """About what a call computes; never more than it does."""
+
+    kernel: Kernel
+    amount: int
+
+
 class Sample(NamedTuple):
     """Inputs to test an op on: arrays as float64 or integer arrays, Python numbers as they are."""
 
@@ -72,6 +87,7 @@ class Op:
         infer: `infer(*specs, **attrs) -> Spec`; raises InvalidArgumentError.
         workspace: `workspace(*specs, **attrs)`: bytes that the forward needs at its peak in addition to its result;
             None: none.
+        work: `work(*specs, **attrs)`: multiply-adds of the forward; None: it computes each element of its result once.
         vjp: A rule per input, or NOT_REGISTERED / NON_DIFFERENTIABLE. A variadic op has one for all its inputs, or one
             for the first and one for the others.
         jvp: A rule per input giving its term of the result's tangent.
@@ -103,6 +119,7 @@ class Op:
     forward: Callable[..., Any]
     infer: Callable[..., Spec]
     workspace: Callable[..., int] | None
+    work: Callable[..., int] | None
     vjp: tuple[Rule | NoGradient, ...]
     jvp: tuple[Rule | NoGradient, ...]
     batch: Callable[..., Any] | None

@@ -7,10 +7,11 @@ Whoever wants to know what happens on the way passes an `Observer`; nothing else
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Protocol
 
-from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.binding import Bound, Call
+from teletape_engine.catalogue.op import Kernel
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, InputCotangents, Stop
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
@@ -18,7 +19,7 @@ from teletape_engine.recording.cotangents import Algebra, Ct
 from teletape_engine.recording.custom import CustomOutput, FunctionGradient
 from teletape_engine.recording.executor import translated
 from teletape_engine.recording.progress import never_cancelled
-from teletape_engine.recording.tape import Tape
+from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
 
@@ -42,6 +43,7 @@ def backward(
     release: bool = False,
     at_stop: GradientFunction | None = None,
     check_cancelled: Callable[[], None] = never_cancelled,
+    admit_work: Callable[[Call, int], None] | None = None,
 ) -> dict[Uid, Ct]:
     """Runs a `backward_pass` to its end.
 
@@ -54,6 +56,7 @@ def backward(
         release: Frees each node after it.
         at_stop: Called at each stop; None: a stop is an error.
         check_cancelled: As for `backward_pass`.
+        admit_work: As for `backward_pass`.
 
     Returns:
         The cts of those sources that the targets depend on.
@@ -63,7 +66,14 @@ def backward(
         UnimplementedError: The pass stops, and `at_stop` is None.
     """
     walk = backward_pass(
-        tape, starts, sources, algebra, declarations=declarations, release=release, check_cancelled=check_cancelled
+        tape,
+        starts,
+        sources,
+        algebra,
+        declarations=declarations,
+        release=release,
+        check_cancelled=check_cancelled,
+        admit_work=admit_work,
     )
     try:
         stop = next(walk)
@@ -91,6 +101,7 @@ def backward_pass(
     release: bool = False,
     observer: Observer | None = None,
     check_cancelled: Callable[[], None] = never_cancelled,
+    admit_work: Callable[[Call, int], None] | None = None,
 ) -> Generator[Stop, InputCotangents, dict[Uid, Ct]]:
     """A backward pass that stops where the caller's own functions compute the cotangents.
 
@@ -106,6 +117,8 @@ def backward_pass(
         release: Frees each node after it.
         observer: Receives each node and share.
         check_cancelled: Called now and then, see `Algebra.nodes_between_checks`; what it raises ends the pass.
+        admit_work: Called with each call on the way that takes long, and how often its work is done; what it raises
+            ends the pass. None: the rules themselves run as calls that are checked.
 
     Yields:
         Each stop; to be sent a cotangent, or None, for each input of its call.
@@ -134,6 +147,8 @@ def backward_pass(
     passed: dict[Uid, Ct] = {}  # of sources that are results themselves
     tracked = tape.tracked
     take, forget = nodes.pop if release else reversed(nodes[:]).__next__, cts.pop
+    if tape.heavy and admit_work is not None and not structural:
+        take = _admitted(take, cts, needed, admit_work)
     top = len(nodes)
     while top:
         bottom = max(top - algebra.nodes_between_checks, 0)
@@ -182,3 +197,24 @@ def backward_pass(
         if top:
             check_cancelled()
     return {uid: cts[uid] for uid in wanted if uid in cts} | passed
+
+
+def _admitted(
+    take: Callable[[], NodeTuple],
+    cts: Mapping[Uid | None, Ct],
+    needed: Collection[Uid | None] | None,
+    admit_work: Callable[[Call, int], None],
+) -> Callable[[], NodeTuple]:
+    """`take` with a check before each node that takes long and has a cotangent."""
+
+    def checked() -> NodeTuple:
+        node = take()
+        plan, inputs, output, _, _ = node
+        work = plan.bound.work
+        if work is not None and output in cts:
+            # A rule of an op with multiply-adds has as many; that of another op may be a view.
+            counted = () if work.kernel is Kernel.ELEMENTS else plan.rules
+            admit_work(plan.bound, sum([needed is None or inputs[i] in needed for i, _ in counted]))
+        return node
+
+    return checked

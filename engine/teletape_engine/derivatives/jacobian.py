@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from teletape_engine.catalogue.binding import Call
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import GradientKind, densify
@@ -158,7 +159,7 @@ def _stacks(
         predicts = recorder.mode.predicts and not recorder.recorded
         if predicts or not rows:
             dense = [(target.uid, GradientKind.DENSE) for target, _ in starts]
-            cts = _backward(recorder, query, dense, Presence(), query.release)
+            cts = _backward(recorder, query, dense, Presence(), query.release, 1)
             derivatives = [
                 (recorder.answer(GradientKind.DENSE, spec) if predicts else recorder.full(spec, 0))
                 if source.uid in cts
@@ -187,8 +188,16 @@ def _stacks(
 
 
 def _backward(
-    recorder: Recorder, query: GradientQuery, starts: Sequence[tuple[Uid, Ct]], algebra: Algebra, release: bool
+    recorder: Recorder,
+    query: GradientQuery,
+    starts: Sequence[tuple[Uid, Ct]],
+    algebra: Algebra,
+    release: bool,
+    rows: int,
 ) -> dict[Uid, Ct]:
+    def admit_work(call: Call, rules: int) -> None:
+        recorder.admit_work(call, rules * rows)
+
     return backward(
         query.tape,
         starts,
@@ -198,6 +207,7 @@ def _backward(
         release=release,
         at_stop=query.at_stacked_stop,
         check_cancelled=recorder.check_cancelled,
+        admit_work=None if recorder.recorded else admit_work,
     )
 
 
@@ -224,7 +234,7 @@ def _chunk(
     for target, start in starts:
         stack = start(first, last)
         stacked.append((target.uid, rows.stack(Operand(recorder, stack) if recorded else recorder.ct(stack))))
-    cts = _backward(recorder, query, stacked, rows, release)
+    cts = _backward(recorder, query, stacked, rows, release, last - first)
     return [
         rows.unstack(densify(cts[source.uid]), last - first) if source.uid in cts else None for source in query.sources
     ]

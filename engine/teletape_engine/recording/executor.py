@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from teletape_engine.arrays import Backend, runs_already
+from teletape_engine.arrays import Backend
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.binding import Bound, Call
 from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
@@ -39,7 +39,6 @@ class Executor(Recorder):
     Attributes:
         decided: The decisions of control flow, if they are to be noted.
         kernel_call: Calls a function on the device and without warnings; None: all of them run so anyway.
-        pass_call: The same for a backward pass, in which kernels may run.
     """
 
     bare = Arrays()
@@ -50,8 +49,6 @@ class Executor(Recorder):
         super().__init__()
         self._monitor = monitor or Monitor()
         self.kernel_call = backend.kernel_call() if selects else None
-        self.pass_call = backend.kernel_call() if selects else None
-        self._device_call = None if backend.xp is np else self.kernel_call  # of what cannot warn: the CPU needs nothing
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
 
@@ -120,6 +117,8 @@ class Executor(Recorder):
         memory.spent += bound.price
         if memory.spent > memory.ceiling:
             memory.recount(bound.price, bound.op)
+        if bound.work is not None:
+            self._monitor.admit_work(bound)
         try:
             array = self._quietly(bound.forward, self.xp, *[value.array for value in inputs])
         except Exception as error:
@@ -132,8 +131,11 @@ class Executor(Recorder):
         return Value(array, bound.spec, new_uid())
 
     def _after(self, error: Exception, bound: Bound, inputs: Sequence[Any]) -> Any:
-        """The result of a kernel that has not begun, since it was called from inside another one; else its error."""
-        if runs_already(error):
+        """The result of a kernel that has not begun, since it is called from inside another one; else its error.
+
+        A finalizer or a signal handler of the program can run inside a kernel, and may call ops.
+        """
+        if error.__class__ is RuntimeError and str(error).startswith("cannot enter context"):
             return self.backend.kernel_call()(bound.forward, self.xp, *[value.array for value in inputs])
         raise translated(error, bound) from error
 
@@ -145,6 +147,8 @@ class Executor(Recorder):
     def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Value) -> Value:
         """Computed on arrays, and priced as its result."""
         self.memory.spend(bound.spec.nbytes, "a tangent")
+        if bound.work is not None:
+            self._monitor.admit_work(bound, len(shares))
         try:
             total = self._quietly(_sum_of_shares, shares, [value.array for value in (*inputs, result)])
         except Exception as error:
@@ -171,9 +175,7 @@ class Executor(Recorder):
     def _compact(self, array: Any) -> Any:
         # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy.
         nbytes = array.nbytes
-        if self.backend.base(array)[1] <= 8 * nbytes:
-            return array
-        return array.copy() if self._device_call is None else self._device_call(array.copy)
+        return self._quietly(array.copy) if self.backend.base(array)[1] > 8 * nbytes else array
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
         """A host array as a value. The caller gives it up: it is not written into from now on."""
@@ -187,9 +189,7 @@ class Executor(Recorder):
     def full(self, spec: Spec, number: int) -> Value:
         """Zeros or ones on the device."""
         self.memory.spend(spec.nbytes, "zeros" if number == 0 else "ones")
-        call = self._device_call
-        array = _filled(self.xp, spec, number) if call is None else call(_filled, self.xp, spec, number)
-        return Value(array, spec, new_uid())
+        return Value(self._quietly(self.xp.full, spec.shape, number, spec.dtype), spec, new_uid())
 
     def decide(self, value: Any) -> int:
         """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
@@ -205,6 +205,10 @@ class Executor(Recorder):
         """As `Monitor.check_cancelled`; and has the memory looked at."""
         self._monitor.check_cancelled()
         self.memory.look(len(self.context.tapes))
+
+    def admit_work(self, call: Call, times: int = 1) -> None:
+        """As `Monitor.admit_work`."""
+        self._monitor.admit_work(call, times)
 
     def expect(self, iterations: int) -> None:
         """As `Monitor.expect`."""
@@ -240,14 +244,6 @@ class Executor(Recorder):
     def _wrap(self, array: Any) -> Value:
         shape: Shape = tuple(array.shape)
         return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
-
-
-def _filled(xp: Any, spec: Spec, number: int) -> Any:
-    if number == 0:
-        return xp.zeros(spec.shape, spec.dtype)
-    array = xp.empty(spec.shape, spec.dtype)  # with `fill` 1 µs less than `full`
-    array.fill(number)
-    return array
 
 
 def _sum_of_shares(shares: Sequence[Share], residuals: Sequence[Any]) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from teletape_engine.errors import CancelledError, ResourceExhaustedError
+from teletape_engine.catalogue.binding import Call
+from teletape_engine.catalogue.op import Work
+from teletape_engine.errors import CancelledError, DeadlineExceededError, ResourceExhaustedError
 
 
 class Progress(Protocol):
@@ -17,6 +19,22 @@ class Progress(Protocol):
 
 def no_progress(done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
     """Ignores the progress."""
+
+
+class TimeBudget(Protocol):
+    """The time that a batch has, and how long work takes: known to a host alone, since the engine has no clock.
+
+    Attributes:
+        limit: Seconds in all.
+    """
+
+    limit: float
+
+    def left(self) -> float:
+        """Returns the seconds that are left."""
+
+    def seconds(self, work: Work) -> float:
+        """Returns the seconds that the work takes at least."""
 
 
 CANCEL_STEPS: Final = 64  #: Steps of a long command between two checks for a cancel.
@@ -37,9 +55,11 @@ class Monitor:
         self.most_iterations = most_iterations
         self.begin(lambda: False, no_progress, 0)
 
-    def begin(self, cancelled: Callable[[], bool], progress: Progress, total: int) -> None:
+    def begin(
+        self, cancelled: Callable[[], bool], progress: Progress, total: int, budget: TimeBudget | None = None
+    ) -> None:
         """Starts a batch of `total` commands."""
-        self._cancelled, self._progress = cancelled, progress
+        self._cancelled, self._progress, self._budget = cancelled, progress, budget
         self._done, self._total = 0, total
         self._taken = 0
 
@@ -60,6 +80,29 @@ class Monitor:
         """
         if self._cancelled():
             raise CancelledError("the batch was cancelled by its caller, inside a command")
+
+    def admit_work(self, call: Call, times: int = 1) -> None:
+        """Raises if the batch is to stop, or has too little time for a call that takes long, or for `times` of it.
+
+        Raises:
+            CancelledError: The caller wants it stopped.
+            DeadlineExceededError: The call would take longer than the time that is left.
+        """
+        self.check_cancelled()
+        if self._budget is None or call.work is None:
+            return
+        seconds, left = times * self._budget.seconds(call.work), self._budget.left()
+        if seconds > left:
+            shapes = ", ".join(map(repr, call.specs))
+            raise DeadlineExceededError(
+                f"op {call.name!r} on {shapes} would compute for {seconds:.2g} s or more, and {max(left, 0.0):.2g} s "
+                f"are left of the {self._budget.limit:g} s that a request has here: split it into smaller ops, and "
+                "these into several requests",
+                op=call.name,
+                seconds=seconds,
+                left=left,
+                limit=self._budget.limit,
+            )
 
     def expect(self, iterations: int) -> None:
         """A loop is about to take `iterations`.

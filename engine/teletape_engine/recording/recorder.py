@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.binding import Bound, Call, bind
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.operand import Operand, Runtime
@@ -59,8 +59,7 @@ class Recorder(Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
     backend: Any = None  #: The arrays' backend; None: there are no arrays.
-    kernel_call: Callable[..., Any] | None = None  #: See `Executor`; None: nothing is to be selected for a kernel.
-    pass_call: Callable[..., Any] | None = None  #: The same.
+    kernel_call: Callable[..., Any] | None = None  #: See `Executor`; None: nothing is to be selected for an op.
     bare: Algebra  #: The algebra of a backward pass that is not recorded.
     mode: Mode = Mode.COMPUTES
 
@@ -132,6 +131,9 @@ class Recorder(Runtime):
 
     def check_cancelled(self) -> None:
         """Some steps of a function are done; CancelledError if it is not to go on."""
+
+    def admit_work(self, call: Call, times: int = 1) -> None:
+        """A call that takes long is about to run, once or several times; see `Monitor.admit_work`."""
 
     def expect(self, iterations: int) -> None:
         """A loop is about to take `iterations`; ResourceExhaustedError if those are too many."""

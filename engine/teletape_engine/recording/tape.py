@@ -61,6 +61,7 @@ class Tape:
         variables: Watched variables by uid, in the order of first access. The tape keeps them alive.
         unregistered: Whether a node has an op with no gradient registered.
         sparse: Number of nodes whose gradient may be slices.
+        heavy: Whether a node's call takes long.
         consumed: A non-persistent tape that has answered.
         sign: Of the masks of its plans: -1 if it keeps every input, so that its calls can be run again.
         turns: What happened to it when, as (open, pause or reset; a uid): what was computed before a turn has a lower
@@ -74,6 +75,7 @@ class Tape:
         "_skeleton",
         "consumed",
         "declined",
+        "heavy",
         "leaves",
         "logs",
         "name",
@@ -107,6 +109,7 @@ class Tape:
         self.variables: dict[Uid, Variable] = {}
         self.unregistered = False
         self.sparse = 0
+        self.heavy = False
         self._skeleton: tuple[list[Any], ...] = _NO_STRUCTURE
 
     def consume(self) -> None:
@@ -151,6 +154,8 @@ class Tape:
         """Notes a call, and tracks its result from now on. `Executor.apply` has the same lines, for speed."""
         self.nodes.append((plan, inputs, output, residuals, where))
         self.tracked[output] = None
+        if plan.bound.work is not None:
+            self.heavy = True
         if plan.unregistered:
             self.unregistered = True
         elif plan.sparse:

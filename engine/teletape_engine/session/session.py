@@ -14,7 +14,7 @@ from teletape_engine.commands import Batch, Command, Id, OnFailure
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import CancelledError, InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.progress import Progress, no_progress
+from teletape_engine.recording.progress import Progress, TimeBudget, no_progress
 from teletape_engine.recording.values import Value, Variable
 from teletape_engine.session.entries import Entry, Poison, facts
 from teletape_engine.session.handlers import HANDLERS
@@ -50,14 +50,18 @@ class Session:
         *,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Progress = no_progress,
+        budget: TimeBudget | None = None,
     ) -> Answer:
         """Runs a batch. A batch that repeats its client's last one is not run again: the kept answer is returned.
 
         Args:
             batch: Commands, releases, and what happens to ids after a failure.
-            cancelled: Called between commands and between the iterations of a loop. Once it returns true, the rest of
-                the batch fails with CancelledError. What it raises is a failure of the batch too.
+            cancelled: Called between the steps of the batch: commands, iterations, some ops of a function or gradient.
+                Once it returns true, the rest of the batch fails with CancelledError. What it raises is a failure of
+                the batch too.
             progress: Called from time to time; see `progress.Progress`.
+            budget: The batch's time: an op that would take longer than what is left fails before it begins. None: there
+                is no limit.
 
         Raises:
             UnknownIdError: The batch's client is not attached.
@@ -70,7 +74,7 @@ class Session:
             if earlier is not None:
                 return earlier
         with state.backend.quiet():
-            state.monitor.begin(cancelled, progress, len(batch.commands))
+            state.monitor.begin(cancelled, progress, len(batch.commands), budget)
             answer = _run(state, batch, cancelled)
         if batch.client:
             state.clients.keep_answer(batch, answer)

@@ -24,6 +24,8 @@ _ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREAD
 #: Variables with keys: removed even where the server is a part of another program.
 _SECRET: Final = ("TELETAPE_API_KEYS", "TELETAPE_API_KEY")
 
+_SPEED: Final = "teletape_server.worker.speed"  # measures when it is imported, which this process must not do
+
 _fork_lock = threading.Lock()
 
 
@@ -39,7 +41,7 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([worker_process.__name__])
+    context.set_forkserver_preload([worker_process.__name__, _SPEED])
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, _fork_lock:
         process = context.Process(target=target, args=(theirs, *arguments), daemon=True)

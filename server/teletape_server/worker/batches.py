@@ -41,7 +41,9 @@ def batch(session: Session, request: Request) -> Result:
         commands = wire.batch_from_json(request.json())
     replayed = answer is not None
     if answer is None:
-        answer = session.execute(commands, cancelled=request.cancelled, progress=request.progress)
+        answer = session.execute(
+            commands, cancelled=request.cancelled, progress=request.progress, budget=request.budget
+        )
     done = time.monotonic()
     served = wire.Served(
         Terms(*request.params["terms"]).expires_at(request.params["now"] + done - request.received),

@@ -64,7 +64,7 @@ def execute(
         temporaries=tuple(temporaries),
         on_failure=OnFailure.ROLLBACK if rollback else OnFailure.FREE,
     )
-    answer = session.execute(batch, cancelled=request.cancelled, progress=request.progress)
+    answer = session.execute(batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget)
     failure = answer.failure
     if failure is None:
         return answer

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from teletape_engine import arrays
 from teletape_engine.errors import DeadlineExceededError, InternalError, ResourceExhaustedError, TeletapeError
-from teletape_engine.recording.progress import Progress
+from teletape_engine.recording.progress import Progress, TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server.worker import batches, handlers  # noqa: F401  # they register the methods
 from teletape_server.worker.channel import INLINE, Channel
@@ -73,6 +73,7 @@ class Worker:
         self._cancelled_up_to = 0  # the number of the last request that a cancel concerns
         self._session: Session | None = None
         self._time_limit = float("inf")
+        self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
         self._once = Once(0.0)  # `_open` sets the window
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
@@ -127,6 +128,11 @@ class Worker:
                 start["device"], memory_limit=start["memory_limit"], max_iterations=start["max_iterations"]
             )
             self._time_limit = start["time_limit"]
+            if start["device"] == "cpu":  # how long a GPU takes is not estimated
+                # Imported here: the server imports this module, and must measure nothing.
+                from teletape_server.worker.speed import Budget
+
+                self._budgets = Budget
             self._once = Once(start["idempotency_window"])
             self._send(("ready",))
         except TeletapeError as error:
@@ -137,6 +143,7 @@ class Worker:
 
     def _handle(self, head: Any, body: memoryview | None) -> None:
         _, number, method, params, content_type, has_body, received = head
+        deadline = time.monotonic() + self._time_limit
         try:
             if has_body and body is None:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
@@ -147,7 +154,8 @@ class Worker:
                 content,
                 # A small tensor must not keep a large body alive.
                 sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
-                self._canceller(number),
+                self._canceller(number, deadline),
+                self._budget(deadline),
                 self._reporter(number),
                 received,
             )
@@ -190,9 +198,7 @@ class Worker:
             facts["details"] = {}
         self._send(("reply", number, error.code, "", facts))
 
-    def _canceller(self, number: int) -> Callable[[], bool]:
-        deadline = time.monotonic() + self._time_limit
-
+    def _canceller(self, number: int, deadline: float) -> Callable[[], bool]:
         def cancelled() -> bool:
             if time.monotonic() > deadline:
                 raise DeadlineExceededError(
@@ -203,6 +209,9 @@ class Worker:
             return number <= self._cancelled_up_to
 
         return cancelled
+
+    def _budget(self, deadline: float) -> TimeBudget | None:
+        return None if self._budgets is None else self._budgets(self._time_limit, deadline)
 
     def _reporter(self, number: int) -> Progress:
         last = time.monotonic()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import teletape_wire as wire
-from teletape_engine.recording.progress import Progress
+from teletape_engine.recording.progress import Progress, TimeBudget
 from teletape_engine.session.session import Session
 from teletape_wire.tensors import Buffer
 
@@ -27,6 +27,7 @@ class Request:
         body: The request's bytes, read only; an array made as a view of it keeps it alive.
         copy_below: Bytes; smaller tensors have to be copied out of the body, larger ones may be views of it.
         cancelled: Returns whether the caller wants the request stopped; to be called between steps.
+        budget: The time that is left for it; None: not known beforehand.
         progress: To be called with the number of commands and iterations done.
         received: Time at which the front took the request, on the monotonic clock.
         started: Time at which the process began to work on it, on the monotonic clock.
@@ -37,6 +38,7 @@ class Request:
     body: memoryview
     copy_below: int
     cancelled: Callable[[], bool]
+    budget: TimeBudget | None
     progress: Progress
     received: float
     started: float = field(default_factory=time.monotonic)

@@ -280,6 +280,7 @@ def _definite(*lead: int) -> Any:
     tf="linalg.cholesky",
     symmetric=(0,),
     workspace=lambda x: x.nbytes,
+    work=lambda x: x.size * x.shape[-1] // 6,
 )
 def cholesky(xp: Any, x: Any) -> Any:
     """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
@@ -356,6 +357,7 @@ def _triangle(*lead: int) -> Any:
     tf="linalg.triangular_solve",
     like=(0, 0),
     workspace=lambda matrix, rhs, **attrs: 2 * matrix.nbytes + 3 * _solve_spec(matrix, rhs, **attrs).nbytes,
+    work=lambda matrix, rhs, **_: rhs.size * matrix.shape[-1] // 2,
     traits=[Trait.SELECTS],
 )
 def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:

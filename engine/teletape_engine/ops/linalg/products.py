@@ -83,6 +83,11 @@ def _workspace(a: Spec, b: Spec, **attrs: Any) -> int:
     return conjugates + half_bytes(a) + half_bytes(b) + half_bytes(_matmul_spec(a, b, **attrs))
 
 
+def _work(a: Spec, b: Spec, *, transpose_a: bool, adjoint_a: bool, **attrs: Any) -> int:
+    result = _matmul_spec(a, b, transpose_a=transpose_a, adjoint_a=adjoint_a, **attrs)
+    return result.size * a.shape[-2 if transpose_a or adjoint_a else -1]
+
+
 def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Any:
     """One large product for a matrix and a stack of rows or of columns, instead of a small one for each."""
     a, b = args
@@ -140,6 +145,7 @@ def _transposed(xp: Any, x: Any) -> Any:
         ),
     ),
     workspace=_workspace,
+    work=_work,
     traits=[Trait.MULTIPLIES],
 )
 def matmul(

@@ -59,6 +59,7 @@ def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
     args="input adjoint",
     tf="linalg.inv",
     workspace=lambda x, **_: 2 * x.nbytes,
+    work=lambda x, **_: x.size * x.shape[-1],
 )
 def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
     """The inverses of matrices, or of their adjoints.
@@ -106,6 +107,7 @@ def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
     tf="linalg.solve",
     like=(0, 0),
     workspace=lambda matrix, rhs, **_: 2 * matrix.nbytes + rhs.nbytes,
+    work=lambda matrix, rhs, **_: (matrix.size // 3 + rhs.size) * matrix.shape[-1],
 )
 def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; matrix [..., n, n], rhs [..., n, k].
@@ -125,6 +127,11 @@ def _det_spec(x: Spec) -> Spec:
 def _log_det_spec(x: Spec) -> Spec:
     check_dtypes("LogMatrixDeterminant", (x,), SOLVABLE & FLOATING)
     return _det_spec(x)
+
+
+def _factorised(x: Spec) -> int:
+    """Multiply-adds of an LU factorisation."""
+    return x.size * x.shape[-1] // 3
 
 
 def _scaled(number: Any, matrices: Any) -> Any:
@@ -147,6 +154,7 @@ def _traced(t: Any, x: Any) -> Any:
     args="input",
     tf="linalg.det",
     workspace=lambda x: x.nbytes,
+    work=_factorised,
 )
 def det(xp: Any, x: Any) -> Any:
     """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
@@ -161,6 +169,7 @@ def det(xp: Any, x: Any) -> Any:
     samples=lambda: [sample(_matrices()), sample(-_matrices(2))],
     op_type="LogMatrixDeterminant",
     workspace=lambda x: 2 * x.nbytes,
+    work=_factorised,
 )
 def log_abs_det(xp: Any, x: Any) -> Any:
     """The logarithms of the absolute values of the determinants [...] of real matrices; -inf of singular ones."""
@@ -176,6 +185,7 @@ def log_abs_det(xp: Any, x: Any) -> Any:
     samples=lambda: [sample(_matrices()), sample(-_matrices(2))],
     op_type="LogMatrixDeterminant",
     workspace=lambda x: 2 * x.nbytes,
+    work=_factorised,
 )
 def det_sign(xp: Any, x: Any) -> Any:
     """The signs of the determinants [...] of real matrices: 1, -1, 0; the gradient is zero, not None."""

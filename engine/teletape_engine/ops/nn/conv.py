@@ -132,6 +132,11 @@ def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) 
     return size * wide(dtype).itemsize
 
 
+def _work(result: Shape, filters: Shape) -> int:
+    """Multiply-adds of a convolution with that result, or of one of its transposes."""
+    return math.prod(result) * math.prod(filters[:3])
+
+
 # ---------------------------------------------------------------------------------------------------------- batching
 def _fold(x: Any, axis: int, groups: int) -> Any:
     """[b, …] with the batch axis merged into another axis, before the entries of each group there."""
@@ -237,6 +242,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     ),
     like=(0, 0),
     workspace=lambda x, filters, **at: _workspace(x.shape, filters.shape, x.dtype, at),
+    work=lambda x, filters, **at: _work(_result(x.shape, filters.shape, at), filters.shape),
     traits=[Trait.MULTIPLIES],
 )
 def conv2d(
@@ -297,6 +303,7 @@ def conv2d(
     ),
     like=(0, 0),
     workspace=lambda grad, filters, *, shape, **at: _workspace(shape, filters.shape, grad.dtype, at),
+    work=lambda grad, filters, **_: _work(grad.shape, filters.shape),
     traits=[Trait.MULTIPLIES],
 )
 def conv2d_backprop_input(
@@ -340,6 +347,7 @@ def conv2d_backprop_input(
     ],
     op_type="Conv2DBackpropFilter",
     workspace=lambda x, grad, *, shape, **at: _workspace(x.shape, shape, x.dtype, at),
+    work=lambda x, grad, *, shape, **_: _work(grad.shape, shape),
     traits=[Trait.MULTIPLIES],
 )
 def conv2d_backprop_filter(
