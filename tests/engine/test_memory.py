@@ -275,7 +275,7 @@ def test_a_gradient_is_priced_before_it_runs(persistent):
         refused(session, gradient)  # the tape keeps them
     else:
         run(session, releases=outputs)
-        run(session, gradient)  # they are freed on the way
+        run(session, Gradient("t", ("z",), ("x",), ("g2",)))  # they are freed on the way
 
 
 def test_a_gradient_with_plenty_of_memory_is_not_followed_twice(monkeypatch):
