@@ -262,13 +262,14 @@ def check(subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, An
     Raises:
         InvalidArgumentError: The function returns a different result at each call.
     """
+    errors = np.geterr()  # the caller's function runs in the caller's error state
     with np.errstate(all="ignore"):
-        return _Check(subject, settings, cts).report()
+        return _Check(subject, settings, cts, errors).report()
 
 
 class _Check:
-    def __init__(self, subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, Any]]) -> None:
-        self.subject, self.settings, self.cts = subject, settings, cts
+    def __init__(self, subject: Subject, settings: Settings, cts: Sequence[np.ndarray[Any, Any]], errors: Any) -> None:
+        self.subject, self.settings, self.cts, self.errors = subject, settings, cts, errors
         self.free = [i for i, value in enumerate(subject.values) if value.dtype in DIFFERENTIABLE]
         dtypes = [subject.values[i].dtype for i in self.free] + [result.dtype for result in subject.outputs]
         self.coarsest = max(dtypes, key=precision) if dtypes else np.dtype("float64")
@@ -292,7 +293,8 @@ class _Check:
         entries = sum(subject.values[i].size for i in self.free)
         worst: Entry | None = None
         if places and self.cts:
-            automatic = subject.gradients(self.cts)
+            with np.errstate(**self.errors):
+                automatic = subject.gradients(self.cts)
             base = self._base()
             todo, compared = places, dict[tuple[int, int, int], Entry]()
             for times in _LARGER:
@@ -305,10 +307,15 @@ class _Check:
             worst = max(compared.values(), key=_share)
         return Report(self.coarsest.name, len(places), entries, settings.seed, worst)
 
+    def _weighted(self, points: Sequence[tuple[int, np.ndarray[Any, Any]]]) -> np.ndarray[Any, Any]:
+        """See `Subject.weighted`."""
+        with np.errstate(**self.errors):
+            return self.subject.weighted(points)
+
     def _base(self) -> np.ndarray[Any, Any]:
         i = self.free[0]
         same = (i, self.subject.values[i])
-        first, second = self.subject.weighted([same, same])
+        first, second = self._weighted([same, same])
         for k, (a, b) in enumerate(zip(first, second, strict=True)):
             if abs(a - b) > self.rounding[k] and not (a != a and b != b):
                 raise InvalidArgumentError(
@@ -339,7 +346,7 @@ class _Check:
                         f"check_gradients: step {step:.3g} is too small: in {value.dtype.name} it does not "
                         f"change an entry of {x:.6g}; take a larger step, or leave it out"
                     )
-        rows = [self.subject.weighted(points[k : k + _TOGETHER]) for k in range(0, len(points), _TOGETHER)]
+        rows = [self._weighted(points[k : k + _TOGETHER]) for k in range(0, len(points), _TOGETHER)]
         values = np.concatenate(rows).reshape(len(moves), 2, -1)
         out, k = [], 0
         for i, at in places:
