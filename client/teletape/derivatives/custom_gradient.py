@@ -194,8 +194,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
     def inner(*args: Any, **kwargs: Any) -> Any:
         _refuse_forward(f, args)
-        with current().outside():
-            result = f(*args, **kwargs)
+        result = current().outside(lambda: f(*args, **kwargs))
 
         def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
             used = [] if variables is None else list(variables)

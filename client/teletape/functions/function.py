@@ -28,7 +28,7 @@ from teletape.functions.signature import (
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.functions.tracing_session import TracingSession
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.sessions.current import current, inside
+from teletape.sessions.current import current, outside_traces
 from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -79,7 +79,7 @@ def functions_run_eagerly() -> bool:
 @contextmanager
 def init_scope() -> Iterator[None]:
     """Runs a block at once, even while a function is traced."""
-    with inside(None):
+    with outside_traces():
         yield
 
 

@@ -148,20 +148,21 @@ def trace(
     tracing = TracingSession(current(), trace_gradient)
     tracing.deferred = [] if defers else None
     arguments: list[Symbol] = []
+
+    def body() -> Traced:
+        symbolic = partial(_symbolic, tracing, arguments)
+        args = [
+            nest.map_structure(partial(symbolic, name=name), spec)
+            for spec, name in itertools.zip_longest(specs, names[: len(specs)], fillvalue="args")
+        ]
+        kwargs = {name: nest.map_structure(partial(symbolic, name=name), keywords[name]) for name in sorted(keywords)}
+        result = function(*args, **kwargs)
+        if tracing.not_traceable is not None:
+            raise tracing.not_traceable
+        return _traced(function, result, tracing, arguments)
+
     try:
-        with inside(tracing):
-            symbolic = partial(_symbolic, tracing, arguments)
-            args = [
-                nest.map_structure(partial(symbolic, name=name), spec)
-                for spec, name in itertools.zip_longest(specs, names[: len(specs)], fillvalue="args")
-            ]
-            kwargs = {
-                name: nest.map_structure(partial(symbolic, name=name), keywords[name]) for name in sorted(keywords)
-            }
-            result = function(*args, **kwargs)
-            if tracing.not_traceable is not None:
-                raise tracing.not_traceable
-            return _traced(function, result, tracing, arguments)
+        return inside(tracing, body)
     except NotTraceable as error:
         error.note()  # on the trace around this one: its body must not swallow the exception either
         raise

@@ -97,11 +97,10 @@ class TracingSession(Session):
         traced, has_gradient = self._trace_gradient(function, *specs)
         others, tracer = traced.bound(), self.recorder()
         fields = {"has_gradient": tuple(has_gradient), "results": len(outputs), "label": label}
-        self._thread.recorder = self._new_recorder()  # one step, whatever tapes of the trace are active
-        try:
-            results = self.run_command(commands.CustomCall, [traced.function], [*inputs, *outputs, *others], **fields)
-        finally:
-            self._thread.recorder = tracer
+        results = self._thread.running_on(  # one step, whatever tapes of the trace are active
+            self._new_recorder(),
+            lambda: self.run_command(commands.CustomCall, [traced.function], [*inputs, *outputs, *others], **fields),
+        )
         for before, after in zip(outputs, results, strict=True):
             tracer.note_identity(before, after)
         values = [tracer.read(value) if isinstance(value, Variable) else value for value in others]
@@ -157,8 +156,9 @@ class TracingSession(Session):
             )
         inputs = [capture.symbol for capture in captures]
         function = written_down(needed_steps(steps, [symbol.number]), inputs, [symbol])
-        with inside(None):
-            [value] = self.home.run_command(commands.CallFunction, [function], bind_captures(captures))
+        [value] = inside(
+            None, lambda: self.home.run_command(commands.CallFunction, [function], bind_captures(captures))
+        )
         return value
 
     def assign(self, variable: Variable, value: Any, mode: str, *indices: Any) -> None:

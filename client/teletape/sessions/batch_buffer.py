@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TypeAlias
 
@@ -32,7 +33,8 @@ class ContextName:
         self.id, self._recordings = id, recordings
 
     def __del__(self) -> None:
-        self._recordings.append((None, commands.ContextEnd(self.id), None))
+        with suppress(AttributeError):  # an interrupt came before it had its id
+            self._recordings.append((None, commands.ContextEnd(self.id), None))
 
 
 class Name:
@@ -44,7 +46,10 @@ class Name:
         self.id, self._released = id, released
 
     def __del__(self) -> None:
-        self._released.append(self.id)
+        try:  # noqa: SIM105  # `suppress` would take longer than the rest
+            self._released.append(self.id)
+        except AttributeError:  # an interrupt came before it had its id
+            pass
 
 
 class Reply:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from teletape import environment
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import Session
 
+T = TypeVar("T")
+
 _current: Session | None = None
 _lock = threading.Lock()
-_traces = 0  # threads that are tracing: while there is none, `current` does not look at thread locals
-_thread = threading.local()
+_traced = False  # whether there was ever a trace: before that `current` does not look for one
+#: The trace that runs in this context, and how many are around it.
+_trace: contextvars.ContextVar[tuple[Session | None, int]] = contextvars.ContextVar("trace", default=(None, 0))
 
 
 def current() -> Session:
     """Returns the program's session, or this thread's trace; the first use opens a session from the environment."""
-    if _traces:
-        tracing: Session | None = getattr(_thread, "session", None)
+    if _traced:
+        tracing = _trace.get()[0]
         if tracing is not None:
             return tracing
     session = _current
@@ -90,22 +95,32 @@ def _remote(url: str, api_key: str | None, device: str | None, lazy: bool | None
     return RemoteSession(url, key, device=device, lazy=lazy, allow_insecure=allow_insecure)
 
 
+def inside(session: Session | None, function: Callable[[], T]) -> T:
+    """Runs a function with `session` as this thread's current one; None: with the program's session.
+
+    Python itself leaves the context at the end of `run`, so that no interrupt leaves a trace current.
+    """
+    global _traced
+    _traced = True
+    return contextvars.copy_context().run(_inside, session, function)
+
+
+def _inside(session: Session | None, function: Callable[[], T]) -> T:
+    _trace.set((session, within() + (session is not None)))
+    return function()
+
+
 @contextmanager
-def inside(session: Session | None) -> Iterator[None]:
-    """Makes `session` this thread's current one for a block; None: the program's session again."""
-    global _traces
-    before, depth = getattr(_thread, "session", None), within()
-    with _lock:
-        _traces += 1
-    _thread.session, _thread.depth = session, depth + (session is not None)
+def outside_traces() -> Iterator[None]:
+    """A block in which the program's session is this thread's current one, also in a trace."""
+    before = _trace.get()
+    _trace.set((None, before[1]))
     try:
         yield
     finally:
-        _thread.session, _thread.depth = before, depth
-        with _lock:
-            _traces -= 1
+        _trace.set(before)
 
 
 def within() -> int:
-    """Returns how many traces this thread is in; those that a block of `inside(None)` has left count too."""
-    return getattr(_thread, "depth", 0)
+    """Returns how many traces this thread is in; those that a block of `outside_traces` has left count too."""
+    return _trace.get()[1]

@@ -42,11 +42,10 @@ def run(
             op_values = () if tag is not None else _new_ids(recorder, current.residuals)
             recorder.emit(commands.BackwardCotangents(name.id, _new_ids(recorder, current.cts), tag, op_values))
             cotangents = query.declarations.gradient_at(current)
-            with recorder.inside():
-                try:
-                    current = walk.send(cotangents)
-                except StopIteration as end:
-                    current, gradients = None, end.value
+            try:
+                current = walk.send(cotangents)
+            except StopIteration as end:
+                current, gradients = None, end.value
             ids = tuple([_sent_id(recorder, cotangent) for cotangent in cotangents])
             recorder.emit(commands.BackwardResume(name.id, ids))
     finally:

@@ -96,8 +96,8 @@ def _inferred(
         for i in function.assigns:
             _changed(inputs[i])
         return [Handle(spec) for spec in function.infer([value.spec for value in inputs])]
-    with recorder.replaying(decisions):
-        return RUNNERS[command](recorder, with_functions(command, functions, **fields), functions, inputs)
+    replaying = recorder.replaying(decisions)
+    return RUNNERS[command](replaying, with_functions(command, functions, **fields), functions, inputs)
 
 
 def _changed(variable: Variable) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from teletape_engine.commands import Command
 from teletape_engine.commands.results import Result, Specs
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TeletapeError
+from teletape_engine.recording.context import Context
 from teletape_engine.recording.executor import evaluate
+from teletape_engine.recording.provenance import ProvenanceLog
 from teletape_engine.recording.recorder import Mode
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, SpecValue, Variable, new_uid
@@ -30,6 +32,10 @@ from teletape_engine.spec import BOOL, INTEGER, Spec
 _EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results cannot differ between this machine and the server.
 _SMALL: Final = 16  #: Results with at most this many elements are also computed here.
 _CHECKED: Final = 1 << 20  #: Ops that allocate at most this many bytes are tried here for values that they refuse.
+
+T = TypeVar("T")
+
+_silenced: Final = contextvars.ContextVar("silenced", default=False)
 
 
 class Handle(SpecValue):
@@ -53,62 +59,30 @@ class Handle(SpecValue):
         return Handle(self.spec, self.name, self.host)
 
 
-class RemoteRecorder(SpecRecorder):
-    """Records ops on tapes by their specs, computes nothing, and emits one command for each op.
+class SilentRecorder(SpecRecorder):
+    """Records ops on a context's tapes by their specs, computes nothing, and sends nothing.
+
+    It follows what the server runs by itself: the steps of a rule, of a composite op, of a function. That it is another
+    object than the context's `RemoteRecorder` keeps interrupts out: there is nothing to be set back afterwards.
 
     Args:
-        channel: The session's way to its server.
-
-    Attributes:
-        id: The context's id on the server.
+        context: The context.
+        provenance: Its log.
+        mode: What it does with loops, conditions and gradients.
+        decisions: What the server's loops and conditions decided.
     """
 
-    def __init__(self, channel: Channel) -> None:
-        super().__init__()
-        self.channel = channel
-        self.id = channel.next_id()
-        self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
-        self._inside = False  # in a rule or a composite op, whose steps the server runs by itself
-        self._decisions: Iterator[int] | None = None
+    def __init__(
+        self,
+        context: Context,
+        provenance: ProvenanceLog,
+        mode: Mode = Mode.CONNECTS,
+        decisions: Iterator[int] | None = None,
+    ) -> None:
+        # Not by `super().__init__`, which would make a context and a log.
+        self.context, self.provenance, self.mode, self.price = context, provenance, mode, 0
+        self._decisions = decisions
 
-    # ------------------------------------------------------------------------------------------------------- commands
-    def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
-        """See `Channel.emit`."""
-        self.channel.emit(self.id, command, nbytes, where)
-
-    def ask(self, question: Command) -> Result:
-        """Sends everything recorded and then the question, and returns its result."""
-        (result,) = self.channel.ask(self.id, (question,))
-        return result
-
-    def new_name(self) -> Name:
-        """See `Channel.new_name`."""
-        return self.channel.new_name()
-
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
-        if self._inside:
-            return super().apply(op, inputs, attrs, where)
-        where = self.provenance.here() if where is None else where
-        self._inside = True
-        try:
-            result = super().apply(op, inputs, attrs, where)
-        finally:
-            self._inside = False
-        if result.spec.dtype in _EXACT and result.spec.size <= _SMALL and result.host is None:
-            result.host = _computed(op, inputs, attrs)
-        channel = self.channel
-        result.name = name = channel.new_name()
-        ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
-        call = commands.Call(op.name, ids, (name.id,), attrs)
-        if op.dynamic:
-            answer = self.ask(call)
-            assert isinstance(answer, Specs)
-            (result.spec,) = answer.specs
-        else:
-            channel.emit(self.id, call, 0, where)
-        return result
-
-    # ---------------------------------------------------------------------------------- values of which specs are known
     def new_value(self, spec: Spec) -> Handle:
         return Handle(spec)
 
@@ -127,37 +101,85 @@ class RemoteRecorder(SpecRecorder):
         super().assign(variable, value, mode, *rest)
         variable.value = Handle(variable.spec, before.name)
 
-    # ----------------------------------------------------------------------------------- what the server runs by itself
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Records a block on tapes, and emits no commands: the server runs the same ops by itself."""
-        before, self._inside = self._inside, True
-        try:
-            yield
-        finally:
-            self._inside = before
+    def decide(self, value: Any) -> int:
+        """Returns what the server decided."""
+        assert self._decisions is not None
+        return next(self._decisions)
 
-    @contextmanager
-    def replaying(self, decisions: Sequence[tuple[int, int]] | None) -> Iterator[None]:
-        """As `inside`, for a command that takes functions.
+
+class RemoteRecorder(SilentRecorder):
+    """A context on the server: records ops on tapes by their specs, and emits one command for each op.
+
+    Args:
+        channel: The session's way to its server.
+
+    Attributes:
+        id: The context's id on the server.
+        silent: Records in the same context, and emits no commands.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        provenance = ProvenanceLog()
+        super().__init__(Context(provenance), provenance)
+        self.silent = SilentRecorder(self.context, provenance)
+        self.channel = channel
+        self.id = channel.next_id()
+        self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
+
+    # ------------------------------------------------------------------------------------------------------- commands
+    def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
+        """See `Channel.emit`."""
+        self.channel.emit(self.id, command, nbytes, where)
+
+    def ask(self, question: Command) -> Result:
+        """Sends everything recorded and then the question, and returns its result."""
+        (result,) = self.channel.ask(self.id, (question,))
+        return result
+
+    def new_name(self) -> Name:
+        """See `Channel.new_name`."""
+        return self.channel.new_name()
+
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
+        if _silenced.get():
+            return self.silent.apply(op, inputs, attrs, where)
+        where = self.provenance.here() if where is None else where
+        result = self.silent.apply(op, inputs, attrs, where)
+        if result.spec.dtype in _EXACT and result.spec.size <= _SMALL and result.host is None:
+            result.host = _computed(op, inputs, attrs)
+        channel = self.channel
+        result.name = name = channel.new_name()
+        ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
+        call = commands.Call(op.name, ids, (name.id,), attrs)
+        if op.dynamic:
+            answer = self.ask(call)
+            assert isinstance(answer, Specs)
+            (result.spec,) = answer.specs
+        else:
+            channel.emit(self.id, call, 0, where)
+        return result
+
+    # ----------------------------------------------------------------------------------- what the server runs by itself
+    def replaying(self, decisions: Sequence[tuple[int, int]] | None) -> SilentRecorder:
+        """Returns a recorder for the steps of a command that takes functions.
 
         Args:
             decisions: What the server's loops and conditions decided, as (value, times in a row). None: not known; if
                 nothing records, a loop is then followed by its specs alone, and not iteration by iteration.
         """
         undecided = Mode.UNROLLS if self.recorded else Mode.CONNECTS
-        self.mode = undecided if decisions is None else Mode.REPLAYS
-        self._decisions = (value for value, times in decisions or () for _ in range(times))
-        try:
-            with self.inside():
-                yield
-        finally:
-            self.mode, self._decisions = Mode.CONNECTS, None
+        mode = undecided if decisions is None else Mode.REPLAYS
+        values = (value for value, times in decisions or () for _ in range(times))
+        return SilentRecorder(self.context, self.provenance, mode, values)
 
-    def decide(self, value: Any) -> int:
-        """Returns what the server decided."""
-        assert self._decisions is not None
-        return next(self._decisions)
+    def silently(self, compute: Callable[[SilentRecorder], T]) -> T:
+        """Runs a function that asks a tape: what the program's own gradient functions do in it emits no ops."""
+        # Python itself leaves the context at the end of `run`, whatever interrupts it.
+        return contextvars.copy_context().run(self._silenced, compute)
+
+    def _silenced(self, compute: Callable[[SilentRecorder], T]) -> T:
+        _silenced.set(True)
+        return compute(self.silent)
 
     def follows(self, inputs: Sequence[Any]) -> bool:
         """Whether an active tape or accumulator tracks one of the inputs, or would when it is read."""

@@ -125,8 +125,9 @@ class RemoteSession(Session):
         if indices is not None and indices.host is not None:  # refused on the program's own line if that is possible
             check_positions(np, indices.host, variable.spec.shape, mode)
         recorder = self.recorder()
+        # Its elements are not known from here on: the assignment may be poisoned, or interrupted on the next line.
+        variable.assign(Handle(variable.spec, name))
         recorder.emit(commands.Assign(name.id, sent, mode, index))
-        variable.assign(Handle(variable.spec, name))  # its elements are not known: the assignment may be poisoned
         recorder.provenance.note_assignment(variable, value.uid, mode)
 
     def _changed_strings(self, variable: Variable, value: Handle, mode: str, indices: Handle | None) -> HostArray:
@@ -174,12 +175,19 @@ class RemoteSession(Session):
 
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
+        self._thread.enter_task()
         recorder = self.recorder()
         if not recorder.context.tapes:
             self.channel.step_ends()
-        recorder.context.open(tape)
         tape.name = recorder.new_name()
-        recorder.emit(commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed, tape.replayable))
+        try:
+            recorder.context.open(tape)
+            recorder.emit(commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed, tape.replayable))
+        except BaseException:  # an interrupt: the program has no open tape, so there is none here nor on the server
+            tape.name = None
+            if tape in recorder.context.tapes:
+                super().pause_tape(tape)
+            raise
 
     def watch(self, tape: Tape, values: Sequence[Any]) -> None:
         super().watch(tape, values)
@@ -200,10 +208,9 @@ class RemoteSession(Session):
     def gradient(self, query: GradientQuery) -> list[Any]:
         query = without_strings(query)
         recorder = self.recorder()
-        walk = gradient_pass(recorder, query)
+        walk = gradient_pass(recorder.silent, query)
         try:
-            with recorder.inside():
-                stop = next(walk)
+            stop = next(walk)
         except StopIteration as end:
             derivatives: list[Any] = end.value
             tape, targets, sources, cotangents, unconnected, retain_tape = query_fields(query)
@@ -221,8 +228,7 @@ class RemoteSession(Session):
         command: Callable[[Sequence[Any], Sequence[str]], Command],
     ) -> list[Any]:
         recorder = self.recorder()
-        with recorder.inside():
-            answers = compute(recorder)
+        answers = recorder.silently(compute)
         outputs = name_all(recorder, answers)
         recorder.emit(command(outputs, [kind_of(answer).value for answer in answers]))
         return answers

@@ -7,12 +7,13 @@ is the same for all three. current.py says which session is the program's.
 
 from __future__ import annotations
 
+import sys
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Self, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.call_site import shown_call_site
@@ -38,29 +39,90 @@ from teletape_engine.recording.values import Literal, Variable
 
 _LOGS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
 
+T = TypeVar("T")
+
 Recorded: TypeAlias = Any  # a Value of the engine, a Handle of a remote session, a Symbol of a trace
 
 
 class PerThread(threading.local):
     """What a session keeps for each thread; a thread's recorder is made when it is first used.
 
+    An async task in which a tape or accumulator is open has a recorder of its own until it is closed: the tasks of a
+    thread take turns, and would otherwise record on each other's tapes. While there is such a task, `recorder` is no
+    attribute of this object, so that `__getattr__` looks for the task; otherwise it is one, and costs nothing.
+
+    Args:
+        new_recorder: Makes a recorder.
+        by_task: Whether tasks have recorders of their own; a trace runs from its beginning to its end in one turn.
+
     Attributes:
-        recorder: The thread's current recorder.
-        spare: Recorders of finished `outside` blocks, for reuse.
+        recorder: The thread's or task's current recorder.
+        spare: Recorders of finished `outside` blocks and tasks, for reuse.
     """
 
     recorder: Any
     spare: list[Any]
 
-    def __init__(self, new_recorder: Callable[[], Any]) -> None:
-        self._new_recorder = new_recorder
+    def __init__(self, new_recorder: Callable[[], Any], by_task: bool) -> None:
+        self._new_recorder, self._by_task = new_recorder, by_task
         self.spare = []
+        self._base: Any = None  # the thread's own, while there are tasks with recorders
+        self._tasks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def __getattr__(self, name: str) -> Any:
         if name != "recorder":
             raise AttributeError(name)
-        self.recorder = recorder = self._new_recorder()
-        return recorder
+        if self._base is None:
+            self.recorder = recorder = self._new_recorder()
+            return recorder
+        task = _running_task()
+        return self._base if task is None else self._tasks.get(task, self._base)
+
+    def fresh(self) -> Any:
+        """Returns a recorder in which nothing is active."""
+        return self.spare.pop() if self.spare else self._new_recorder()
+
+    def enter_task(self) -> None:
+        """Gives the running task, if there is one, a recorder of its own: it opens a tape or an accumulator."""
+        task = _running_task() if self._by_task else None
+        if task is not None and task not in self._tasks:
+            base, self._tasks[task] = self.recorder, self.fresh()
+            if self._base is None:
+                self._base = base
+                del self.recorder
+
+    def leave_task(self) -> None:
+        """Takes the recorder of the running task back if nothing is active in it any more."""
+        if self._base is not None:
+            task = _running_task()
+            recorder = None if task is None else self._tasks.get(task)
+            if recorder is not None and not recorder.recorded:
+                del self._tasks[task]
+                self.spare.append(recorder)
+            if not self._tasks:
+                self.recorder, self._base = self._base, None
+
+    def running_on(self, recorder: Any, function: Callable[[], T]) -> T:
+        """Runs a function with another recorder."""
+        thread_wide = self._base is None
+        before = self.recorder
+        try:
+            self.recorder = recorder
+            return function()
+        finally:
+            if thread_wide:
+                self.recorder = before
+            else:
+                del self.recorder
+
+
+def _running_task() -> Any:
+    """Returns the async task that runs in this thread, or None."""
+    asyncio = sys.modules.get("asyncio")  # not imported: nothing uses it
+    current_task = getattr(asyncio, "current_task", None)
+    if current_task is None or asyncio._get_running_loop() is None:  # type: ignore[union-attr]  # it has the one above
+        return None
+    return current_task()
 
 
 class Session(ABC):
@@ -84,7 +146,8 @@ class Session(ABC):
 
     def __init__(self) -> None:
         self.declarations = Declarations()
-        self._thread = PerThread(self._new_recorder)
+        new_recorder = weakref.WeakMethod(self._new_recorder)  # no cycle: a session that nothing holds ends at once
+        self._thread = PerThread(lambda: _alive(new_recorder)(), by_task=not self.tracing)
         self.value_reads = ValueReads()
         self.numbers = self.value_reads.numbers
         self.logs: deque[Records] = deque(maxlen=_LOGS)
@@ -95,7 +158,7 @@ class Session(ABC):
         return self
 
     def recorder(self) -> Recorder:
-        """Returns the calling thread's recorder: each thread has a context of its own."""
+        """Returns the calling thread's or task's recorder: each has a context of its own."""
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
     @abstractmethod
@@ -153,7 +216,8 @@ class Session(ABC):
 
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
-        """Makes a new tape active in this thread."""
+        """Makes a new tape active in this thread, or in this async task."""
+        self._thread.enter_task()
         self.recorder().context.open(tape)
 
     def watch(self, tape: Tape, values: Sequence[Any]) -> None:
@@ -163,9 +227,11 @@ class Session(ABC):
     def pause_tape(self, tape: Tape) -> None:
         """Stops the tape's recording; what it has recorded stays."""
         self.recorder().context.pause(tape)
+        self._thread.leave_task()
 
     def resume_tape(self, tape: Tape) -> None:
-        """Makes a paused tape active in this thread again."""
+        """Makes a paused tape active in this thread, or in this async task, again."""
+        self._thread.enter_task()
         self.recorder().context.open(tape)
 
     def reset_tape(self, tape: Tape) -> None:
@@ -191,15 +257,18 @@ class Session(ABC):
 
     # --------------------------------------------------------------------------------------------------- accumulators
     def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Makes a new accumulator active in this thread; it already has these (primal, tangent)."""
+        """Makes a new accumulator active in this thread or task; it already has these (primal, tangent)."""
+        self._thread.enter_task()
         self.recorder().context.open_accumulator(accumulator)
 
     def close_accumulator(self, accumulator: Accumulator) -> None:
         """Stops the accumulator's recording."""
         self.recorder().context.close_accumulator(accumulator)
+        self._thread.leave_task()
 
     def resume_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        """Makes the accumulator active in this thread again; it already has these (primal, tangent) as well."""
+        """Makes the accumulator active in this thread or task again; it already has these (primal, tangent) as well."""
+        self._thread.enter_task()
         self.recorder().context.open_accumulator(accumulator)
 
     def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
@@ -310,24 +379,21 @@ class Session(ABC):
         """
         return None
 
-    @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Runs a block in a fresh context: the tapes and accumulators of this thread see nothing of it.
+    def outside(self, function: Callable[[], T]) -> T:
+        """Runs a function in a fresh context: the tapes and accumulators of this thread see nothing of it.
 
         A `VariableReadLog` sees it all the same.
         """
         thread = self._thread
-        outer = self.recorder()
-        thread.recorder = inner = thread.spare.pop() if thread.spare else self._new_recorder()
-        watchers = [tape for tape in outer.context.tapes if isinstance(tape, VariableReadLog)]
+        inner = thread.fresh()
+        watchers = [tape for tape in self.recorder().context.tapes if isinstance(tape, VariableReadLog)]
         for watcher in watchers:
             inner.context.open(watcher)
         try:
-            yield
+            return thread.running_on(inner, function)
         finally:
             for watcher in watchers:
                 inner.context.pause(watcher)
-            thread.recorder = outer
             if not inner.recorded:
                 thread.spare.append(inner)
 
@@ -360,6 +426,12 @@ class Session(ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _alive(method: weakref.WeakMethod[Callable[[], T]]) -> Callable[[], T]:
+    bound = method()
+    assert bound is not None, "the session's own methods ask for it"
+    return bound
 
 
 def with_functions(command: type[Command], functions: Sequence[Any], **fields: Any) -> Command:

@@ -1,0 +1,260 @@
+"""Interrupts: a KeyboardInterrupt at any line of the SDK's remote session leaves a state from which a program goes on.
+
+Each case runs a program once to count the lines that the main thread executes in the modules below, and then once for
+each of them with an interrupt there, as a signal raises it. Afterwards every read must return, each statement that had
+ended must have had its effect exactly once, and the interrupted one at most once.
+
+Finalizers are left out: Python ignores what they raise. Such an interrupt is lost, and an id is not released before
+the session's end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from loopback import Loopback, session_on
+
+import teletape as tf
+from teletape.sessions import batch_buffer, channel, current, functions, http, progress, recorder, remote, sender
+from teletape.sessions import custom_backward as custom
+from teletape.sessions.current import use
+from teletape.sessions.local import LocalSession
+from teletape_engine.commands import Assign
+
+MODULES = (batch_buffer, channel, current, custom, functions, http, progress, recorder, remote, sender)
+FILES = frozenset(module.__file__ for module in MODULES)
+
+
+class Interrupting:
+    """Counts the lines of `FILES` that this thread executes in a block, and raises an interrupt at one of them.
+
+    Args:
+        at: The number of the line, from 1; 0: none.
+    """
+
+    def __init__(self, at: int = 0) -> None:
+        self.at, self.where = at, ""
+        self.lines: list[str] = []
+
+    def __enter__(self) -> Interrupting:
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        return self._line if code.co_filename in FILES and code.co_name != "__del__" else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self.lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+            if len(self.lines) == self.at:
+                sys.settrace(None)
+                self.where = self.lines[-1]
+                raise KeyboardInterrupt
+        return self._line
+
+
+class Program:
+    """Statements on a session, and how many of them have ended.
+
+    Attributes:
+        ended: The number of assignments that have ended.
+        v: What they count in.
+    """
+
+    def __init__(self, loopback: Loopback) -> None:
+        self.loopback = loopback
+        self.session = use(session_on(loopback))
+        self.v = tf.Variable(0.0)
+        self.row = tf.constant(np.arange(600, dtype=np.float32))
+        self.ended = 0
+
+    def shows_progress(self) -> None:
+        """From now on a wait shows progress at once."""
+        progress._QUIET, progress._STEP = 0.0, 0.001
+
+    def count(self) -> None:
+        self.v.assign_add(1.0)
+        self.ended += 1
+
+
+def reads(program: Program) -> None:
+    """Ops, assignments and reads."""
+    program.count()
+    y = program.row * 2.0
+    program.count()
+    assert y.numpy()[3] == 6.0
+    program.count()
+    tf.sync()
+
+
+def reads_shapes(program: Program) -> None:
+    """An op that asks for the shape of its result, and several reads at once."""
+    program.count()
+    assert tf.where(program.row > 597.0).shape == (2, 1)
+    program.count()
+    first, second = program.row + 1.0, program.row + 2.0
+    assert [int(value.numpy()[0]) for value in (first, second)] == [1, 2]
+
+
+def takes_gradients(program: Program) -> None:
+    """A tape, its gradient and an update with it."""
+    program.count()
+    with tf.GradientTape() as tape:
+        tape.watch(program.row)
+        y = tf.reduce_sum(program.row * program.row)
+    assert tape.gradient(y, program.row).numpy()[2] == 4.0
+    program.count()
+
+
+def calls_functions(program: Program) -> None:
+    """A `tf.function` that is traced and called."""
+
+    @tf.function
+    def double(x: Any) -> Any:
+        return x * 2.0
+
+    program.count()
+    assert double(program.row).numpy()[1] == 2.0
+    program.count()
+    assert double(program.row).numpy()[1] == 2.0
+
+
+def overflows(program: Program) -> None:
+    """A buffer that is sent because it is full, and a step that sends it."""
+    for _ in range(3):
+        program.count()
+    with tf.GradientTape():
+        program.row * 2.0
+    program.count()
+
+
+def fails(program: Program) -> None:
+    """A failure on the server, raised by a read, and what a program does then."""
+    program.count()
+    wrong = tf.gather(program.row, tf.cast(program.row, "int32") + 5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+        wrong.numpy()
+    program.count()
+    assert program.v.numpy() == 2.0
+
+
+def loses_answers(program: Program) -> None:
+    """A connection that breaks, before and after the server has executed a batch."""
+    program.count()
+    program.loopback.mishaps.extend(["lost", "unreached", "busy"])
+    tf.sync()
+    program.count()
+    tf.sync()
+
+
+def watches(program: Program) -> None:
+    """A server that computes for long, and the line that shows how far it is."""
+    program.count()
+    program.loopback.mishaps.extend(["running", "running"])
+    program.shows_progress()
+    tf.sync()
+    program.count()
+
+
+CASES = [reads, reads_shapes, takes_gradients, calls_functions, overflows, fails, loses_answers, watches]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(http.random, "random", lambda: -0.5)  # no waits between attempts
+    monkeypatch.setattr(channel, "_MOST_COMMANDS", 6)
+    monkeypatch.setattr(channel, "_STEP_COMMANDS", 3)
+    monkeypatch.setattr(progress, "_QUIET", progress._QUIET)
+    monkeypatch.setattr(progress, "_STEP", progress._STEP)
+    monkeypatch.setenv("TELETAPE_PROGRESS", "1")
+    monkeypatch.setattr(channel.describe, "digest", lambda: "the same on both sides")
+    monkeypatch.setattr(progress.logs, "get_logger", lambda: _Quiet())
+    yield
+    use(LocalSession())
+
+
+class _Quiet:
+    def warning(self, *message: object) -> None:
+        """Says nothing: thousands of interrupts."""
+
+    error = warning
+
+
+def run(case: Callable[[Program], None], at: int) -> tuple[Program, Interrupting]:
+    progress._QUIET, progress._STEP = 1.0, 0.3
+    program = Program(Loopback())
+    tf.sync()
+    interrupting = Interrupting(at)
+    try:
+        with interrupting:
+            case(program)
+    except KeyboardInterrupt:
+        assert interrupting.where
+    else:
+        assert not interrupting.where, f"swallowed at {interrupting.where}"
+    return program, interrupting
+
+
+def settle(read: Callable[[], Any]) -> Any:
+    """The value of a read, which may first raise what had failed before the interrupt, clearly and once."""
+    with suppress(tf.errors.InvalidArgumentError):
+        return read()
+    return read()
+
+
+def check(case: Callable[[Program], None], program: Program) -> None:
+    """The program goes on: reads return, assignments happened once, a new tape gives its gradients."""
+    value = float(settle(program.v.numpy))
+    executed = len(assignments(program.loopback))
+    if case is fails:  # what is recorded after the failure is dropped with it
+        assert program.ended - 1 <= value <= program.ended + 1
+    else:
+        assert program.ended <= value <= program.ended + 1
+    assert value == executed
+    program.v.assign_add(1.0)
+    with tf.GradientTape() as tape:
+        y = program.v * program.v
+    assert float(tape.gradient(y, program.v)) == 2 * (value + 1)
+    assert program.row.numpy()[5] == 5.0
+    assert [batch.seq for batch in unique(program.loopback)] == list(range(1, len(unique(program.loopback)) + 1))
+    program.session.close()
+
+
+def unique(loopback: Loopback) -> list[Any]:
+    """The batches, without those that were sent again."""
+    return list({batch.nonce: batch for batch in loopback.batches}.values())
+
+
+def assignments(loopback: Loopback) -> list[Any]:
+    return [command for batch in unique(loopback) for command in batch.commands if isinstance(command, Assign)]
+
+
+def test_an_interrupt_at_any_line() -> None:
+    """At each line of the modules once; with TELETAPE_INTERRUPTS=all each time that a case executes it."""
+    everything = os.environ.get("TELETAPE_INTERRUPTS") == "all"
+    interrupted: set[str] = set()
+    wrong = []
+    for case in CASES:
+        program, counted = run(case, 0)
+        program.session.close()
+        for at, line in enumerate(counted.lines, 1):
+            if everything or line not in interrupted:
+                interrupted.add(line)
+                program, interrupting = run(case, at)
+                try:
+                    check(case, program)
+                except Exception as error:
+                    wrong.append(f"{case.__name__}, {interrupting.where}: {type(error).__name__}: {error}")
+    assert not wrong, "\n".join(wrong)
+    assert len(interrupted) > 180
