@@ -19,6 +19,7 @@ from teletape_engine.recording.values import Uid, new_uid
 
 LENGTH: Final = 8192  #: Records of a log: 2 MB at the most.
 _READS: Final = 1024  #: Reads that a session remembers.
+_SLACK: Final = 64  #: The number of further reads after which the oldest are forgotten together.
 _WHOLE: Final = 256  #: Arrays of at most this many elements are compared by all of them, larger ones by samples.
 
 
@@ -109,8 +110,9 @@ class ValueReads:
         table, key = (self.numbers, array.item()) if array.size == 1 else (self._arrays, fingerprint(array))
         table.pop(key, None)
         table[key] = read
-        while len(table) > _READS:
-            table.pop(next(iter(table), None), None)
+        if len(table) > _READS + _SLACK:
+            for oldest in list(table)[:_SLACK]:  # a copy, made in one step: other threads note reads meanwhile
+                table.pop(oldest, None)
 
     def find(self, array: np.ndarray[Any, Any]) -> ValueRead | None:
         """The latest read of just these numbers, in whatever dtype and shape they come back."""
