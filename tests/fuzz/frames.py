@@ -77,8 +77,8 @@ class Frames:
             except Exception as error:
                 raise Finding(f"decoding raises {type(error).__name__}", str(error)) from error
             if index % 2:  # leaves no names, so that the next one finds them free
-                made = tuple(name for command in batch.commands for name in outputs(command))
-                batch = replace(batch, temporaries=(*batch.temporaries, *made), on_failure=OnFailure.ROLLBACK)
+                created = tuple(name for command in batch.commands for name in outputs(command))
+                batch = replace(batch, temporaries=(*batch.temporaries, *created), on_failure=OnFailure.ROLLBACK)
             answer = execute(session, batch)
             outcomes.append(answer if isinstance(answer, str) else "executed" if answer.failure is None else "failed")
         check_alive(session)

@@ -142,7 +142,7 @@ def _check_replay(batch: Batch, first: Answer | str, second: Answer | str) -> No
 
 def _check_released(session: Session, batches: Sequence[Batch]) -> None:
     """Nothing is in use once all names are released, all contexts ended and a new tape has begun an epoch."""
-    made = dict.fromkeys(name for batch in batches for command in batch.commands for name in outputs(command))
+    created = dict.fromkeys(name for batch in batches for command in batch.commands for name in outputs(command))
     contexts = {command.context for batch in batches for command in batch.commands if _switches(command)} - {0}
     last = Batch(
         (
@@ -151,12 +151,12 @@ def _check_released(session: Session, batches: Sequence[Batch]) -> None:
             commands.TapeOpen("the last tape"),
             commands.TapePause("the last tape"),
         ),
-        (*made, "the last tape"),
+        (*created, "the last tape"),
     )
     execute(session, last)
     if left := session.bytes_in_use():
         raise Finding("released: bytes in use", f"{left} bytes")
-    for name in made:
+    for name in created:
         try:
             session.describe(name)
         except ReleasedIdError:
@@ -199,10 +199,10 @@ class _Author:
             command = rng.choice(self.choices())()
             if self.run(command) or rng.random() < 0.05:
                 todo.append(command)
-        made = [name for command in todo for name in outputs(command)]
+        created = [name for command in todo for name in outputs(command)]
         known = [*self.tensors, *self.variables, *self.tapes, *self.slices]
         releases = tuple(dict.fromkeys(rng.choice(known) for _ in range(rng.choice([0, 0, 0, 1, 2])) if known))
-        temporaries = tuple(rng.sample(made, 1)) if made and rng.random() < 0.1 else ()
+        temporaries = tuple(rng.sample(created, 1)) if created and rng.random() < 0.1 else ()
         self.session.execute(Batch((), (*releases, *temporaries)))
         self.look_around()
         return Batch(tuple(todo), releases, temporaries=temporaries, on_failure=rng.choice(list(OnFailure)))
