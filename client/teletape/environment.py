@@ -1,4 +1,6 @@
-"""The environment variables that the SDK reads, each in one function: nothing else reads TELETAPE_* ones.
+"""The environment variables that the SDK reads, each in one function: nothing else in it reads TELETAPE_* ones.
+
+The engine reads one of its own, TELETAPE_PLANS: see `teletape_engine.plans.policy`.
 
 They are read at each call, so that a program may set them until the value is first needed.
 """

@@ -111,9 +111,10 @@ class Bound(Call):
         plain: The array that the forward returns is the new value: no expansion, no view, a shape known beforehand, no
             work that is estimated.
         plans: Plans by mask, computed on demand.
+        lowered: The call as instructions, by layouts of the inputs; see `plans.lowering`.
     """
 
-    __slots__ = ("_jvp_rules", "forward", "op", "plain", "plans", "price", "trackable")
+    __slots__ = ("_jvp_rules", "forward", "lowered", "op", "plain", "plans", "price", "trackable")
 
     def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
         try:
@@ -132,6 +133,7 @@ class Bound(Call):
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
         self.plans: dict[int, Plan] = {}
+        self.lowered: dict[Any, Any] | None = None
         self._jvp_rules: dict[int, tuple[tuple[int, BoundRule], ...]] = {}
 
     def input_name(self, i: int) -> str:

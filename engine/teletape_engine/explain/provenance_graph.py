@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.binding import Call
-from teletape_engine.recording.provenance import Event, Records
+from teletape_engine.recording.provenance import Event, PlannedCall, Records, entries
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
 
@@ -79,9 +79,11 @@ class ProvenanceGraph:
             self.origins[output] = [Origin(plan.bound, inputs, output, where, position, True)]
         recorded = set(self.origins)
         for log in logs:
-            self.truncated = self.truncated or len(log) == log.maxlen
+            records, truncated = entries(log)
+            self.truncated = self.truncated or truncated
             same_context = any(log is other for other in tape.logs)
-            for what, inputs, output, where in tuple(log):
+            for what, inputs, output, where in records:
+                assert not isinstance(what, PlannedCall)  # `entries` gives none
                 if isinstance(what, Event):
                     self._note_variable(what, inputs, output, where)
                 elif output in recorded:

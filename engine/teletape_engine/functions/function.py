@@ -21,6 +21,10 @@ from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.edges import Edges, all_taken, edges_of, spec_arguments
 from teletape_engine.functions.steps import step_facts
+from teletape_engine.ops.assign import WHOLE
+from teletape_engine.plans.cache import Plans
+from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
+from teletape_engine.plans.policy import POLICY
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.spec_recorder import SpecRecorder
@@ -126,6 +130,7 @@ class Function:
         checks: Whether it asserts.
         size: Steps in all, those of functions within counted at each call.
         depth: Functions within functions.
+        plans: How it runs once it was called before.
     """
 
     inputs: tuple[str, ...]
@@ -146,8 +151,10 @@ class Function:
     _on_device: dict[Any, list[Any]] = field(init=False, repr=False, default_factory=dict)
     _edges: dict[Any, Edges] = field(init=False, repr=False, default_factory=dict)
     _specs: dict[Any, tuple[Spec, ...]] = field(init=False, repr=False, default_factory=dict)
+    plans: Plans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "plans", Plans(_may_have_plans(self)))
         rows = [_row(step) for step in self.steps]
         chunks = [rows[i : i + CANCEL_STEPS] for i in range(0, len(rows), CANCEL_STEPS)]
         object.__setattr__(self, "_chunks", chunks)
@@ -180,6 +187,10 @@ class Function:
                 step's op does not take.
         """
         self._check(arguments)
+        if POLICY.enabled and recorder.plannable and self.plans.possible and not recorder.recorded:
+            planned = self.plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable
+            if planned is not None:
+                return planned
         values: list[Any] = [None] * self.register_count
         values[: len(arguments)] = arguments
         if self.constants:
@@ -327,6 +338,22 @@ class Function:
             "size": self.size,
             "steps": [step_facts(step.command) for step in self.steps],
         }
+
+
+def _may_have_plans(function: Function) -> bool:
+    """Whether the steps are ops, whole assignments, and calls of functions of such steps: a straight line."""
+    if function.dynamic or function.decides or not 0 < function.size <= MOST_INSTRUCTIONS:
+        return False
+    for step in function.steps:
+        command = step.command
+        if step.op is not None:
+            continue
+        if isinstance(command, commands.Assign):
+            if getattr(command, "indices", None) is not None or command.mode not in WHOLE:
+                return False
+        elif not isinstance(command, commands.CallFunction) or not step.functions[0].plans.possible:
+            return False
+    return True
 
 
 def _row(step: Step) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from teletape_engine.arrays import Backend
+from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, Call
 from teletape_engine.catalogue.op import Op
@@ -51,6 +52,7 @@ class Executor(Recorder):
         self.kernel_call = backend.kernel_call() if selects else None
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
+        self.plannable = backend is CPU
 
     def aside(self) -> Executor:
         """A context without tapes on the same device and limits, for computations that nothing records."""

@@ -7,9 +7,10 @@ variable, another tape, a kept answer, a tensor in the caller's own program.
 from __future__ import annotations
 
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from teletape_engine import object_bytes
 from teletape_engine.catalogue.op import Op
@@ -23,6 +24,17 @@ EXACT_COUNTS: Final = "free-threading" not in sys.version
 
 
 _LOOK_BYTES: Final = 1 << 20  #: Bytes of objects after which everything is counted, at the earliest.
+
+
+class Cache(Protocol):
+    """Memory that is kept for later, and that can be given back."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+
+    def release(self) -> None:
+        """Gives it back."""
 
 
 class Memory:
@@ -42,6 +54,7 @@ class Memory:
         spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
         ceiling: The limit as a number.
         noted: Bytes of objects that may have been made since the last count, as far as they are known.
+        caches: What is kept for later; it is given back before anything is refused.
     """
 
     def __init__(
@@ -55,6 +68,7 @@ class Memory:
         self.noted = 0
         self._noted_until = _LOOK_BYTES
         self._uid = new_uid()
+        self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
 
     def spend(self, nbytes: int, what: str) -> None:
         """Admits an allocation, before it is made.
@@ -73,6 +87,9 @@ class Memory:
             ResourceExhaustedError: With the numbers.
         """
         used = self._counted()
+        if used + nbytes > self.ceiling and self.caches:
+            self.release_caches()
+            used = self._counted()
         if used + nbytes > self.ceiling and self._shed(used + nbytes - self.ceiling):
             used = self._counted()
         if used + nbytes > self.ceiling:
@@ -129,6 +146,16 @@ class Memory:
     def full(self) -> bool:
         """Whether more is in use than the limit: objects are counted only after they were made."""
         return self.spent > self.ceiling
+
+    def cached(self) -> int:
+        """Bytes that caches take."""
+        return sum([cache.nbytes for cache in tuple(self.caches)])
+
+    def release_caches(self) -> None:
+        """Gives back what is kept for later."""
+        for cache in tuple(self.caches):
+            cache.release()
+        self.caches.clear()
 
     def room(self) -> float:
         """Bytes left below the limit, exactly."""

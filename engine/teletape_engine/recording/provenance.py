@@ -10,6 +10,7 @@ import enum
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,8 +39,9 @@ class Event(enum.Enum):
     NO_ITERATION = "no_iteration"  #: a loop that made no iteration used the inputs
 
 
-#: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the call site.
-Record: TypeAlias = tuple[Call | Event, tuple[Uid | None, ...], Uid, Any]
+#: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the call site. A
+#: `PlannedCall` call has neither inputs nor a call site: `entries` gives the records that it replaces.
+Record: TypeAlias = tuple["Call | Event | PlannedCall", tuple[Uid | None, ...], Uid, Any]
 Records: TypeAlias = deque[Record]
 
 
@@ -199,3 +201,71 @@ class ProvenanceLog:
             if derivative is not None:
                 uid = derivative.values.uid if hasattr(derivative, "indices") else derivative.uid
                 self.records.append((Event.GRADIENT, uids, uid, where))
+
+
+# ---------------------------------------------------------------------------------------------------------------- plans
+class CallRecords(NamedTuple):
+    """The records of one run of a function, from which those of others follow: only uids and names differ.
+
+    Attributes:
+        records: Of the run.
+        values: Uids of the arguments' values in that run; None: a number.
+        variables: Uids of the variables among the arguments; None: it is none.
+        new: Uids of the results and of the values assigned.
+    """
+
+    records: tuple[Record, ...]
+    values: tuple[Uid | None, ...]
+    variables: tuple[Uid | None, ...]
+    new: tuple[Uid, ...]
+
+
+class PlannedCall(NamedTuple):
+    """A call whose steps were not recorded one by one.
+
+    Attributes:
+        template: The records of another run of the same function.
+        values, new: As in `template`, of this call.
+        variables: Uid and name of each variable among the arguments.
+    """
+
+    template: CallRecords
+    values: tuple[Uid | None, ...]
+    variables: tuple[tuple[Uid, str | None] | None, ...]
+    new: tuple[Uid, ...]
+
+    def records(self, at: Uid) -> list[Record]:
+        """The records of this call, which came before the uid `at`. Values in between get uids between two integers."""
+        template = self.template
+        uids: dict[Uid | None, Any] = {None: None}
+        for before, now in zip(template.values, self.values, strict=True):
+            uids.setdefault(before, now)
+        names = {}
+        for variable, entry in zip(template.variables, self.variables, strict=True):
+            if variable is not None and entry is not None:
+                uids[variable], names[variable] = entry
+        uids |= zip(template.new, self.new, strict=True)
+        count = len(template.records) + 1
+        records: list[Record] = []
+        for number, (what, inputs, output, where) in enumerate(template.records, 1):
+            if what is Event.READ:
+                where = names.get(inputs[0] or 0, where)
+            if output not in uids and what is not Event.READ:
+                uids[output] = at - 1 + Fraction(number, count)
+            records.append((what, tuple([uids.get(uid, uid) for uid in inputs]), uids.get(output, output), where))
+        return records
+
+
+def entries(log: Records) -> tuple[list[Record], bool]:
+    """The latest records of a log, in order, those of planned calls too; and whether there were more."""
+    chunks: list[Sequence[Record]] = []
+    count, truncated = 0, len(log) == log.maxlen
+    for record in reversed(tuple(log)):
+        what = record[0]
+        chunk = what.records(record[2]) if isinstance(what, PlannedCall) else (record,)
+        chunks.append(chunk)
+        count += len(chunk)
+        if count >= LENGTH:
+            truncated = True
+            break
+    return [record for chunk in reversed(chunks) for record in chunk], truncated

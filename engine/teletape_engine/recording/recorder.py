@@ -62,6 +62,7 @@ class Recorder(Runtime):
     kernel_call: Callable[..., Any] | None = None  #: See `Executor`; None: nothing is to be selected for an op.
     bare: Algebra  #: The algebra of a backward pass that is not recorded.
     mode: Mode = Mode.COMPUTES
+    plannable: bool = False  #: Whether functions may run as plans: it computes on NumPy's arrays.
 
     def __init__(self) -> None:
         self.provenance = ProvenanceLog()

@@ -251,17 +251,21 @@ class State:
 
     # --------------------------------------------------------------------------------------------------------- memory
     def bytes_in_use(self) -> int:
-        """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once, and of many objects."""
+        """Bytes of arrays that ids, tapes, answers and plans keep alive, each buffer once, and of many objects."""
         base = self.backend.base
         buffers = dict(base(value.array) for value in self.values() if not isinstance(value, Unrecorded))
         buffers.update(CPU.base(array) for array in self.clients.kept_arrays())
-        return sum(buffers.values()) + object_count(
-            entries=self.entries,
-            tapes=self.tapes(),
-            logs=self.provenance_logs(),
-            answers=self.clients.kept_results(),
-            texts=(*self.declarations.no_gradient, *self.declarations.gradients),
-            buffers=len(buffers),
+        return (
+            sum(buffers.values())
+            + self.memory.cached()
+            + object_count(
+                entries=self.entries,
+                tapes=self.tapes(),
+                logs=self.provenance_logs(),
+                answers=self.clients.kept_results(),
+                texts=(*self.declarations.no_gradient, *self.declarations.gradients),
+                buffers=len(buffers),
+            )
         )
 
     def _forget_records(self, nbytes: float) -> bool:

@@ -1,0 +1,199 @@
+"""The plans of a function: one for each layout of its arguments, built when it has been called before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from teletape_engine.errors import CancelledError, InternalError
+from teletape_engine.plans.instructions import Unplaceable
+from teletape_engine.plans.lowering import Diverged, Lowering
+from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.policy import POLICY
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.values import Literal, Value, Variable
+
+_MOST_PLANS: Final = 16  #: Layouts of a function's arguments that are remembered.
+_OBJECT: Final = np.dtype(object)
+
+
+class Runnable(Protocol):
+    """A function, as plans see it."""
+
+    def run(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Any]:
+        """Runs it step by step."""
+
+
+class Plans:
+    """The plans of one function.
+
+    Attributes:
+        possible: Whether the function can have any: it has ops, its steps do not depend on values, and so on.
+    """
+
+    __slots__ = ("_lock", "_plans", "possible")
+
+    def __init__(self, possible: bool) -> None:
+        self.possible = possible
+        self._plans: dict[Any, Plan | int | None] = {}  # a number: calls so far; None: there can be no plan
+        self._lock = threading.Lock()
+
+    def run(self, function: Runnable, recorder: Executor, arguments: Sequence[Any]) -> list[Any] | None:
+        """The results of a call that nothing records; None: the interpreter is to run it.
+
+        Args:
+            function: The function.
+            recorder: Of the call.
+            arguments: As many as the function takes; a variable where it assigns.
+
+        Raises:
+            CancelledError: The caller wants it stopped; no variable is changed.
+            TeletapeError: The first run, which the interpreter makes, has failed.
+        """
+        key = _key(arguments)
+        if key is None:
+            return None
+        plan = self._plans.get(key, 0)
+        if plan.__class__ is Plan:
+            try:
+                return plan.run(recorder, arguments)
+            except CancelledError:
+                raise
+            except Diverged:
+                self._plans[key] = None
+            except Exception:  # the interpreter runs it again, and raises the error in its own words and place
+                return None
+        if plan.__class__ is not int:
+            return None
+        calls = plan + 1
+        if calls < POLICY.first:
+            self._remember(key, calls)
+            return None
+        if not self._lock.acquire(blocking=False):  # another thread builds one
+            return None
+        try:
+            build = self._compared if POLICY.compared else self._built
+            return build(key, function, recorder, arguments)
+        finally:
+            self._lock.release()
+
+    def _remember(self, key: Any, plan: Plan | int | None) -> None:
+        if len(self._plans) >= _MOST_PLANS and key not in self._plans:
+            self._plans.clear()
+        self._plans[key] = plan
+
+    def _built(self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any]) -> list[Any]:
+        """Builds a plan during this call, which the interpreter runs."""
+        started = _started(arguments)
+        lowering = Lowering(recorder, arguments)
+        try:
+            results = function.run(lowering, arguments, tie=False)
+        finally:
+            recorder.provenance.records.extend(lowering.provenance.records)
+        self._remember(key, _plan(lowering, arguments, started, results))
+        return results
+
+    def _compared(self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any]) -> list[Any] | None:
+        """Builds a plan, runs it, and compares the results with those of the interpreter.
+
+        Raises:
+            InternalError: They differ.
+        """
+        shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
+        started = _started(arguments)
+        lowering = Lowering(recorder, shadows)
+        try:
+            expected = function.run(lowering, shadows, tie=False)
+        except CancelledError:
+            raise
+        except Exception:  # the interpreter raises it again
+            return None
+        plan = _plan(lowering, shadows, started, expected)
+        self._remember(key, plan)
+        if plan is None:
+            return None
+        try:
+            plan.compute(recorder, started, poisoned=True)
+            arrays = plan.compute(recorder, started, poisoned=True)
+        except CancelledError:
+            raise
+        except Exception:  # as in `run`
+            return None
+        results = plan.finish(recorder, arguments, started, arrays)
+        variables = [argument for argument in arguments if argument.__class__ is Variable]
+        wanted = [shadow.value for shadow in shadows if shadow.__class__ is Variable]
+        _compare(plan, [*results, *[variable.value for variable in variables]], [*expected, *wanted])
+        return results
+
+
+def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], results: Sequence[Any]) -> Plan | None:
+    if lowering.obstacle is not None:
+        return None
+    try:
+        return Plan(lowering, arguments, started, results)
+    except Unplaceable:
+        return None
+
+
+def _started(arguments: Sequence[Any]) -> list[Any]:
+    """The values of the arguments, variables read."""
+    return [argument.value if argument.__class__ is Variable else argument for argument in arguments]
+
+
+def _shadow(variable: Variable) -> Variable:
+    """A variable with the same value, to be assigned to instead."""
+    shadow = Variable(variable.value, trainable=variable.trainable, name=variable.name, uid=variable.uid)
+    shadow.version = variable.version
+    return shadow
+
+
+def _key(arguments: Sequence[Any]) -> Any:
+    """What a plan depends on: specs and strides of the arrays, the numbers; None: there can be no plan."""
+    parts: list[Any] = []
+    variables = 0
+    seen = set()
+    for argument in arguments:
+        if argument.__class__ is Variable:
+            variables += 1
+            seen.add(argument.uid)
+            argument = argument.value
+        if argument.__class__ is Literal:
+            parts.append((argument.array.__class__, repr(argument.array)))
+            continue
+        if argument.__class__ is not Value:
+            return None
+        array = argument.array
+        parts.append(argument.spec)
+        if array.__class__ is np.ndarray:
+            parts.append(array.strides)
+            base = array.base
+            if base is not None:
+                parts.append(base.nbytes if base.__class__ is np.ndarray else 0)
+        elif not isinstance(array, np.generic):
+            return None
+        if argument.spec.dtype is _OBJECT:
+            return None
+    return tuple(parts) if len(seen) == variables else None
+
+
+def _compare(plan: Plan, results: Sequence[Any], expected: Sequence[Any]) -> None:
+    for number, (result, wanted) in enumerate(zip(results, expected, strict=True)):
+        if result.__class__ is Literal and wanted.__class__ is Literal:
+            continue
+        a, b = result.array, wanted.array
+        alike = type(a) is type(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        if not alike or result.spec is not wanted.spec or not _alike(a, b):
+            raise InternalError(
+                f"a plan gives {result.spec!r} as result {number} that differs from the interpreter's {wanted.spec!r}: "
+                f"{plan.instructions}"
+            )
+
+
+def _alike(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and (
+        a.size == 0 or all(n <= 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True))
+    )

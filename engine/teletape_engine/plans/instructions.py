@@ -1,0 +1,146 @@
+"""What lowering gives: buffers, operands that are views of them, and instructions in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+#: Kinds of instructions: a ufunc; a reduction by a ufunc; a matrix product; a copy or a conversion of the dtype; a
+#: selection (`where`); a forward function in Python.
+UFUNC: Final = "ufunc"
+REDUCE: Final = "reduce"
+MATMUL: Final = "matmul"
+COPY: Final = "copy"
+SELECT: Final = "select"
+PYTHON: Final = "python"
+
+
+class Buffer:
+    """Memory that instructions read and write.
+
+    Attributes:
+        layout: An array of its shape, dtype and strides. Its elements are never read or written.
+        constant: The array itself, if its elements are known and never change.
+        argument: The number of the argument that it is, if it is one.
+    """
+
+    __slots__ = ("argument", "constant", "layout")
+
+    def __init__(self, layout: Any, constant: Any = None, argument: int | None = None) -> None:
+        self.layout, self.constant, self.argument = layout, constant, argument
+
+    @property
+    def fixed(self) -> bool:
+        """Whether no instruction may write into it."""
+        return self.constant is not None or self.argument is not None
+
+
+class View:
+    """A part of a buffer.
+
+    Attributes:
+        buffer: The buffer.
+        layout: An array with the shape, dtype and strides; its elements are never read or written.
+        offset: Bytes from the first element of the buffer to the first element of the view.
+    """
+
+    __slots__ = ("buffer", "layout", "offset")
+
+    def __init__(self, buffer: Buffer, layout: Any, offset: int = 0) -> None:
+        self.buffer, self.layout, self.offset = buffer, layout, offset
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is all of its buffer, laid out as the buffer is."""
+        layout, whole = self.layout, self.buffer.layout
+        return layout is whole or (
+            not self.offset
+            and layout.shape == whole.shape
+            and layout.strides == whole.strides
+            and layout.dtype == whole.dtype
+        )
+
+
+class Instruction:
+    """One call into memory that exists.
+
+    Attributes:
+        kind: See above.
+        function: The ufunc, or the forward function.
+        inputs: What it reads.
+        output: What it writes.
+        extra: Of a reduction (axis, dtype, keepdims); of a forward function what `lowering.python_step` says.
+    """
+
+    __slots__ = ("extra", "function", "inputs", "kind", "output")
+
+    def __init__(
+        self,
+        kind: str,
+        function: Callable[..., Any] | None,
+        inputs: tuple[View, ...],
+        output: View,
+        extra: Any = None,
+    ) -> None:
+        self.kind, self.function, self.inputs, self.output, self.extra = kind, function, inputs, output, extra
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", "")
+        return f"<{self.kind} {name} {[view.layout.shape for view in self.inputs]} -> {self.output.layout.shape}>"
+
+
+def address(array: Any) -> int:
+    """Where an array's first element is."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]  # an integer
+
+
+def is_dense(layout: Any) -> bool:
+    """Whether the elements fill the memory without gaps, in some order of the axes."""
+    flags = layout.flags
+    return bool(flags.c_contiguous or flags.f_contiguous or np.empty_like(layout).strides == layout.strides)
+
+
+def same_layout(a: Any, b: Any) -> bool:
+    """Whether two arrays have one shape and dtype, and strides that differ at most along axes of length 1."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.strides == b.strides or a.size == 0:
+        return True
+    return all(n <= 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True))
+
+
+def span(layout: Any) -> int:
+    """Bytes from the first byte of an array to its last.
+
+    Raises:
+        Unplaceable: It walks backwards.
+    """
+    if layout.size == 0:
+        return 0
+    last = 0
+    for n, stride in zip(layout.shape, layout.strides, strict=True):
+        if n > 1 and stride < 0:
+            raise Unplaceable("an array that walks backwards")
+        last += (n - 1) * max(stride, 0)
+    return int(last + layout.dtype.itemsize)
+
+
+class Unplaceable(Exception):
+    """A layout that no memory of a plan can have."""
+
+
+def layout_of(array: Any) -> Any:
+    """Another array of the same shape, dtype and strides, whose elements are not written."""
+    if isinstance(array, np.generic):
+        return np.empty((), array.dtype)
+    if array.flags.c_contiguous:
+        return np.empty(array.shape, array.dtype)
+    layout = np.empty_like(array, subok=False)
+    if layout.strides == array.strides:
+        return layout
+    strides = [n * abs(stride) for n, stride in zip(array.shape, array.strides, strict=True)]
+    memory = np.empty(sum(strides) + array.itemsize, np.uint8)
+    start = sum((n - 1) * -stride for n, stride in zip(array.shape, array.strides, strict=True) if stride < 0 and n)
+    return np.ndarray(array.shape, array.dtype, memory, start, array.strides)

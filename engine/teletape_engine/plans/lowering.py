@@ -1,0 +1,281 @@
+"""Lowering: a recorder that runs a function as the interpreter does, and notes what it does as instructions.
+
+Each op runs twice: on arrays, which gives the results of this call, and on tracers. A traced result whose layout is not
+that of the real one is discarded, and the op stays one Python instruction.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.op import Op
+from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout
+from teletape_engine.plans.numpy_functions import Namespace
+from teletape_engine.plans.tracer import Tracer, constant
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.values import Literal, Value, Variable, new_uid
+
+MOST_INSTRUCTIONS: Final = 20_000  #: Of a plan.
+_MOST_TEMPLATES: Final = 16  #: Of one bound call: layouts of its inputs, and numbers among them.
+
+
+class Template(NamedTuple):
+    """A bound call on inputs of certain layouts as instructions.
+
+    Attributes:
+        inputs: The buffers of the array inputs.
+        instructions: In order.
+        result: What they compute: a view of an input, or of a buffer of their own.
+    """
+
+    inputs: tuple[Buffer, ...]
+    instructions: tuple[Instruction, ...]
+    result: View
+
+
+class Lowering(Executor):
+    """Runs ops on arrays, and notes them as instructions.
+
+    Args:
+        recorder: Of the call; its memory, monitor and call sites are used.
+        arguments: Of the call: values, Literals, and variables.
+
+    Attributes:
+        instructions: Those noted so far.
+        tracers: The tracer of each value, by its uid; a value without one is a constant.
+        assigned: How often each variable has been assigned to, by its uid.
+        obstacle: Why there can be no plan.
+        first: A uid: values with a lower one were there before.
+    """
+
+    def __init__(self, recorder: Executor, arguments: Sequence[Any]) -> None:
+        super().__init__(recorder.backend, recorder.memory, recorder._monitor)
+        self.plannable, self.kernel_call = False, recorder.kernel_call
+        log = self.provenance
+        log.value_reads, log.locate, log.where = (
+            recorder.provenance.value_reads,
+            recorder.provenance.locate,
+            recorder.provenance.where,
+        )
+        log.records = deque()  # without a bound: the plan keeps all of it
+        self.instructions: list[Instruction] = []
+        self.tracers: dict[int, Tracer] = {}
+        self.assigned: dict[int, int] = {}
+        self.obstacle: str | None = None
+        self.first = new_uid()
+        for number, argument in enumerate(arguments):
+            value = argument.value if argument.__class__ is Variable else argument
+            if value.__class__ is not Literal and value.uid not in self.tracers:
+                layout = layout_of(value.array)
+                buffer = Buffer(layout, argument=number)
+                self.tracers[value.uid] = self._tracer(View(buffer, layout), value.array)
+
+    # ------------------------------------------------------------------------------------------------------ recorder
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+        """As `Recorder.apply`: every call passes through `run`."""
+        return Recorder.apply(self, op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
+        """Computes the call, and notes it."""
+        result = super().run(bound, inputs)
+        if self.obstacle is None:
+            if len(self.instructions) > MOST_INSTRUCTIONS:
+                self.obstacle = f"more than {MOST_INSTRUCTIONS:,} instructions"
+            elif bound.op.dynamic:
+                self.obstacle = f"the shape of {bound.op.name!r} depends on values"
+            else:
+                self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
+        return result
+
+    def assign(self, variable: Variable, value: Any, mode: str = "set", indices: Any = None) -> None:
+        """As `Recorder.assign`."""
+        if isinstance(value, Literal):
+            value = self.as_value(value, variable.spec.dtype)
+        super().assign(variable, value, mode, indices)
+        self.assigned[variable.uid] = self.assigned.get(variable.uid, 0) + 1
+        if mode == "set" and indices is None:
+            self.tracers[variable.value.uid] = self.tracer(value)
+
+    def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
+        """As the executor's: a plan cannot do it."""
+        self.obstacle = "an assignment to a part of a variable"
+        return super().changed(variable, value, indices, mode)
+
+    def decide(self, value: Any) -> int:
+        """As the executor's: a plan cannot do it."""
+        self.obstacle = "what runs depends on values"
+        return super().decide(value)
+
+    # ------------------------------------------------------------------------------------------------------- lowering
+    def tracer(self, value: Value) -> Tracer:
+        """The tracer of a value."""
+        tracer = self.tracers.get(value.uid)
+        if tracer is None:
+            tracer = self.tracers[value.uid] = constant(self.instructions, value.array)
+            tracer.scalar = isinstance(value.array, np.generic)
+        return tracer
+
+    def _tracer(self, view: View, array: Any) -> Tracer:
+        return Tracer(self.instructions, view, scalar=isinstance(array, np.generic))
+
+    def _lowered(self, bound: Bound, inputs: Sequence[Any], array: Any) -> Tracer:
+        arguments: list[Any] = [value.array if value.__class__ is Literal else self.tracer(value) for value in inputs]
+        tracers = [argument for argument in arguments if argument.__class__ is Tracer]
+        key = tuple(
+            [
+                (argument.layout.strides, argument.scalar) if argument.__class__ is Tracer else _number_key(argument)
+                for argument in arguments
+            ]
+        )
+        templates = bound.lowered
+        if templates is None:
+            templates = bound.lowered = {}
+        template = templates.get(key, _NEW)
+        if template is _NEW:
+            if len(templates) >= _MOST_TEMPLATES:
+                templates.clear()
+            template = templates[key] = traced(bound, arguments)
+        if template is not None:
+            if same_layout(template.result.layout, array):
+                view = self._placed(template, tracers)
+                if view.buffer.fixed and not _shares(array, inputs):  # a small part of its base: copied
+                    view = self._copied(view)
+                return self._tracer(view, array)
+            if _is_copy(bound, template, array):
+                return self._tracer(self._copied(self._placed(template, tracers), layout_of(array)), array)
+        layout = layout_of(array)
+        output = View(Buffer(layout), layout)
+        pattern = tuple(
+            [argument.scalar if argument.__class__ is Tracer else Literal(argument) for argument in arguments]
+        )
+        views = tuple([tracer.view for tracer in tracers])
+        self.instructions.append(Instruction(PYTHON, bound.forward, views, output, pattern))
+        return self._tracer(output, array)
+
+    def _placed(self, template: Template, tracers: Sequence[Tracer]) -> View:
+        """Notes a template's instructions on these inputs; returns its result."""
+        buffers = {buffer: tracer.view for buffer, tracer in zip(template.inputs, tracers, strict=True)}
+
+        def place(view: View) -> View:
+            buffer = view.buffer
+            target = buffers.get(buffer)
+            if target is None:
+                if buffer.constant is not None:
+                    return view
+                target = buffers[buffer] = View(Buffer(buffer.layout), buffer.layout)
+            return View(target.buffer, view.layout, target.offset + view.offset)
+
+        for instruction in template.instructions:
+            self.instructions.append(
+                Instruction(
+                    instruction.kind,
+                    instruction.function,
+                    tuple([place(view) for view in instruction.inputs]),
+                    place(instruction.output),
+                    instruction.extra,
+                )
+            )
+        return place(template.result)
+
+    def _copied(self, view: View, layout: Any = None) -> View:
+        layout = np.empty_like(view.layout, order="C") if layout is None else layout
+        output = View(Buffer(layout), layout)
+        self.instructions.append(Instruction(COPY, None, (view,), output))
+        return output
+
+
+_NEW: Final = object()
+
+
+def traced(bound: Bound, arguments: Sequence[Any]) -> Template | None:
+    """The template of a bound call on inputs of these layouts; None: it stays one Python instruction.
+
+    Args:
+        bound: The call.
+        arguments: Tracers of the arrays, and Python numbers.
+    """
+    trace: list[Instruction] = []
+    own: list[Any] = []
+    buffers: list[Buffer] = []
+    for argument in arguments:
+        if argument.__class__ is Tracer:
+            buffer = Buffer(argument.layout, argument=len(buffers))
+            buffers.append(buffer)
+            argument = Tracer(trace, View(buffer, argument.layout), argument.scalar)
+        own.append(argument)
+    try:
+        with np.errstate(all="ignore"):
+            result = bound.forward(Namespace(trace), *own)
+    except Exception:  # a tracer goes through code that was not written for it: whatever fails there is no template
+        return None
+    if result.__class__ is not Tracer:
+        result = constant(trace, result)
+    if result.shape != bound.spec.shape or result.dtype != bound.spec.dtype:
+        return None
+    return Template(tuple(buffers), tuple(trace), result.view)
+
+
+def python_step(forward: Callable[..., Any], pattern: tuple[Any, ...], layout: Any) -> Callable[..., None]:
+    """A call of a forward function that leaves its result in memory that exists.
+
+    Args:
+        forward: `forward(np, *arrays)`.
+        pattern: For each argument a Literal, or whether the array is given as a scalar.
+        layout: Of the result; raises `Diverged` if the forward gives another.
+    """
+    plain = not any(isinstance(entry, Literal) or entry for entry in pattern)
+    strides = layout.strides
+
+    def run(*arrays: Any) -> None:
+        output = arrays[-1]
+        if plain:
+            result = forward(np, *arrays[:-1])
+        else:
+            remaining = iter(arrays)
+            result = forward(
+                np,
+                *[
+                    entry.array if entry.__class__ is Literal else next(remaining)[()] if entry else next(remaining)
+                    for entry in pattern
+                ],
+            )
+        if result.strides != strides and not same_layout(result, layout):
+            raise Diverged
+        np.copyto(output, result)
+
+    return run
+
+
+class Diverged(Exception):
+    """A forward function gave another layout than when the plan was built."""
+
+
+def _number_key(number: Any) -> Any:
+    return number.__class__, repr(number)  # 0.0 and -0.0, 1 and True are equal, and not the same
+
+
+def _shares(array: Any, inputs: Sequence[Any]) -> bool:
+    """Whether an array is an input or a view of its memory."""
+    for value in inputs:
+        if value.__class__ is not Literal and (value.array is array or _base(value.array) is _base(array)):
+            return True
+    return False
+
+
+def _base(array: Any) -> Any:
+    while isinstance(base := getattr(array, "base", None), np.ndarray):
+        array = base
+    return array
+
+
+def _is_copy(bound: Bound, template: Template, array: Any) -> bool:
+    """Whether a view by a template has become a row-major copy, as views of a small part of their base do."""
+    layout = template.result.layout
+    return bound.op.views and layout.shape == array.shape and layout.dtype == array.dtype and array.flags.c_contiguous

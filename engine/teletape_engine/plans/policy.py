@@ -1,0 +1,48 @@
+"""Whether functions run as plans: TELETAPE_PLANS, read once when the engine is imported.
+
+on      from the second call with the same specs (the default)
+off     never
+python  as `on`, without compiled code
+force   from the first call, and the results of every new plan are compared with the interpreter's
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+MODES: Final = ("on", "off", "python", "force")
+
+
+@dataclass(slots=True)
+class Policy:
+    """When plans are built, and how they run.
+
+    Attributes:
+        enabled: Whether there are plans.
+        compiled: Whether compiled code may walk them.
+        first: The call of a function, counted from 1, at which its plan is built.
+        compared: Whether the results of a new plan are compared with the interpreter's.
+    """
+
+    enabled: bool
+    compiled: bool = True
+    first: int = 2
+    compared: bool = False
+
+    @classmethod
+    def of(cls, mode: str) -> Policy:
+        """The policy of a mode.
+
+        Raises:
+            ValueError: There is no such mode.
+        """
+        if mode not in MODES:
+            raise ValueError(f"TELETAPE_PLANS is {mode!r}: it must be one of {', '.join(MODES)}")
+        if mode == "force":
+            return cls(True, first=1, compared=True)
+        return cls(mode != "off", compiled=mode != "python")
+
+
+POLICY: Final = Policy.of(os.environ.get("TELETAPE_PLANS") or "off")

@@ -1,0 +1,325 @@
+"""A tracing array: forward functions run on it, and what they do is noted as instructions.
+
+NumPy itself says what comes out: a tracer has a layout, an array of the right shape, dtype and strides whose elements
+are never read. What needs elements, and what is no instruction here, raises `Untraceable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from teletape_engine.plans.instructions import (
+    COPY,
+    MATMUL,
+    REDUCE,
+    UFUNC,
+    Buffer,
+    Instruction,
+    View,
+    address,
+)
+
+CHARS: Final = frozenset("?bBhHiIlLqQefdFD")  #: Dtypes whose loops and casts are NumPy's own.
+_BINARY_OF_SCALARS: Final = frozenset((np.add, np.subtract, np.multiply, np.true_divide))
+ARRAYS: Final = (np.ndarray, np.generic)
+_resolved: dict[Any, tuple[Any, ...]] = {}
+#: NumPy's functions as they run on tracers; `numpy_functions` fills it.
+FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
+
+
+class Untraceable(Exception):
+    """What a forward function does needs elements, or is no instruction."""
+
+
+class Tracer(NDArrayOperatorsMixin):
+    """An array of which only the layout is known.
+
+    Attributes:
+        trace: Where instructions are noted.
+        view: Which part of which buffer it is.
+        scalar: Whether it is a NumPy scalar: its operators are not quite those of arrays.
+    """
+
+    __slots__ = ("layout", "scalar", "trace", "view")
+    __hash__ = None  # type: ignore[assignment]  # == is elementwise
+
+    def __init__(self, trace: list[Instruction], view: View, scalar: bool = False) -> None:
+        self.trace, self.view, self.scalar = trace, view, scalar
+        self.layout = view.layout
+
+    # --------------------------------------------------------------------------------------------------------- layout
+    shape = property(lambda self: self.layout.shape)
+    dtype = property(lambda self: self.layout.dtype)
+    ndim = property(lambda self: self.layout.ndim)
+    size = property(lambda self: self.layout.size)
+    nbytes = property(lambda self: self.layout.nbytes)
+    itemsize = property(lambda self: self.layout.itemsize)
+    strides = property(lambda self: self.layout.strides)
+    flags = property(lambda self: self.layout.flags)
+    T = property(lambda self: self.part(self.layout.T))
+    real = property(lambda self: self.part(self.layout.real))
+
+    @property
+    def imag(self) -> Tracer:
+        """The imaginary part, of complex numbers."""
+        if self.layout.dtype.kind != "c":
+            raise Untraceable("the imaginary part of real numbers")
+        return self.part(self.layout.imag)
+
+    def part(self, layout: Any) -> Tracer:
+        offset = self.view.offset + address(layout) - address(self.layout)
+        return Tracer(self.trace, View(self.view.buffer, layout, offset))
+
+    def _unknown(self, *args: Any, **kwargs: Any) -> Any:
+        raise Untraceable("its elements are not known")
+
+    __bool__ = __int__ = __float__ = __index__ = __complex__ = __array__ = tolist = item = any = all = _unknown
+
+    def __len__(self) -> int:
+        return len(self.layout)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self.layout)))
+
+    def __getitem__(self, at: Any) -> Tracer:
+        parts = at if isinstance(at, tuple) else (at,)
+        if not all(part is None or part is Ellipsis or isinstance(part, slice | int) for part in parts):
+            raise Untraceable("an index that is an array")
+        if any(isinstance(part, bool) for part in parts):
+            raise Untraceable("an index that is a mask")
+        return self.part(self.layout[parts if Ellipsis in parts else (*parts, ...)])
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        if self.view.buffer.fixed:
+            raise Untraceable("writes into what is not its own")
+        into = self[at]
+        operand = cast(self.trace, operand_of(self.trace, value), self.dtype)
+        part = View(operand.view.buffer, np.broadcast_to(operand.layout, into.shape), operand.view.offset)
+        self.trace.append(Instruction(COPY, None, (part,), into.view))
+
+    # -------------------------------------------------------------------------------------------------------- methods
+    def __pow__(self, exponent: Any) -> Any:
+        if self.scalar or isinstance(exponent, bool):
+            raise Untraceable("a power of a scalar")
+        if isinstance(exponent, int | float) and self.dtype.kind in "fc":  # as the operator of arrays does
+            direct = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}.get(exponent)
+            if direct is not None:
+                return direct(self)
+        return np.power(self, exponent)
+
+    def __rpow__(self, base: Any) -> Any:
+        if self.scalar:
+            raise Untraceable("a power of a scalar")
+        return np.power(base, self)
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Tracer:
+        """As of arrays."""
+        dtype = np.dtype(dtype)
+        if dtype != self.dtype:
+            return cast(self.trace, self if order == "K" or self.flags.c_contiguous else self.copy(), dtype)
+        return self.copy(order) if copy else self
+
+    def copy(self, order: str = "C") -> Tracer:
+        """As of arrays."""
+        like: Any = np.empty_like
+        result = new(self.trace, like(self.layout, order=order))
+        self.trace.append(Instruction(COPY, None, (self.view,), result.view))
+        return result
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> Tracer:
+        """As of arrays."""
+        if kwargs:
+            raise Untraceable("reshape in another order")
+        lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        try:
+            return self.part(np.reshape(self.layout, lengths, copy=False))
+        except ValueError:
+            return self.copy().reshape(lengths)
+
+    def ravel(self) -> Tracer:
+        """As of arrays."""
+        return self.reshape(-1)
+
+    def transpose(self, *axes: Any) -> Tracer:
+        """As of arrays."""
+        return self.part(self.layout.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> Tracer:
+        """As of arrays."""
+        return self.part(self.layout.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> Tracer:
+        """As of arrays."""
+        return self.part(self.layout.squeeze(axis))
+
+    def conj(self) -> Any:
+        """As of arrays."""
+        return np.conjugate(self)
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
+        """As of arrays."""
+        return reduced(np.add, self, axis, keepdims, dtype)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Tracer:
+        """As of arrays."""
+        return reduced(np.maximum, self, axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Tracer:
+        """As of arrays."""
+        return reduced(np.minimum, self, axis, keepdims)
+
+    # ------------------------------------------------------------------------------------------------------ protocols
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, dtype: Any = None, **k: Any
+    ) -> Any:
+        if isinstance(out, tuple):
+            out = out[0] if len(out) == 1 else k
+        if method != "__call__" or k or ufunc.nout != 1 or not (out is None or isinstance(out, Tracer)):
+            raise Untraceable(f"{ufunc.__name__}.{method} with {sorted(k)}")
+        if out is not None and out.view.buffer.fixed:
+            raise Untraceable("writes into what is not its own")
+        loop = _loop(ufunc, inputs, dtype)
+        operands = tuple(
+            [
+                cast(self.trace, operand_of(self.trace, x, wanted), wanted)
+                for x, wanted in zip(inputs, loop, strict=False)
+            ]
+        )
+        views = tuple([operand.view for operand in operands])
+        if ufunc is np.matmul:
+            return self._matmul(operands, views, loop[-1], out)
+        if ufunc.signature:
+            raise Untraceable(ufunc.__name__)
+        layout = allocated([operand.layout for operand in operands], loop[-1])
+        if out is None:
+            out = new(self.trace, layout)
+        elif out.dtype != loop[-1] or out.shape != layout.shape:
+            raise Untraceable("a result of another spec")
+        self.trace.append(Instruction(UFUNC, ufunc, views, out.view))
+        return out
+
+    def _matmul(self, operands: Sequence[Tracer], views: tuple[View, ...], dtype: Any, out: Any) -> Tracer:
+        a, b = operands
+        if out is not None or a.ndim < 2 or b.ndim < 2 or dtype.kind not in "fc":
+            raise Untraceable("a product of vectors or integers")
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        result = new(self.trace, np.empty((*lead, a.shape[-2], b.shape[-1]), dtype))
+        self.trace.append(Instruction(MATMUL, np.matmul, views, result.view))
+        return result
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        traced = FUNCTIONS.get(function)
+        if traced is None:
+            raise Untraceable(f"np.{function.__name__}")
+        return traced(*args, **kwargs)
+
+
+# ------------------------------------------------------------------------------------------------------------ operands
+def new(trace: list[Instruction], layout: Any) -> Tracer:
+    """A tracer of memory of its own."""
+    return Tracer(trace, View(Buffer(layout), layout), scalar=not layout.ndim)  # NumPy makes scalars of such results
+
+
+def constant(trace: list[Instruction], array: Any) -> Tracer:
+    """A tracer of an array whose elements are known and never change."""
+    array = np.asarray(array)
+    return Tracer(trace, View(Buffer(array, constant=array), array))
+
+
+def operand_of(trace: list[Instruction], x: Any, dtype: Any = None) -> Tracer:
+    """An input as a tracer; a Python number takes `dtype`."""
+    if isinstance(x, Tracer):
+        return x
+    return constant(trace, np.asarray(x, None if isinstance(x, ARRAYS) else dtype))
+
+
+def cast(trace: list[Instruction], x: Tracer, dtype: Any) -> Tracer:
+    """The elements in another dtype."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.char not in CHARS or dtype.char not in CHARS:
+        raise Untraceable(f"a conversion from {x.dtype} to {dtype}")
+    if x.view.buffer.constant is not None and x.size == 1:
+        with np.errstate(all="ignore"):
+            return constant(trace, x.layout.astype(dtype))
+    result = new(trace, np.empty_like(x.layout, dtype=dtype))
+    trace.append(Instruction(COPY, None, (x.view,), result.view))
+    return result
+
+
+def _loop(ufunc: Any, inputs: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
+    """The dtypes of the loop that NumPy chooses."""
+    kinds = tuple([x.dtype if isinstance(x, (Tracer, *ARRAYS)) else type(x) for x in inputs])
+    key = (ufunc, kinds, dtype)
+    loop = _resolved.get(key)
+    if loop is None:
+        signature = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),)}
+        loop = ufunc.resolve_dtypes((*kinds, None), **signature)
+        if not all(entry.char in CHARS for entry in loop):
+            raise Untraceable(f"{ufunc.__name__} of {kinds}")
+        if ufunc is np.power and loop[0].kind in "iu":
+            raise Untraceable("a power of integers may be refused")
+        _resolved[key] = loop
+    return loop
+
+
+def allocated(layouts: list[Any], dtype: Any) -> Any:
+    """What NumPy allocates for the result of an elementwise call."""
+    if len({layout.shape for layout in layouts}) == 1 and all(layout.flags.c_contiguous for layout in layouts):
+        return np.empty(layouts[0].shape, dtype)
+    nditer: Any = np.nditer
+    iterator = nditer(
+        [*layouts, None],
+        flags=["external_loop", "zerosize_ok", "refs_ok"],
+        op_flags=[["readonly"]] * len(layouts) + [["writeonly", "allocate"]],
+        op_dtypes=[layout.dtype for layout in layouts] + [dtype],
+    )
+    return iterator.operands[-1]
+
+
+def reduced(ufunc: Any, x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tracer:
+    """A reduction by a ufunc, as NumPy's functions call it."""
+    if not isinstance(x, Tracer):
+        raise Untraceable("a reduction of constants")
+    axes = (
+        tuple(range(x.ndim))
+        if axis is None
+        else tuple([a % x.ndim for a in ((axis,) if isinstance(axis, int) else axis)])
+    )
+    remaining = [a for a in range(x.ndim) if a not in axes]
+    if x.size == 0:
+        raise Untraceable("a reduction of nothing")
+    result_dtype: np.dtype[Any]
+    if ufunc in (np.logical_or, np.logical_and):
+        result_dtype = np.dtype(bool)
+    elif dtype is not None:
+        result_dtype = np.dtype(dtype)
+    elif ufunc in (np.add, np.multiply) and x.dtype.kind in "biu":
+        result_dtype = np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    else:
+        result_dtype = x.dtype
+    if result_dtype.char not in CHARS or x.dtype.char not in CHARS:
+        raise Untraceable(f"a reduction of {x.dtype}")
+    if remaining and axes:
+        iterator = np.nditer(
+            [None, x.layout],
+            flags=["external_loop", "reduce_ok"],
+            op_flags=[["readwrite", "allocate"], ["readonly"]],
+            op_axes=[[remaining.index(a) if a in remaining else -1 for a in range(x.ndim)], list(range(x.ndim))],
+            op_dtypes=[result_dtype, x.dtype],
+        )
+        layout = np.empty_like(iterator.operands[0])
+    else:
+        layout = np.empty_like(x.layout, dtype=result_dtype) if remaining else np.empty((), result_dtype)
+    result = new(x.trace, layout)
+    explicit = result_dtype if ufunc not in (np.logical_or, np.logical_and) else None
+    x.trace.append(Instruction(REDUCE, ufunc, (x.view,), result.view, (axes, explicit)))
+    if not keepdims:
+        return result
+    return result.part(np.expand_dims(layout, axes) if axes else layout)

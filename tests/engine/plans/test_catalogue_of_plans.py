@@ -1,0 +1,122 @@
+"""The law of plans: every op, forward and backward, on every sample, dtype and layout, gives the interpreter's bytes.
+
+In the mode `force` each new plan is run twice in memory filled with no numbers, and compared with the interpreter.
+"""
+
+import numpy as np
+import pytest
+
+from teletape_engine.catalogue.binding import bind
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.slices import SparseGradient
+from teletape_engine.checking.harness import CpuExecutor, as_operand, is_array, random_like, typed_input
+from teletape_engine.errors import InternalError, TeletapeError
+from teletape_engine.plans import cache
+from teletape_engine.plans.cache import Plans
+from teletape_engine.plans.policy import Policy
+from teletape_engine.spec import DTYPES
+
+
+class Body:
+    """A function of a recorder, as plans run it."""
+
+    def __init__(self, body):
+        self.body = body
+
+    def run(self, recorder, arguments, *, tie=True):
+        return self.body(recorder, arguments)
+
+
+def row_major(array):
+    return array
+
+
+def column_major(array):
+    return np.asfortranarray(array)
+
+
+def reversed_rows(array):
+    return np.ascontiguousarray(array[::-1])[::-1] if array.ndim else array
+
+
+def strided(array):
+    if not array.ndim:
+        return array
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+LAYOUTS = (row_major, column_major, reversed_rows, strided)
+CASES = [(layout, dtype) for layout in LAYOUTS for dtype in ("float32", "float64")] + [
+    (row_major, "float16"),
+    (column_major, "complex64"),
+    (strided, "int32"),
+]
+
+
+@pytest.fixture(autouse=True)
+def forced(monkeypatch):
+    monkeypatch.setattr(cache, "POLICY", Policy.of("force"))
+
+
+def planned(body, recorder, arguments):
+    """Runs a body as a plan; returns whether there is one, and how many of its instructions are in Python."""
+    plans = Plans(possible=True)
+    try:
+        plans.run(Body(body), recorder, arguments)
+    except InternalError:
+        raise
+    except TeletapeError:
+        return None
+    plans = [plan for plan in plans._plans.values() if plan is not None and plan.__class__ is not int]
+    return plans[0] if plans else None
+
+
+@pytest.mark.parametrize(("layout", "dtype"), CASES, ids=lambda case: getattr(case, "__name__", case))
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+def test_plans_of_every_op(layout, dtype):
+    lowered, total = set(), set()
+    for name, op in CATALOGUE.items():
+        for sample in op.samples():
+            inputs = [typed_input(value, DTYPES[dtype]) for value in sample.inputs]
+            inputs = [layout(value) if is_array(value) else value for value in inputs]
+            recorder = CpuExecutor()
+            attrs = op.attrs(sample.attrs)
+            with np.errstate(all="ignore"):
+                operands = [as_operand(recorder, value) for value in inputs]
+                try:
+                    bound = bind(op, tuple([operand.spec for operand in operands]), attrs)
+                    result = recorder.apply(op, operands, attrs)
+                except TeletapeError:
+                    continue
+                plan = planned(lambda r, a, op=op, attrs=attrs: [r.apply(op, a, attrs)], recorder, operands)
+                if plan is not None:
+                    total.add(name)
+                    if all(instruction.kind != "python" for instruction in plan.instructions):
+                        lowered.add(name)
+                if op.expand is None and op.registered and not op.dynamic:
+                    backward(bound, recorder, operands, result)
+    assert len(lowered) > 0.4 * len(total) > 20, sorted(total - lowered)
+
+
+def backward(bound, recorder, operands, result):
+    """Runs each vjp and jvp rule as a plan."""
+    plan = bound.plan((1 << len(operands)) - 1)
+    values = (*operands, result)
+    ct = recorder.constant(random_like(result.array, seed=3))
+
+    def vjp(rule):
+        def body(recorder, arguments):
+            residuals = [
+                Operand(recorder, value) if value.uid is not None else value.array
+                for value in [arguments[pick] for pick in plan.picks]
+            ]
+            gradient = rule(Operand(recorder, arguments[-1]), residuals)
+            return [] if isinstance(gradient, SparseGradient) else [gradient.value]
+
+        return body
+
+    for _, rule in plan.rules:
+        planned(vjp(rule), recorder, [*values, ct])
