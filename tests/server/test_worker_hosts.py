@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,16 +17,19 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from teletape_engine.commands import Batch, Call, Constant, Fetch
-from teletape_engine.commands.results import Answer, Fetched
-from teletape_engine.errors import UnimplementedError
+from teletape_engine.commands import Batch, Call, ClientAttach, Constant, Fetch
+from teletape_engine.commands.results import Answer, Facts, Fetched
+from teletape_engine.errors import OutOfTurnError, UnimplementedError
 from teletape_engine.recording.values import Literal
+from teletape_engine.session.session import Session
 from teletape_server.hosts import worker_pool
 from teletape_server.hosts.protocols import HostGone, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.leases import Reason
+from teletape_server.worker import main
+from teletape_server.worker.channel import Channel
 from teletape_server.worker.confinement import User
 
 START = Start("cpu", 64 << 20, 16 << 20)
@@ -328,3 +332,28 @@ def test_an_unknown_method_is_a_defect_and_the_session_goes_on(capfd: pytest.Cap
         assert (await execute(host, Constant("x", np.ones(2)))).failure is None
 
     run(test)
+
+
+def test_answers_are_forgotten_from_time_to_time_also_in_a_session_that_is_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with near, far:
+        monkeypatch.setattr(main, "_ANSWERS_SECONDS", 0.001)
+        worker = main.Worker(Channel(near))
+        session = worker._session = Session()
+        client = attached(session)
+        batch = Batch((Constant("x", np.ones(1000)), Fetch("x")), ("x",), client, 1, b"1" * 16)
+        session.execute(batch)
+        before = session.bytes_in_use()
+        while session.bytes_in_use() == before:
+            worker._inbox.put((("do",), None))  # a message waits each time
+            assert worker._next_message() == (("do",), None)
+        with pytest.raises(OutOfTurnError):
+            session.execute(batch)
+
+
+def attached(session: Session) -> int:
+    [result] = session.execute(Batch((ClientAttach(),))).results
+    assert isinstance(result, Facts)
+    return int(result.facts["client"])

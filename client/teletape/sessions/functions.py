@@ -23,14 +23,19 @@ from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
 _DECIDING: Final = (commands.While, commands.Cond)
+_MOST: Final = 1024  #: Functions that are kept defined on the server; each signature of a tf.function has one.
 
 
 class RemoteFunctions:
-    """The functions that a session has defined on its server; one that nothing here holds is released there."""
+    """The functions that a session has defined on its server.
+
+    One that nothing here holds is released there. So is that used longest ago, if there are very many; it is defined
+    again at its next use.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._names: weakref.WeakKeyDictionary[Function, Name] = weakref.WeakKeyDictionary()
+        self._names: weakref.WeakKeyDictionary[Function, Name] = weakref.WeakKeyDictionary()  # see `_note_use`
 
     def id(self, recorder: RemoteRecorder, function: Function) -> int:
         """Returns the id of a function, which is defined on the first request, or again if that failed."""
@@ -40,7 +45,16 @@ class RemoteFunctions:
             steps = tuple([self._step(recorder, step) for step in function.commands])
             definition = commands.DefineFunction(name.id, function.inputs, steps, function.outputs)
             recorder.emit(definition, function.nbytes)
+        if len(self._names) > _MOST // 2:
+            self._note_use(function, name)
         return name.id
+
+    def _note_use(self, function: Function, name: Name) -> None:
+        """Makes the function the last one, that used longest ago being the first, and releases what is too much."""
+        self._names.pop(function, None)
+        self._names[function] = name
+        if len(self._names) > _MOST:
+            self._names.pop(next(iter(self._names)), None)
 
     def _step(self, recorder: RemoteRecorder, step: Command) -> Command:
         """Returns a step as it is sent: without its call site, and with ids of the functions that it takes."""

@@ -10,9 +10,11 @@ from loopback import Loopback, session_on
 import teletape as tf
 from teletape import logs
 from teletape.functions.trace import NotTraceable, trace
+from teletape.sessions import functions
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine import commands
+from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
 
 
@@ -386,3 +388,20 @@ def test_too_many_steps_are_not_traced(here: Any, warnings: list[str]) -> None:
 
     assert float(f(tf.constant(0.0))) == 17_000.0
     assert "has more than 16,384 steps" in warnings[0]
+
+
+def test_functions_used_long_ago_do_not_stay_on_the_server(
+    loopback: Loopback, remote: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(functions, "_MOST", 4)
+
+    @tf.function
+    def double(x: Any) -> Any:
+        return x + x
+
+    for n in [*range(1, 11), 1, 10]:
+        assert double(tf.ones(n)).numpy().tolist() == [2.0] * n
+    tf.sync()
+    definitions = len(loopback.commands(commands.DefineFunction))
+    assert definitions == 11  # one for each shape, and the first shape's again
+    assert sum(isinstance(entry, Function) for entry in loopback.entries.values()) <= 4
