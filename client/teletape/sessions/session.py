@@ -303,12 +303,11 @@ class Session(ABC):
 
     def diagram(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> dict[str, Any]:
         """See `teletape_engine.diagram.facts`."""
-        explanations = self._structural(tape, targets, sources) if targets else []
         return diagram(
             tape,
             targets=targets,
             sources=sources,
-            explanations={source.uid: each for source, each in zip(sources, explanations, strict=False)},
+            explanations=self._structural(tape, targets, sources) if targets else [],
             size=self._size(),
             format_where=shown_call_site,
             max_nodes=most,

@@ -15,7 +15,7 @@ from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.custom import CustomCall, CustomOutput
 from teletape_engine.recording.tape import NodeTuple, Tape
-from teletape_engine.recording.values import Literal, Uid
+from teletape_engine.recording.values import Uid, Unrecorded
 from teletape_engine.spec import Spec
 
 MAX_NODES: Final = 2000  #: Nodes of a diagram, unless the caller gives another number.
@@ -38,7 +38,7 @@ def diagram(
     *,
     targets: Sequence[Any] = (),
     sources: Sequence[Any] = (),
-    explanations: Mapping[Uid, Explanation] | None = None,
+    explanations: Sequence[Explanation] = (),
     size: Size | None = None,
     name: Callable[[Uid], str | None] = _no_name,
     format_where: Callable[[Any], str | None] = _where_text,
@@ -50,7 +50,8 @@ def diagram(
         tape: The tape. One that has answered still has its structure, and keeps nothing.
         targets: Recorded values or variables. They, and the path of their gradient to the sources, are marked.
         sources: Recorded values or variables.
-        explanations: Why the targets' gradient is what it is, by the uid of the source. What they blame is marked.
+        explanations: Why the targets' gradient is what it is, one for each source; what they blame is marked. Empty if
+            there are no targets.
         size: Gives the buffers that kept values keep alive. Without it, bytes are unknown (null).
         name: The name that people gave the value of a uid.
         format_where: Turns a node's call site into text.
@@ -70,7 +71,8 @@ def diagram(
         explanations: One for each source, with `source` and `drawn`: the ids of its node and of the blamed node (null:
             no node is to blame).
     """
-    drawing = _Drawing(tape, targets, sources, explanations or {}, size, name, format_where, max(max_nodes, 4))
+    by_source = {source.uid: explanation for source, explanation in zip(sources, explanations, strict=False)}
+    drawing = _Drawing(tape, targets, sources, by_source, size, name, format_where, max(max_nodes, 4))
     return drawing.facts()
 
 
@@ -177,7 +179,7 @@ class _Drawing:
         bound = plan.bound
         reads_variable = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
         result = len(bound.specs)
-        picks = [pick for pick, value in zip(plan.picks, residuals, strict=False) if not isinstance(value, Literal)]
+        picks = [pick for pick, value in zip(plan.picks, residuals, strict=False) if not isinstance(value, Unrecorded)]
         return _node(
             f"n{position}",
             "read" if reads_variable else "op",
@@ -236,7 +238,7 @@ class _Drawing:
         added = 0
         for values in residuals:
             for value in values:
-                if not isinstance(value, Literal):
+                if not isinstance(value, Unrecorded):
                     buffer, nbytes = self.size(value)
                     if buffer not in self.counted_buffers:
                         self.counted_buffers.add(buffer)

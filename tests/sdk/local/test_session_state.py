@@ -1,4 +1,4 @@
-"""A session in this process and the handlers of a server leave the same state after the same program.
+"""A session in this process and the handlers of a server leave the same state, and answer the same, after a program.
 
 `LocalSession` runs ops, constants and reads on the engine's recorder directly, a server runs the handlers. Each program
 runs both ways; values, tapes, provenance logs and memory must be equal.
@@ -24,7 +24,7 @@ MATRIX = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(4, 3)
 def ops(tape: tf.GradientTape) -> Any:
     x = tf.constant(MATRIX)
     tape.watch(x)
-    return tf.reduce_sum(tf.tanh(x * 2.0) + x[None, 1]) / 3.0
+    return tf.reduce_sum(tf.tanh(x * 2.0) + x[None, 1]) / 3.0, [x]
 
 
 def reads_and_returns(tape: tf.GradientTape) -> Any:
@@ -32,7 +32,7 @@ def reads_and_returns(tape: tf.GradientTape) -> Any:
     tape.watch(x)
     y = x * 3.21
     back = tf.constant(y.numpy())
-    return tf.reduce_sum(back * float(y[0]))
+    return tf.reduce_sum(back * float(y[0])), [x]
 
 
 def variables(tape: tf.GradientTape) -> Any:
@@ -42,7 +42,7 @@ def variables(tape: tf.GradientTape) -> Any:
     v[0].assign(7.0)
     table = tf.Variable(MATRIX)
     table.scatter_nd_add([[1]], [[1.0, 2.0, 3.0]])
-    return tf.reduce_sum(v * v) + tf.reduce_sum(tf.gather(table, [0, 2, 2]))
+    return tf.reduce_sum(v * v) + tf.reduce_sum(tf.gather(table, [0, 2, 2])), [v, table, tf.Variable(1.0)]
 
 
 def functions_and_loops(tape: tf.GradientTape) -> Any:
@@ -54,7 +54,7 @@ def functions_and_loops(tape: tf.GradientTape) -> Any:
 
     x = tf.constant([1.0, -2.0])
     tape.watch(x)
-    return tf.reduce_sum(power(x))
+    return tf.reduce_sum(power(x)), [x, w]
 
 
 def custom_gradients(tape: tf.GradientTape) -> Any:
@@ -64,7 +64,7 @@ def custom_gradients(tape: tf.GradientTape) -> Any:
 
     x = tf.constant([0.5, 3.0])
     tape.watch(x)
-    return tf.reduce_sum(clipped(x) * 5.0)
+    return tf.reduce_sum(clipped(x) * 5.0), [x]
 
 
 def nested_tapes(tape: tf.GradientTape) -> Any:
@@ -73,7 +73,7 @@ def nested_tapes(tape: tf.GradientTape) -> Any:
     with tf.GradientTape() as inner:
         inner.watch(x)
         y = tf.reduce_sum(x**3)
-    return tf.reduce_sum(inner.gradient(y, x) * 2.0)
+    return tf.reduce_sum(inner.gradient(y, x) * 2.0), [x]
 
 
 def indices(numbers: dict[Any, int], uids: Iterable[Any]) -> tuple[Any, ...]:
@@ -97,9 +97,13 @@ def state_after(
     program: Callable[[Any], Any], session: Any, engine_tape: Callable[[Any], Any], batches: list[Any]
 ) -> dict[str, Any]:
     with use(session):
-        with tf.GradientTape(persistent=True) as tape:
-            result = program(tape)
-        gradients = tape.gradient(result, tape.watched_variables())
+        replayable = program is not custom_gradients  # whose function only the program could run again
+        with tf.GradientTape(persistent=True, replayable=replayable) as tape:
+            result, sources = program(tape)
+        gradients = tape.gradient(result, sources)
+        explained = [explanation.facts() for explanation in tape.explain(result, sources)]
+        drawn = tape.graph(result, sources).json
+        report = tape.check_gradients(result, sources).facts() if replayable else None
         arrays = [np.asarray(tf.convert_to_tensor(value)) for value in (result, *gradients) if value is not None]
         gc.collect()  # what only cycles of the program's functions hold is not in use
         session.sync()
@@ -111,6 +115,9 @@ def state_after(
             "tracked": len(recorded.tracked),
             "variables": [variable.name for variable in recorded.variables.values()],
             "memory": tape.memory()._asdict(),
+            "explanations": explained,
+            "graph": drawn,
+            "report": report,
         }
 
 

@@ -38,12 +38,12 @@ def graph(state: State, command: commands.TapeGraph) -> None:
     for name, entry in state.entries.items():
         if isinstance(name, str) and isinstance(entry, Value) and not name.startswith("_"):
             names.setdefault(entry.uid, name)
-    explanations = structural_explanations(state, tape, targets, sources if targets else [])
+    explanations = structural_explanations(state, tape, targets, sources) if targets else []
     facts = diagram(
         tape,
         targets=targets,
         sources=sources,
-        explanations={source.uid: explanation for source, explanation in zip(sources, explanations, strict=False)},
+        explanations=explanations,
         size=lambda value: state.backend.base(value.array),
         name=names.get,
         format_where=sent_call_site,
