@@ -174,7 +174,7 @@ def _switches(command: Command) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------- drawing
 class _Author:
-    """Writes batches. It runs each command in a session of its own, and leaves out most of those that fail."""
+    """Writes batches. It runs each command in a session of its own, and leaves out most failures."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

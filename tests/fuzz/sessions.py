@@ -154,7 +154,7 @@ def _stops(until: float) -> Callable[[], bool]:
 
 
 def documented(what: str, code: str, message: str) -> str:
-    """The code, which must be one of those that documents name, with a message."""
+    """The code; documents must name it, and it must come with a message."""
     if code not in DOCUMENTED or not message:
         raise Finding(f"{what}: {code}", message)
     return code
