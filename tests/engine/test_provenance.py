@@ -172,7 +172,7 @@ def test_reads_are_forgotten_in_their_order(value_reads):
     assert value_reads.find(np.array([100, 100.5])) is None
     assert 100 not in value_reads.numbers
     assert value_reads.find(np.array([1400, 1400.5])).uid == 1400
-    assert len(value_reads.numbers) == len(value_reads.log) == 1024
+    assert 900 < len(value_reads.numbers) <= len(value_reads.log) == 1024
 
 
 def test_a_short_number_may_be_an_accident(session):

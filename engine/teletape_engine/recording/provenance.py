@@ -20,7 +20,7 @@ from teletape_engine.recording.values import Uid, new_uid
 
 LENGTH: Final = 8192  #: Records of a log: 2 MB at the most.
 _READS: Final = 1024  #: Reads that a session remembers.
-_SLACK: Final = 64  #: The number of further reads after which the oldest are forgotten together.
+_SLACK: Final = 64  #: The number of the oldest reads that are forgotten together.
 _WHOLE: Final = 256  #: Arrays of at most this many elements are compared by all of them, larger ones by samples.
 
 
@@ -112,7 +112,7 @@ class ValueReads:
         table, key = (self.numbers, array.item()) if array.size == 1 else (self._arrays, fingerprint(array))
         table.pop(key, None)
         table[key] = read
-        if len(table) > _READS + _SLACK:
+        if len(table) > _READS:
             for oldest in list(table)[:_SLACK]:  # a copy, made in one step: other threads note reads meanwhile
                 table.pop(oldest, None)
 
