@@ -260,7 +260,8 @@ def ended(reason: str) -> SessionEndedError:
 
 def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:
     """Returns what a message says of the commands that are never executed."""
-    count = len(sealed.recordings) + len(buffer.commands)
+    questions = sum(reply.questions for _, reply in sealed.replies)
+    count = len(sealed.recordings) - questions + len(buffer.commands)
     return f"{count:,} recorded commands were not executed; " if count else ""
 
 
