@@ -113,11 +113,13 @@ class Connections:
         self.refused.discard(connection)
 
     def _sweep(self) -> None:
-        for connection in [*self.open, *self.refused]:
-            connection.check(self._interval)
         self._sweep_timer = None
-        if self.open or self.refused:
-            self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
+        try:
+            for connection in [*self.open, *self.refused]:
+                connection.check(self._interval)
+        finally:
+            if self.open or self.refused:
+                self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
 
 
 class _Stage(Enum):
@@ -223,6 +225,8 @@ class Connection(HttpToolsProtocol):
         """Returns where to stop parsing: after the body, or after a head or the part of it that is parsed at once."""
         if self._stage is _Stage.BODY and self._left_of_body() > 0:
             return min(len(data), position + self._left_of_body())
+        if len(data) - position <= _PIECE and data.count(b"\r\n\r\n", position) <= 1:  # one head, and perhaps its body
+            return len(data)
         end = data.find(b"\r\n\r\n", position, position + _PIECE)
         return min(len(data), position + _PIECE) if end < 0 else end + 4
 
