@@ -22,6 +22,7 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.errors import DeadlineExceededError
+from teletape_engine.plans.policy import Policy
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
@@ -244,6 +245,20 @@ def test_an_op_inside_another_a_loop_or_a_function_is_refused_too() -> None:
         assert "op 'matmul' on int32[120, 120], int32[120, 120]" in failure.message
 
 
+def test_a_function_that_runs_as_a_plan_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy.of("python")
+    for module in ("functions.function", "plans.cache"):
+        monkeypatch.setattr(f"teletape_engine.{module}.POLICY", policy)
+    session = Session()
+    steps = (Call("matmul", ("x", "x"), ("y",)),)
+    run(session, Constant("a", A), DefineFunction("square", ("x",), steps, ("y",)))
+    for number in range(4):
+        run(session, commands.CallFunction("square", ("a",), (f"b{number}",)))
+    failure, budget = within(session, 0.001, commands.CallFunction("square", ("a",), ("b",)))
+    assert failure.code == "deadline_exceeded"
+    assert len(budget.works) == 2  # by the plan, and by the interpreter that then raises the error
+
+
 def test_a_rule_counts_the_work_of_its_op_for_each_input_and_row() -> None:
     session = Session()
     square = np.ones((400, 400), np.float32)
@@ -275,3 +290,53 @@ def test_a_long_op_looks_for_a_cancel_before_it_begins() -> None:
     count, failure = looks(session, commands.CallFunction("f", ("a",), ("b",)))
     assert failure is None
     assert count >= 5 + 2  # for each op, the function's steps and the command
+
+
+# -------------------------------------------------------------------------------------------------------------- blocks
+BLOCKS: list[tuple[str, list[tuple[int, ...]], str, dict[str, Any]]] = [
+    ("matmul", [(40, 30), (30, 20)], "int32", {}),
+    ("matmul", [(30, 40), (20, 30)], "int64", {"transpose_a": True, "transpose_b": True}),
+    ("matmul", [(20, 4, 30), (20, 30, 5)], "float32", {}),
+    ("matmul", [(20, 4, 30), (30, 5)], "float64", {}),
+    ("matmul", [(3, 40, 30), (3, 30, 5)], "complex64", {"adjoint_a": False}),
+    ("matmul", [(1, 4, 30), (20, 30, 5)], "float16", {}),
+    ("conv2d", [(6, 9, 9, 4), (3, 3, 4, 8)], "float32", {"padding": "SAME"}),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "dtype", "attrs"), BLOCKS)
+def test_a_long_op_in_blocks_has_the_same_result_and_can_be_cancelled_between_them(
+    monkeypatch: pytest.MonkeyPatch, name: str, shapes: list[tuple[int, ...]], dtype: str, attrs: dict[str, Any]
+) -> None:
+    random = np.random.default_rng(0)
+    arrays = [random.integers(-3, 4, shape).astype(dtype) for shape in shapes]
+    session = Session()
+    run(session, *[Constant(f"x{i}", array) for i, array in enumerate(arrays)])
+    inputs = tuple(f"x{i}" for i in range(len(arrays)))
+    run(session, Call(name, inputs, ("whole",), attrs))
+    whole = value(session, "whole")
+
+    for constant in ("_HEAVY", "_BLOCK"):
+        monkeypatch.setattr(f"teletape_engine.catalogue.binding.{constant}", dict.fromkeys(Kernel, 500))
+    monkeypatch.setattr("teletape_engine.catalogue.binding._FEWEST", 1)
+    CATALOGUE[name].bound.clear()
+    try:
+        count, failure = looks(session, Call(name, inputs, ("parts",), attrs))
+        assert failure is None
+        assert count > 5
+        parts = value(session, "parts")
+        assert (parts.dtype, parts.shape) == (whole.dtype, whole.shape)
+        np.testing.assert_allclose(parts, whole, rtol=1e-5)
+        _, failure = looks(session, Call(name, inputs, ("stopped",), attrs), at_most=4)
+        assert failure.code == "cancelled"
+    finally:
+        CATALOGUE[name].bound.clear()
+
+
+def test_only_long_calls_run_in_blocks() -> None:
+    matmul = CATALOGUE["matmul"]
+    for n, is_cut in ((64, False), (2000, False), (5000, True)):
+        bound = bind(matmul, (spec("float32", n, n),) * 2, matmul.attrs({}))
+        assert (bound.blocks is not None) is is_cut
+    assert bound.blocks is not None
+    assert bound.blocks[1] >= 1024

@@ -1,6 +1,7 @@
 """Processes that compute too long or are stuck: noticed, ended with a reason, and replaced."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -189,12 +190,13 @@ def test_a_stopped_spare_is_replaced_and_a_stopped_session_ends() -> None:
             spare = await pool.spare
             for process in (host, spare):
                 assert process.pid is not None
-                os.kill(process.pid, signal.SIGSTOP)
+                with contextlib.suppress(ProcessLookupError):  # on a busy machine it may count as stuck already
+                    os.kill(process.pid, signal.SIGSTOP)
             for process in (host, spare):
                 assert (await process.ended).reason is Reason.STUCK
                 await process.gone
-            other = await pool.start(Start("cpu", 64 << 20, 16 << 20))
-            assert (await other.submit("attach", {"accept": "application/json"}).reply).code is None
+            while pool.spare is None or (await pool.spare).pid == spare.pid:  # noqa: ASYNC110  # the pool's own state
+                await asyncio.sleep(0)
         finally:
             await pool.close()
         assert not pool.hosts

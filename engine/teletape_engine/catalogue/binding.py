@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Kernel, Op, Trait, Work
+from teletape_engine.catalogue.op import Cut, Kernel, Op, Trait, Work
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
@@ -25,6 +25,11 @@ from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, WEAK, Spec, Weak
 _HEAVY: Final = {Kernel.PRODUCTS: 1 << 25, Kernel.LOOPS: 1 << 20, Kernel.ELEMENTS: 1 << 22}
 _MAX_BOUND: Final = 1024  # bound calls of one op; past that a part of its table is emptied
 _MAX_PLANS: Final = 64  # plans of one bound call, likewise
+
+
+#: Counts of up to a second: longer work is computed in blocks of about this size, if the op can be cut. That costs 5 %.
+_BLOCK: Final = {Kernel.PRODUCTS: 1 << 35, Kernel.LOOPS: 1 << 28, Kernel.ELEMENTS: 1 << 31}
+_FEWEST: Final = 1024  # entries of the axis that a block has: BLAS is slow with fewer rows
 
 
 class Call:
@@ -112,9 +117,10 @@ class Bound(Call):
             work that is estimated.
         plans: Plans by mask, computed on demand.
         lowered: The call as instructions, by layouts of the inputs; see `plans.lowering`.
+        blocks: How a long forward is cut, and how many entries of the axis a block has; None: it runs as a whole.
     """
 
-    __slots__ = ("_jvp_rules", "forward", "lowered", "op", "plain", "plans", "price", "trackable")
+    __slots__ = ("_jvp_rules", "blocks", "forward", "lowered", "op", "plain", "plans", "price", "trackable")
 
     def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
         try:
@@ -131,6 +137,7 @@ class Bound(Call):
         elif self.spec.dtype.name == "bfloat16":
             self.forward = _rounded(self.forward)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
+        self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
         self.plans: dict[int, Plan] = {}
         self.lowered: dict[Any, Any] | None = None
@@ -251,6 +258,19 @@ def _heavy_work(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> 
         floating = specs[0].dtype in FLOATING or specs[0].dtype in COMPLEX
         kernel, amount = Kernel.PRODUCTS if floating else Kernel.LOOPS, op.work(*specs, **attrs)
     return Work(kernel, amount) if amount >= _HEAVY[kernel] else None
+
+
+def _blocks(op: Op, bound: Bound) -> tuple[Cut, int] | None:
+    assert op.cut is not None
+    assert bound.work is not None
+    cut = op.cut(*bound.specs, **bound.attrs)
+    if cut is None:
+        return None
+    length = bound.spec.shape[cut.axis]
+    entries = max(length * _BLOCK[bound.work.kernel] // bound.work.amount, 1)
+    if bound.work.kernel is Kernel.PRODUCTS and cut.axis == -2:
+        entries = max(entries, _FEWEST)
+    return (cut, entries) if entries < length else None
 
 
 def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bound:

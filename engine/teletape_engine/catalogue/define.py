@@ -14,7 +14,7 @@ import numpy as np
 from teletape_engine.arrays import BACKENDS
 from teletape_engine.catalogue.attributes import Schema
 from teletape_engine.catalogue.binding import by_name
-from teletape_engine.catalogue.op import CATALOGUE, Op, Sample, Trait
+from teletape_engine.catalogue.op import CATALOGUE, Cut, Op, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient, Rule
 from teletape_engine.catalogue.signature import Functions, functions_of
 from teletape_engine.errors import InvalidArgumentError
@@ -87,6 +87,7 @@ def op(
     expand: Callable[..., Any] | None = None,
     workspace: Callable[..., int] | None = None,
     work: Callable[..., int] | None = None,
+    cut: Callable[..., Cut | None] | None = None,
     backends: frozenset[str] = BACKENDS,
     name: str = "",
     args: str = "",
@@ -121,6 +122,7 @@ def op(
             infer=infer,
             workspace=workspace,
             work=work,
+            cut=cut,
             vjp=vjps,
             jvp=jvps,
             batch=batch,

@@ -66,6 +66,18 @@ class Work(NamedTuple):
     amount: int
 
 
+class Cut(NamedTuple):
+    """How a forward can be computed part by part.
+
+    Attributes:
+        axis: Of the result.
+        inputs: The axis of each input that is cut alike; the other inputs are whole in each part.
+    """
+
+    axis: int
+    inputs: Mapping[int, int]
+
+
 class Sample(NamedTuple):
     """Inputs to test an op on: arrays as float64 or integer arrays, Python numbers as they are."""
 
@@ -88,6 +100,8 @@ class Op:
         workspace: `workspace(*specs, **attrs)`: bytes that the forward needs at its peak in addition to its result;
             None: none.
         work: `work(*specs, **attrs)`: multiply-adds of the forward; None: it computes each element of its result once.
+        cut: `cut(*specs, **attrs)`: how a long forward can be computed part by part; None, or of None: only as a
+            whole.
         vjp: A rule per input, or NOT_REGISTERED / NON_DIFFERENTIABLE. A variadic op has one for all its inputs, or one
             for the first and one for the others.
         jvp: A rule per input giving its term of the result's tangent.
@@ -120,6 +134,7 @@ class Op:
     infer: Callable[..., Spec]
     workspace: Callable[..., int] | None
     work: Callable[..., int] | None
+    cut: Callable[..., Cut | None] | None
     vjp: tuple[Rule | NoGradient, ...]
     jvp: tuple[Rule | NoGradient, ...]
     batch: Callable[..., Any] | None

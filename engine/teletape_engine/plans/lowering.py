@@ -51,6 +51,7 @@ class Lowering(Executor):
         instructions: Those noted so far.
         tracers: The tracer of each value, by its uid; a value without one is a constant.
         assigned: How often each variable has been assigned to, by its uid.
+        long_calls: Calls whose work is estimated before they run.
         obstacle: Why there can be no plan.
         first: A uid: values with a lower one were there before.
     """
@@ -68,6 +69,7 @@ class Lowering(Executor):
         self.instructions: list[Instruction] = []
         self.tracers: dict[int, Tracer] = {}
         self.assigned: dict[int, int] = {}
+        self.long_calls: list[Bound] = []
         self.obstacle: str | None = None
         self.first = new_uid()
         for number, argument in enumerate(arguments):
@@ -85,9 +87,13 @@ class Lowering(Executor):
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
         """Computes the call, and notes it."""
         result = super().run(bound, inputs)
+        if bound.work is not None:
+            self.long_calls.append(bound)
         if self.obstacle is None:
             if len(self.instructions) > MOST_INSTRUCTIONS:
                 self.obstacle = f"more than {MOST_INSTRUCTIONS:,} instructions"
+            elif bound.blocks is not None:
+                self.obstacle = f"{bound.op.name!r} takes so long that it is computed in blocks"
             elif bound.op.dynamic:
                 self.obstacle = f"the shape of {bound.op.name!r} depends on values"
             else:

@@ -110,6 +110,7 @@ class Plan:
             tuple([argument.uid if argument.__class__ is Variable else None for argument in arguments]),
             (*self._roles, *[arguments[each.argument].value.uid for each in self._assignments]),
         )
+        self._long_calls = tuple(lowering.long_calls)
         self._idle: list[Machine] = []
 
     def _result(self, lowering: Lowering, value: Value) -> Result:
@@ -168,6 +169,8 @@ class Plan:
             started: The values of the arguments, variables read.
             poisoned: Whether to fill the arena with no numbers first.
         """
+        for bound in self._long_calls:
+            recorder.admit_work(bound)
         memory: list[Any] = [None if value.__class__ is Literal else value.array for value in started]
         try:
             machine = self._idle.pop()

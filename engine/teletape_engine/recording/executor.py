@@ -122,7 +122,10 @@ class Executor(Recorder):
         if bound.work is not None:
             self._monitor.admit_work(bound)
         try:
-            array = self._quietly(bound.forward, self.xp, *[value.array for value in inputs])
+            if bound.blocks is None:
+                array = self._quietly(bound.forward, self.xp, *[value.array for value in inputs])
+            else:
+                array = self._quietly(self._by_blocks, bound, [value.array for value in inputs])
         except Exception as error:
             array = self._after(error, bound, inputs)
         op = bound.op
@@ -131,6 +134,22 @@ class Executor(Recorder):
         if op.dynamic:
             return Value(array, Spec.of(tuple(array.shape), array.dtype), new_uid())
         return Value(array, bound.spec, new_uid())
+
+    def _by_blocks(self, bound: Bound, arrays: Sequence[Any]) -> Any:
+        """Computes a long forward block by block: between two of them, a cancel takes effect."""
+        assert bound.blocks is not None
+        (axis, cut_axes), entries = bound.blocks
+        shape, dtype = bound.spec.shape, bound.spec.dtype
+        length, axis = shape[axis], axis % len(shape)
+        self.memory.spend(bound.spec.nbytes * entries // length, f"a block of op {bound.name!r}")
+        result = self.xp.empty(shape, dtype)
+        for first in range(0, length, entries):
+            if first:
+                self._monitor.check_cancelled()
+            part = slice(first, first + entries)
+            cut = [x[_at(cut_axes[i], x.ndim, part)] if i in cut_axes else x for i, x in enumerate(arrays)]
+            result[_at(axis, len(shape), part)] = bound.forward(self.xp, *cut)
+        return result
 
     def _after(self, error: Exception, bound: Bound, inputs: Sequence[Any]) -> Any:
         """The result of a kernel that has not begun, since it is called from inside another one; else its error.
@@ -254,6 +273,11 @@ def _sum_of_shares(shares: Sequence[Share], residuals: Sequence[Any]) -> Any:
         share = rule(t.array, residuals)
         total = share if total is None else total + share
     return total
+
+
+def _at(axis: int, ndim: int, part: slice) -> tuple[Any, ...]:
+    """The index of a part along one axis."""
+    return (slice(None),) * (axis % ndim) + (part,)
 
 
 def references(variable: Variable) -> int:

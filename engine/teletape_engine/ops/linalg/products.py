@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
-from teletape_engine.catalogue.op import Op, Trait
+from teletape_engine.catalogue.op import Cut, Op, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, half_bytes, shape_text, wide
+
+_MANY: Final = 16  # matrices in a stack
 
 
 def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
@@ -88,6 +90,15 @@ def _work(a: Spec, b: Spec, *, transpose_a: bool, adjoint_a: bool, **attrs: Any)
     return result.size * a.shape[-2 if transpose_a or adjoint_a else -1]
 
 
+def _cut(a: Spec, b: Spec, *, transpose_a: bool, adjoint_a: bool, **attrs: Any) -> Cut:
+    """By matrices if there are many, else by rows."""
+    result = _matmul_spec(a, b, transpose_a=transpose_a, adjoint_a=adjoint_a, **attrs)
+    if result.ndim > 2 and result.shape[0] >= _MANY:
+        whole = result.shape[0], result.ndim
+        return Cut(0, {i: 0 for i, x in enumerate((a, b)) if (x.shape[0], x.ndim) == whole})
+    return Cut(-2, {0: -1 if transpose_a or adjoint_a else -2})
+
+
 def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Any:
     """One large product for a matrix and a stack of rows or of columns, instead of a small one for each."""
     a, b = args
@@ -146,6 +157,7 @@ def _transposed(xp: Any, x: Any) -> Any:
     ),
     workspace=_workspace,
     work=_work,
+    cut=_cut,
     traits=[Trait.MULTIPLIES],
 )
 def matmul(

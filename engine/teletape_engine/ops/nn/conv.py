@@ -14,7 +14,7 @@ from typing import Any
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Cut, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
@@ -243,6 +243,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     like=(0, 0),
     workspace=lambda x, filters, **at: _workspace(x.shape, filters.shape, x.dtype, at),
     work=lambda x, filters, **at: _work(_result(x.shape, filters.shape, at), filters.shape),
+    cut=lambda x, filters, **at: Cut(0, {0: 0}) if x.ndim > 3 else None,
     traits=[Trait.MULTIPLIES],
 )
 def conv2d(
