@@ -41,12 +41,19 @@ class Backend(Protocol):
     def kernel_call(self) -> Callable[..., Any]:
         """A new function that calls another one as inside `quiet`, for one thread: cheap enough for each op.
 
-        Raises:
-            RuntimeError: Not by this method, but by its result if it is called while it runs.
+        Its result raises RuntimeError if it is called while it runs: see `runs_already`.
         """
 
     def base(self, array: Array) -> tuple[int, int]:
         """Identity and bytes of the buffer that the array keeps alive."""
+
+
+def runs_already(error: Exception) -> bool:
+    """Whether a result of `Backend.kernel_call` has refused to be called while it runs; it has called nothing.
+
+    A finalizer or a signal handler of the program can run inside a kernel, and may call ops.
+    """
+    return error.__class__ is RuntimeError and str(error).startswith("cannot enter context")
 
 
 def namespace(args: Iterable[Any]) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from teletape_engine.arrays import runs_already
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient, densify
@@ -40,13 +41,21 @@ def gradient(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         UnimplementedError: The pass stops at a function that is in another process.
     """
     walk, at_stop = gradient_pass(recorder, query), query.at_stop or query.declarations.gradient_at
-    send: Callable[[Any], Stop] = walk.send
-    if recorder.kernel_call is not None and not recorder.recorded:  # the rules run outside every op
-        send = partial(recorder.backend.kernel_call(), walk.send)
     try:
-        stop = send(None)
+        call = recorder.pass_call
+        if call is None or recorder.recorded:
+            stop = next(walk)
+            while True:
+                stop = walk.send(at_stop(stop))
+        try:  # the rules run outside every kernel, and the caller's functions outside the pass
+            stop = call(next, walk)
+        except RuntimeError as error:
+            if not runs_already(error):
+                raise
+            call = recorder.backend.kernel_call()
+            stop = call(next, walk)
         while True:
-            stop = send(at_stop(stop))
+            stop = call(walk.send, at_stop(stop))
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]  # StopIteration is untyped
     finally:

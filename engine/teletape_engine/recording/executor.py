@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from teletape_engine.arrays import Backend
+from teletape_engine.arrays import Backend, runs_already
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, Call
@@ -40,6 +40,7 @@ class Executor(Recorder):
     Attributes:
         decided: The decisions of control flow, if they are to be noted.
         kernel_call: Calls a function on the device and without warnings; None: all of them run so anyway.
+        pass_call: The same for a backward pass, in which kernels may run.
     """
 
     bare = Arrays()
@@ -50,6 +51,8 @@ class Executor(Recorder):
         super().__init__()
         self._monitor = monitor or Monitor()
         self.kernel_call = backend.kernel_call() if selects else None
+        self.pass_call = backend.kernel_call() if selects else None
+        self._device_call = None if backend is CPU else self.kernel_call  # of what cannot warn: the CPU needs nothing
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
         self.plannable = backend is CPU
@@ -152,11 +155,8 @@ class Executor(Recorder):
         return result
 
     def _after(self, error: Exception, bound: Bound, inputs: Sequence[Any]) -> Any:
-        """The result of a kernel that has not begun, since it is called from inside another one; else its error.
-
-        A finalizer or a signal handler of the program can run inside a kernel, and may call ops.
-        """
-        if error.__class__ is RuntimeError and str(error).startswith("cannot enter context"):
+        """The result of a kernel that has not begun, since it was called from inside another one; else its error."""
+        if runs_already(error):
             return self.backend.kernel_call()(bound.forward, self.xp, *[value.array for value in inputs])
         raise translated(error, bound) from error
 
@@ -196,7 +196,9 @@ class Executor(Recorder):
     def _compact(self, array: Any) -> Any:
         # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy.
         nbytes = array.nbytes
-        return self._quietly(array.copy) if self.backend.base(array)[1] > 8 * nbytes else array
+        if self.backend.base(array)[1] <= 8 * nbytes:
+            return array
+        return array.copy() if self._device_call is None else self._device_call(array.copy)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
         """A host array as a value. The caller gives it up: it is not written into from now on."""
@@ -210,7 +212,9 @@ class Executor(Recorder):
     def full(self, spec: Spec, number: int) -> Value:
         """Zeros or ones on the device."""
         self.memory.spend(spec.nbytes, "zeros" if number == 0 else "ones")
-        return Value(self._quietly(self.xp.full, spec.shape, number, spec.dtype), spec, new_uid())
+        call = self._device_call
+        array = _filled(self.xp, spec, number) if call is None else call(_filled, self.xp, spec, number)
+        return Value(array, spec, new_uid())
 
     def decide(self, value: Any) -> int:
         """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
@@ -265,6 +269,14 @@ class Executor(Recorder):
     def _wrap(self, array: Any) -> Value:
         shape: Shape = tuple(array.shape)
         return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
+
+
+def _filled(xp: Any, spec: Spec, number: int) -> Any:
+    if number == 0:
+        return xp.zeros(spec.shape, spec.dtype)
+    array = xp.empty(spec.shape, spec.dtype)  # with `fill` 1 µs less than `full`
+    array.fill(number)
+    return array
 
 
 def _sum_of_shares(shares: Sequence[Share], residuals: Sequence[Any]) -> Any:

@@ -59,7 +59,8 @@ class Recorder(Runtime):
     """A context that runs ops. Subclasses say what running, a constant and an answer are."""
 
     backend: Any = None  #: The arrays' backend; None: there are no arrays.
-    kernel_call: Callable[..., Any] | None = None  #: See `Executor`; None: nothing is to be selected for an op.
+    kernel_call: Callable[..., Any] | None = None  #: See `Executor`; None: nothing is to be selected for a kernel.
+    pass_call: Callable[..., Any] | None = None  #: The same.
     bare: Algebra  #: The algebra of a backward pass that is not recorded.
     mode: Mode = Mode.COMPUTES
     plannable: bool = False  #: Whether functions may run as plans: it computes on NumPy's arrays.

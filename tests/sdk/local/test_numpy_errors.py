@@ -164,4 +164,9 @@ def test_an_op_inside_an_op() -> None:
     recorder: Any = current().recorder()
     results = recorder.kernel_call(lambda: [(x * x).numpy(), tf.reduce_sum(x * 1.0, keepdims=True).numpy()])
     assert [float(result[0]) for result in results] == [np.inf, HUGE]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.sqrt(x - x)
+    gradients = recorder.pass_call(lambda: [tape.gradient(y, x), tape.gradient(y, x)])
+    assert [np.isnan(gradient.numpy()[0]) for gradient in gradients] == [True, True]
     assert np.geterr()["over"] == "warn"
