@@ -109,7 +109,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
 )
 def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
     """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
-    return xp.diagonal(x, offset=k, axis1=-2, axis2=-1)
+    return xp.diagonal(x[..., max(-k, 0) :, max(k, 0) :], axis1=-2, axis2=-1)  # its own offset has 32 bits
 
 
 @op(

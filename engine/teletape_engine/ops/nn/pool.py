@@ -5,6 +5,7 @@ If elements of a window are equal, the first counts as the largest, as in Tensor
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -90,11 +91,11 @@ def _first_largest(xp: Any, x: Any, at: Windows) -> Any:
     """For each window the number of its first largest element, counted row by row; -1 if there is none (NaN)."""
     x = at.bordered(xp, x, _lowest(x.dtype))
     best = xp.full((x.shape[0], *at.counts, x.shape[3]), _lowest(x.dtype), x.dtype)
-    numbers = xp.full(best.shape, -1, np.int32)
+    numbers = xp.full(best.shape, -1, np.int32 if math.prod(at.size) < 2**31 else np.int64)
     for i, j, index in at.offsets():
         elements = x[index]
         larger = elements > best
-        xp.copyto(numbers, np.int32(i * at.size[1] + j), where=larger)
+        xp.copyto(numbers, numbers.dtype.type(i * at.size[1] + j), where=larger)
         xp.copyto(best, elements, where=larger)
     return numbers
 
