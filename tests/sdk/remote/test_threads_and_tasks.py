@@ -1,4 +1,4 @@
-"""Threads and async tasks: reading blocks nobody else, each has a recorder, and what they share is published whole."""
+"""Threads and async tasks: reading blocks no other thread, each has a recorder, shared tables are published whole."""
 
 from __future__ import annotations
 
