@@ -23,47 +23,52 @@ import observing
 KEY = "flood-key-0123456789"
 HEAD = b"Host: localhost\r\n"
 BLOCK = 64 << 10
-BODY = 40 << 20  # bytes that each stalled body declares
+BODY = 1 << 20  # bytes that each stalled body declares
+BODIES = 30  # of one session: it refuses more than 32 that wait
 GIVE_UP = 120.0  # seconds after which a connection that the server has not ended counts as held
 
 
-def endless_headers() -> Iterator[bytes]:
+def endless_headers(number: int) -> Iterator[bytes]:
     """A request whose headers do not end."""
     yield b"GET /v1/health HTTP/1.1\r\n" + HEAD
     while True:
         yield b"x-filler: " + b"y" * (BLOCK - 12) + b"\r\n"
 
 
-def endless_header() -> Iterator[bytes]:
+def endless_header(number: int) -> Iterator[bytes]:
     """A request with a header that does not end."""
     yield b"GET /v1/health HTTP/1.1\r\n" + HEAD + b"x-filler: "
     while True:
         yield b"y" * BLOCK
 
 
-def endless_url() -> Iterator[bytes]:
+def endless_url(number: int) -> Iterator[bytes]:
     """A request whose first line does not end."""
     yield b"GET /"
     while True:
         yield b"y" * BLOCK
 
 
-def half_a_head() -> Iterator[bytes]:
+def half_a_head(number: int) -> Iterator[bytes]:
     """A request that stops in its headers."""
     yield b"GET /v1/health HTTP/1.1\r\n" + HEAD
 
 
-def stalled_body() -> Iterator[bytes]:
+def stalled_body(number: int) -> Iterator[bytes]:
     """A request with a key that declares a large body, and sends only its beginning."""
     yield (
-        b"POST /v1/sessions/flood/tensors HTTP/1.1\r\n" + HEAD + b"Authorization: Bearer " + KEY.encode() + b"\r\n"
+        b"POST /v1/sessions/flood%d/tensors HTTP/1.1\r\n" % (number // BODIES)
+        + HEAD
+        + b"Authorization: Bearer "
+        + KEY.encode()
+        + b"\r\n"
         b"Content-Type: application/octet-stream\r\nTensor-Dtype: uint8\r\nTensor-Shape: %d\r\n"
         b"Content-Length: %d\r\n\r\nbeginning" % (BODY, BODY)
     )
 
 
 #: Name of the flood: what each connection sends, and the number of connections.
-FLOODS: dict[str, tuple[Callable[[], Iterator[bytes]], int]] = {
+FLOODS: dict[str, tuple[Callable[[int], Iterator[bytes]], int]] = {
     "nothing": (half_a_head, 0),  # how quickly this machine answers meanwhile
     "endless headers": (endless_headers, 50),
     "endless header": (endless_header, 50),
@@ -102,18 +107,20 @@ async def connection(port: int, parts: Iterator[bytes]) -> tuple[str, float]:
     return status, sent
 
 
-async def flood(port: int, parts: Callable[[], Iterator[bytes]], number: int) -> tuple[Counter[str], float]:
+async def flood(port: int, parts: Callable[[int], Iterator[bytes]], number: int) -> tuple[Counter[str], float]:
     """Opens that number of connections at once; returns how they ended, and the bytes sent."""
-    ends = await asyncio.gather(*[connection(port, parts()) for _ in range(number)])
+    ends = await asyncio.gather(*[connection(port, parts(position)) for position in range(number)])
     return Counter(status for status, _ in ends), sum(sent for _, sent in ends)
 
 
 def measure(name: str, number: int, *, seconds: float, stall_limit: float) -> dict[str, Any]:
     """Floods a server of its own, and returns the row."""
     parts, _ = FLOODS[name]
-    settings = {"api_keys": f"flood:{KEY}", "connections": 2048, "stall_limit": stall_limit, "log_level": "error"}
+    sessions = number // BODIES + 1 if parts is stalled_body else 0
+    settings: dict[str, object] = {"api_keys": f"flood:{KEY}", "connections": 2048, "stall_limit": stall_limit}
+    settings |= {"sessions_per_key": 64, "sessions": 64, "log_level": "error"}
     with tempfile.TemporaryDirectory() as folder, observing.server(Path(folder), **settings) as (port, pid):
-        create_session(port)
+        create_sessions(port, sessions)
         before = observing.memory(pid)
         started = time.monotonic()
         with observing.watched_health(port, seconds) as health:
@@ -131,13 +138,14 @@ def measure(name: str, number: int, *, seconds: float, stall_limit: float) -> di
         }
 
 
-def create_session(port: int) -> None:
-    """Creates the session that the bodies are for."""
+def create_sessions(port: int, number: int) -> None:
+    """Creates the sessions that the bodies are for."""
     import httpx
 
-    headers = {"Authorization": f"Bearer {KEY}"}
     url = f"http://127.0.0.1:{port}/v1/sessions"
-    httpx.post(url, json={"id": "flood"}, headers=headers, trust_env=False, timeout=60).raise_for_status()
+    with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}, trust_env=False, timeout=60) as http:
+        for position in range(number):
+            http.post(url, json={"id": f"flood{position}"}).raise_for_status()
 
 
 def main() -> int:

@@ -27,6 +27,7 @@ import observing
 
 SESSION_STEPS = 2000  # additions of one session, after which a client ends it and begins another
 SPARE = 1  # process that a server keeps for the next session
+PATIENCE = 60.0  # seconds for which a client sends a request again, as the SDK's
 TIMEOUT = 180.0  # seconds that a client may take for its last answers
 
 
@@ -69,7 +70,8 @@ def rest_client(url: str, seed: int, end: float) -> Counter[str]:
 
         def send(method: str, path: str, body: Any = None) -> Any:
             headers = {} if body is None else {"Idempotency-Key": uuid.uuid4().hex}
-            while True:
+            deadline = time.time() + PATIENCE
+            while time.time() < deadline:
                 try:
                     response = http.request(method, path, json=body, headers=headers)
                 except httpx.TransportError:
@@ -83,6 +85,7 @@ def rest_client(url: str, seed: int, end: float) -> Counter[str]:
                 if response.json()["code"] == "session_ended":
                     raise EndedError
                 raise RuntimeError(response.text)
+            raise TimeoutError(f"{method} {path}: no answer in {PATIENCE:g} s")
 
         while goes_on(counts, end):
             session = None
@@ -135,23 +138,20 @@ CLIENTS = {"sdk": sdk_client, "rest": rest_client}
 # ------------------------------------------------------------------------------------------------------------ the soak
 def soak(seconds: float, clients: int, kill_every: float, seed: int) -> dict[str, Any]:
     """Runs the soak and returns its numbers."""
-    draw = random.Random(seed)
+    draw, kinds = random.Random(seed), [*CLIENTS]
     limits = {"sessions_per_key": 4 * clients, "sessions": 4 * clients}
     with tempfile.TemporaryDirectory() as folder, observing.server(Path(folder), **limits) as (port, server_pid):
         proxy_command = [sys.executable, str(observing.HERE / "lossy_proxy.py"), str(port), "--seed", str(seed)]
-        with subprocess.Popen(proxy_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
+        with (
+            subprocess.Popen(proxy_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy,
+            contextlib.ExitStack() as cleanup,
+        ):
             assert proxy.stdout is not None
             url = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
             end = time.time() + seconds
-            programs = [
-                subprocess.Popen(
-                    [sys.executable, __file__, "--client", kind, url, str(seed + number), str(end)],
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-                for number in range(clients)
-                for kind in [("sdk", "rest")[number % 2]]
-            ]
+            programs = [start_client(kinds[number % 2], url, seed + number, end) for number in range(clients)]
+            for program in programs:
+                cleanup.callback(program.kill)  # nothing, if it has ended
             memory_at_first, killed = observing.memory(server_pid), 0
             with observing.watched_health(port, seconds) as health:
                 while time.time() < end:
@@ -186,6 +186,12 @@ def soak(seconds: float, clients: int, kill_every: float, seed: int) -> dict[str
             "front_mb": [round(memory_at_first), round(observing.memory(server_pid))],
             "health_ms": health,
         }
+
+
+def start_client(kind: str, url: str, seed: int, end: float) -> subprocess.Popen[str]:
+    """Starts a program that adds until `end`, and then prints its counts."""
+    command = [sys.executable, __file__, "--client", kind, url, str(seed), str(end)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def sessions_left(port: int) -> list[str]:
