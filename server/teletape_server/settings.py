@@ -131,7 +131,7 @@ class Settings:
         default=30.0, metadata=_setting(_seconds, "a request or answer that stands still longer is ended", "TIME")
     )
     min_rate: int = field(
-        default=4 << 10, metadata=_setting(_bytes, "bytes of a body that have to come each second", "BYTES")
+        default=4 << 10, metadata=_setting(_bytes, "bytes of a body or answer that have to pass each second", "BYTES")
     )
     sessions_per_key: int = field(default=16, metadata=_setting(_whole(1, 100_000), "live sessions of one key"))
     sessions: int = field(default=64, metadata=_setting(_whole(1, 100_000), "live sessions of all keys"))

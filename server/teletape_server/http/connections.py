@@ -151,7 +151,7 @@ class Connection(HttpToolsProtocol):
         self._body_left: int | None = None  # None: not known
         self._head_ended = self._message_ended = False  # in the piece that is being parsed
         # For the sweep: byte counts at the last one, and seconds.
-        self._received = self._received_before = self._unsent_before = 0
+        self._received = self._received_before = self._unsent_before = self._drained = 0
         self._waited = self._stalled = self._unread = 0.0
 
     # ------------------------------------------------------------------------------------------------ open and closed
@@ -326,13 +326,16 @@ class Connection(HttpToolsProtocol):
             if self._waited > self._all.stall_limit:
                 self._end_stalled_head()
         self._received_before = self._received
+        if not self.flow.write_paused and not self.transport.is_closing():
+            self._unread, self._drained, self._unsent_before = 0.0, 0, 0
 
     def _check_reader(self, seconds: float) -> None:
-        """Ends a connection whose caller does not read its answer."""
+        """Ends a connection whose caller does not read its answer, or reads it too slowly."""
         unsent = self.transport.get_write_buffer_size()
-        self._unread = self._unread + seconds if unsent == self._unsent_before else 0.0
+        self._unread += seconds
+        self._drained += max(self._unsent_before - unsent, 0)
         self._unsent_before = unsent
-        if self._unread > self._all.stall_limit:
+        if self._unread > self._all.stall_limit + self._drained / self._all.min_rate:
             self.transport.abort()
 
     def _end_stalled_head(self) -> None:
