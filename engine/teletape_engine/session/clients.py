@@ -84,7 +84,7 @@ class Clients:
             raise UnknownIdError(f"client {batch.client} {state} this session: attach first")
         if batch.seq == entry.seq:
             return None
-        if batch.seq == entry.seq - 1:
+        if 0 < batch.seq == entry.seq - 1:
             if batch.nonce == entry.nonce and entry.answer is not None:
                 return entry.answer
             if batch.nonce == entry.nonce:
