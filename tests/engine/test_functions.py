@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driving import executor
+from driving import executor, state_of
 
 from teletape_engine.commands import Assign, Batch, Call, CallFunction, Constant, DefineFunction, Fetch, MakeVariable
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
@@ -186,6 +186,7 @@ def test_constants_are_put_once_and_counted():
     for i in range(3):
         answer = session.execute(Batch((CallFunction("p", ("x",), (f"y{i}",)),), releases=(f"y{i}",)))
         assert answer.failure is None
+    state_of(session).memory.release_caches()  # the arena of the function's plan
     assert session.bytes_in_use() - before == big.nbytes
     assert session.describe("p")["bytes"] == big.nbytes
 

@@ -135,7 +135,7 @@ def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], 
         return None
     try:
         return Plan(lowering, arguments, started, results)
-    except Unplaceable:
+    except (Unplaceable, MemoryError):
         return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 #: Kinds of instructions: a ufunc; a reduction by a ufunc; a matrix product; a copy or a conversion of the dtype; a
 #: selection (`where`); a forward function in Python.
@@ -15,6 +16,8 @@ MATMUL: Final = "matmul"
 COPY: Final = "copy"
 SELECT: Final = "select"
 PYTHON: Final = "python"
+
+_SMALL: Final = 1024  #: Bytes of a layout that keeps its memory.
 
 
 class Buffer:
@@ -132,15 +135,31 @@ class Unplaceable(Exception):
 
 
 def layout_of(array: Any) -> Any:
-    """Another array of the same shape, dtype and strides, whose elements are not written."""
+    """The layout of an array: one of the same shape, dtype and strides, without memory for its elements."""
     if isinstance(array, np.generic):
         return np.empty((), array.dtype)
-    if array.flags.c_contiguous:
-        return np.empty(array.shape, array.dtype)
-    layout = np.empty_like(array, subok=False)
-    if layout.strides == array.strides:
+    return unbacked(array, always=True)
+
+
+def unbacked(layout: Any, *, always: bool = False) -> Any:
+    """A layout without memory for its elements, which are never read or written; a small one as it is.
+
+    Args:
+        layout: An array.
+        always: Whether a small one is replaced too, since it is more than a layout.
+    """
+    if layout.nbytes <= _SMALL and not always:
         return layout
-    strides = [n * abs(stride) for n, stride in zip(array.shape, array.strides, strict=True)]
-    memory = np.empty(sum(strides) + array.itemsize, np.uint8)
-    start = sum((n - 1) * -stride for n, stride in zip(array.shape, array.strides, strict=True) if stride < 0 and n)
-    return np.ndarray(array.shape, array.dtype, memory, start, array.strides)
+    if layout.dtype.hasobject or not layout.size:
+        return np.empty_like(layout, subok=False)
+    return as_strided(np.empty(1, layout.dtype), layout.shape, layout.strides)
+
+
+def memory_like(layout: Any) -> Any:
+    """New memory of that layout."""
+    if layout.flags.c_contiguous:
+        return np.empty(layout.shape, layout.dtype)
+    array = np.empty_like(layout, subok=False)
+    if array.strides == layout.strides:
+        return array
+    return np.ndarray(layout.shape, layout.dtype, np.empty(span(layout), np.uint8), 0, layout.strides)

@@ -15,7 +15,7 @@ import numpy as np
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import Op
-from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout
+from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout, unbacked
 from teletape_engine.plans.numpy_functions import Namespace
 from teletape_engine.plans.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
@@ -97,7 +97,10 @@ class Lowering(Executor):
             elif bound.op.dynamic:
                 self.obstacle = f"the shape of {bound.op.name!r} depends on values"
             else:
-                self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
+                try:
+                    self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
+                except Exception as error:  # the call goes on without a plan: no memory left, say
+                    self.obstacle = f"{bound.op.name!r}: {type(error).__name__}: {error}"
         return result
 
     def assign(self, variable: Variable, value: Any, mode: str = "set", indices: Any = None) -> None:
@@ -191,7 +194,7 @@ class Lowering(Executor):
         return place(template.result)
 
     def _copied(self, view: View, layout: Any = None) -> View:
-        layout = np.empty_like(view.layout, order="C") if layout is None else layout
+        layout = unbacked(np.empty_like(view.layout, order="C")) if layout is None else layout
         output = View(Buffer(layout), layout)
         self.instructions.append(Instruction(COPY, None, (view,), output))
         return output

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.arena import live, placed
-from teletape_engine.plans.instructions import Buffer, View, is_dense, layout_of, span
+from teletape_engine.plans.instructions import Buffer, View, is_dense, memory_like, span
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Machine
 from teletape_engine.plans.walk import view_of
@@ -189,7 +189,7 @@ class Plan:
                 machine.poison()
             for (_, argument), array in zip(self._staged, machine.staged, strict=True):
                 np.copyto(array, memory[argument])
-            memory += [layout_of(buffer.layout) for buffer in self._fresh]
+            memory += [memory_like(buffer.layout) for buffer in self._fresh]
             call = recorder.kernel_call
             if call is None:
                 machine.run(memory, recorder.check_cancelled)

@@ -45,4 +45,4 @@ class Policy:
         return cls(mode != "off", compiled=mode != "python")
 
 
-POLICY: Final = Policy.of(os.environ.get("TELETAPE_PLANS") or "off")
+POLICY: Final = Policy.of(os.environ.get("TELETAPE_PLANS") or "on")

@@ -21,6 +21,7 @@ from teletape_engine.plans.instructions import (
     Instruction,
     View,
     address,
+    unbacked,
 )
 
 CHARS: Final = frozenset("?bBhHiIlLqQefdFD")  #: Dtypes whose loops and casts are NumPy's own.
@@ -223,6 +224,7 @@ class Tracer(NDArrayOperatorsMixin):
 # ------------------------------------------------------------------------------------------------------------ operands
 def new(trace: list[Instruction], layout: Any) -> Tracer:
     """A tracer of memory of its own."""
+    layout = unbacked(layout)
     return Tracer(trace, View(Buffer(layout), layout), scalar=not layout.ndim)  # NumPy makes scalars of such results
 
 
@@ -318,6 +320,7 @@ def reduced(ufunc: Any, x: Any, axis: Any = None, keepdims: bool = False, dtype:
     else:
         layout = np.empty_like(x.layout, dtype=result_dtype) if remaining else np.empty((), result_dtype)
     result = new(x.trace, layout)
+    layout = result.layout
     explicit = result_dtype if ufunc not in (np.logical_or, np.logical_and) else None
     x.trace.append(Instruction(REDUCE, ufunc, (x.view,), result.view, (axes, explicit)))
     if not keepdims:
