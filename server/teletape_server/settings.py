@@ -153,7 +153,7 @@ class Settings:
         metadata=_setting(_seconds, "a request that runs this much past the time limit ends its session", "TIME"),
     )
     stuck_after: float = field(
-        default=30.0,
+        default=60.0,
         metadata=_setting(_seconds, "a session ends if its process shows no sign of life for this time", "TIME"),
     )
     shutdown_grace: float = field(

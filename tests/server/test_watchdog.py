@@ -5,13 +5,14 @@ import contextlib
 import os
 import signal
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from teletape_server.hosts.protocols import HostGone, Start
-from teletape_server.hosts.watchdog import Watchdog
+from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.leases import Reason
@@ -200,5 +201,35 @@ def test_a_stopped_spare_is_replaced_and_a_stopped_session_ends() -> None:
         finally:
             await pool.close()
         assert not pool.hosts
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def test_processes_start_while_every_other_thread_waits_and_hanging_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("teletape_server.hosts.worker_host._GRACE", 3600.0)
+
+    async def whole() -> None:
+        loop = asyncio.get_running_loop()
+        release = threading.Event()
+        waits = [loop.run_in_executor(None, release.wait) for _ in range(64)]  # all threads of the default executor
+        pool, fakes, hosts = WorkerPool(), [FakeProcess() for _ in range(64)], []
+        try:
+            for fake in fakes:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                theirs.close()
+                hosts.append(WorkerHost(fake, ours, watchdog()))  # type: ignore[arg-type]  # as above
+            ends = [asyncio.ensure_future(host.end(Ending(Reason.DELETED, "enough"))) for host in hosts]
+            host = await pool.start(START)
+            assert (await host.submit("attach", {"accept": "application/json"}).reply).code is None
+            assert not any(end.done() for end in ends)
+            for fake in fakes:
+                fake.kill()
+            await asyncio.gather(*ends)
+        finally:
+            release.set()
+            await asyncio.gather(*waits)
+            await pool.close()
+            for fake in fakes:
+                fake.close()
 
     asyncio.run(asyncio.wait_for(whole(), 60))

@@ -39,7 +39,7 @@ class WorkerPool:
         hosts: The processes that have not ended.
     """
 
-    def __init__(self, user: User | None = None, *, grace: float = 10.0, stuck_after: float = 30.0) -> None:
+    def __init__(self, user: User | None = None, *, grace: float = 10.0, stuck_after: float = 60.0) -> None:
         self._user = user
         self.spare: asyncio.Task[WorkerHost] | None = None
         self.hosts: set[WorkerHost] = set()
