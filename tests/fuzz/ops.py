@@ -32,8 +32,9 @@ from teletape_engine.catalogue.op import CATALOGUE, Op, Trait
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Call
 from teletape_engine.derivatives.gradient import gradient
-from teletape_engine.derivatives.jacobian import jacobian, vjps
+from teletape_engine.derivatives.jacobian import batch_jacobian, jacobian, vjps
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.second_order import hessian
 from teletape_engine.errors import InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.recording.accumulators import Accumulator
@@ -116,6 +117,22 @@ def all_derivatives(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: An
     return [_spec(each) for each in derivatives]
 
 
+def curvature(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> list[str]:
+    """The second derivatives by the first two inputs, if those are small."""
+    tape, sources, result = _taped(recorder, op, inputs, attrs)
+    chosen = [source for source in sources if source.spec.size <= 16][:2]
+    blocks = hessian(recorder, GradientQuery(tape, [result], chosen))
+    return [_spec(each) for row in blocks for each in row]
+
+
+def by_example(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> list[str]:
+    """The Jacobian of each example, by the first input."""
+    tape, sources, result = _taped(recorder, op, inputs, attrs)
+    if not sources or result.spec.size > 64 or not result.spec.differentiable:
+        return []
+    return [_spec(batch_jacobian(recorder, GradientQuery(tape, [result], sources[:1])))]
+
+
 WAYS: Final[dict[str, Way]] = {
     "alone": alone,
     "in a function": in_function,
@@ -124,6 +141,8 @@ WAYS: Final[dict[str, Way]] = {
     "tangent": forward,
     "rows": over_rows,
     "jacobian": all_derivatives,
+    "hessian": curvature,
+    "batch jacobian": by_example,
 }
 
 

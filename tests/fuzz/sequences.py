@@ -60,9 +60,11 @@ class Sequences:
         session, again = new_session(), new_session()
         outcomes = []
         for batch in batches:
-            before = _inventory(session) if batch.on_failure is OnFailure.ROLLBACK else None
+            before = _inventory(session)
+            _inventory(again)  # explanations know what has been read
             answer = execute(session, batch)
-            if before is not None and isinstance(answer, Answer) and answer.failure is not None:
+            rolls_back = batch.on_failure is OnFailure.ROLLBACK
+            if rolls_back and isinstance(answer, Answer) and answer.failure is not None:
                 _check_rollback(session, batch, before)
             _check_replay(batch, answer, execute(again, batch))
             outcomes.append(answer if isinstance(answer, str) else "failed" if answer.failure else "executed")
