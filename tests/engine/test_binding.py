@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.catalogue import binding
+from teletape_engine.catalogue.attributes import NO_ATTRS
 from teletape_engine.catalogue.binding import bind, by_name
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
@@ -140,3 +142,30 @@ def test_a_rule_may_take_all_attributes_that_it_does_not_name():
 
 def test_the_needs_of_a_rule_are_its_parameters():
     assert by_name(lambda ct, x, y_spec: ct).needs == ("x", "y_spec")
+
+
+def test_full_tables_lose_a_part_and_not_everything(monkeypatch):
+    monkeypatch.setattr(binding, "_MAX_BOUND", 64)
+    op = CATALOGUE["neg"]
+    specs = [Spec.of((1000 + n,), DTYPES["float32"]) for n in range(80)]
+    for spec in specs:
+        bind(op, (spec,))
+    remembered = [(spec, NO_ATTRS) in op.bound for spec in specs]
+    assert len(op.bound) <= 64
+    assert remembered[-1]
+    assert sum(remembered) > 40
+
+
+def test_all_bound_calls_together_are_bounded(monkeypatch):
+    monkeypatch.setattr(binding, "_MAX_RULES", 2000)
+    monkeypatch.setattr(binding, "_rules", 0)
+    names = ("neg", "exp", "tanh", "sin", "cos")
+    for n in range(300):
+        for name in names:
+            bind(CATALOGUE[name], (Spec.of((2000 + n,), DTYPES["float32"]),)).plan(1)
+    assert sum(len(op.bound) for op in CATALOGUE.values()) < 2000 // 3
+    many = tuple([Spec.of((n,), DTYPES["float32"]) for n in range(1, 1500)])
+    op = CATALOGUE["concat"]
+    for mask in (1, 2, 4):
+        bind(op, many, op.attrs({"axis": 0})).plan(mask)
+    assert binding._rules <= 2000 + 1502

@@ -51,7 +51,7 @@ def keep(table: dict[Any, Any], key: Any, value: Any, most: int) -> None:
     """
     if len(table) >= most:
         for old in list(table)[::8]:
-            del table[old]
+            table.pop(old, None)  # another thread may have removed it
     table[key] = value
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Cut, Kernel, Op, Trait, Work
+from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Trait, Work
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
@@ -25,6 +25,8 @@ from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, WEAK, Spec, Weak
 _HEAVY: Final = {Kernel.PRODUCTS: 1 << 25, Kernel.LOOPS: 1 << 20, Kernel.ELEMENTS: 1 << 22}
 _MAX_BOUND: Final = 1024  # bound calls of one op; past that a part of its table is emptied
 _MAX_PLANS: Final = 64  # plans of one bound call, likewise
+_MAX_RULES: Final = 1 << 17  # in the plans of all bound calls, of 800 bytes each; past that half of the calls go
+_rules = 0  # at least that many
 
 
 #: Counts of up to a second: longer work is computed in blocks of about this size, if the op can be cut. That costs 5 %.
@@ -169,6 +171,7 @@ class Bound(Call):
         if plan is None:
             plan = self._plan(mask)
             keep(self.plans, mask, plan, _MAX_PLANS)
+            _count_rules(1 + len(plan.rules))
         return plan
 
     def _plan(self, mask: int) -> Plan:
@@ -273,6 +276,18 @@ def _blocks(op: Op, bound: Bound) -> tuple[Cut, int] | None:
     return (cut, entries) if entries < length else None
 
 
+def _count_rules(count: int) -> None:
+    """Notes that a bound call or a plan of that size was made; if there are very many, half of all are forgotten."""
+    global _rules
+    _rules += count
+    if _rules > _MAX_RULES:
+        for op in CATALOGUE.values():
+            for key in list(op.bound)[::2]:
+                op.bound.pop(key, None)
+        bounds = [bound for op in CATALOGUE.values() for bound in list(op.bound.values())]
+        _rules = sum([2 + len(bound.specs) + len(bound.plans) * (1 + len(bound.specs)) for bound in bounds])
+
+
 def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bound:
     """The op bound to inputs of these specs; from its table if they were bound before.
 
@@ -285,6 +300,7 @@ def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bou
         bound = Bound(op, op.strong_specs(specs), attrs)
         if op.takes_numbers(specs) and not attrs.nbytes:
             keep(op.bound, key, bound, _MAX_BOUND)
+            _count_rules(2 + len(specs))
     return bound
 
 

@@ -77,9 +77,9 @@ def call(state: State, command: commands.Call) -> None:
     if command.attrs or op.schema.attrs:
         attrs = op.attrs(command.attrs)
         if attrs.nbytes:
-            state.memory.note(attrs.nbytes, "its attributes")
+            state.memory.note(attrs.nbytes, "an op's attributes")
     if where is not None:
-        state.memory.note(getsizeof(where), "its call site")
+        state.memory.note(getsizeof(where), "an op's call site")
     result = state.current.apply(op, inputs, attrs, where)
     if len(inputs) > FEW:
         state.memory.noted += RULE * len(inputs)
