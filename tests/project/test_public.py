@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
 import sys
 from collections import Counter
 from types import ModuleType
@@ -139,3 +140,11 @@ def test_public_modules_can_be_imported_and_functions_pickled() -> None:
     assert cond is tf.compat.v1.cond
     for function in (tf.math.tanh, tf.reduce_sum, tf.nn.conv2d):
         assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301  # of this process
+
+
+def test_a_program_without_a_server_loads_no_http() -> None:
+    script = (
+        "import sys, teletape as tf; tf.exp(1.0); print(*sorted({'httpx', 'teletape.sessions.http'} & {*sys.modules}))"
+    )
+    loaded = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == []

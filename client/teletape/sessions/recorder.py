@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from teletape.call_site import Where
 from teletape.sessions.batch_buffer import ContextName, Name
-from teletape.sessions.channel import Channel
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
@@ -28,6 +27,9 @@ from teletape_engine.recording.recorder import Mode
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, SpecValue, Variable, new_uid
 from teletape_engine.spec import BOOL, INTEGER, Spec
+
+if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
+    from teletape.sessions.channel import Channel
 
 _EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results cannot differ between this machine and the server.
 _SMALL: Final = 16  #: Results with at most this many elements are also computed here.
