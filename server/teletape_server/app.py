@@ -103,6 +103,7 @@ def create_app(
         )
         app.state.creations = Creations(settings.idempotency_window, clock)
         session_hosts.prepare()
+        app.state.document = openapi.text(app)
         sweep = asyncio.create_task(registry.sweep())
         try:
             yield
@@ -139,7 +140,6 @@ def create_app(
     app.include_router(page.router)
     app.mount("/docs/static", page.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
-    app.state.document = None
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(TeletapeError, _on_engine_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)

@@ -5,7 +5,6 @@ The codes above the line belong to exceptions of the engine and the wire; those 
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -130,15 +129,6 @@ def problem_response(
     return Response(content, kind.status, {**(headers or {}), "x-request-id": request_id}, media_type=PROBLEM_TYPE)
 
 
-def is_out_of_descriptors(error: BaseException) -> bool:
-    """Returns whether an error says that this process or the machine has no file descriptor left."""
-    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
-
-
-def out_of_descriptors(error: BaseException) -> Problem:
-    """Returns the problem of a request that needs a file descriptor if there is none left."""
-    return Problem(
-        "overloaded",
-        f"this server has no file descriptor left for this request ({error}): try again later",
-        headers={"Retry-After": "1"},
-    )
+def overloaded(lack: str) -> Problem:
+    """Returns the problem of a request for which the server lacks something now."""
+    return Problem("overloaded", f"{lack}: try again later", headers={"Retry-After": "1"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import secrets
 from collections import Counter, OrderedDict
@@ -13,7 +14,7 @@ from teletape_server.hosts.counted_bodies import Admission, CountedBody
 from teletape_server.hosts.protocols import Host, HostGone, Hosts, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
-from teletape_server.problems import Problem, is_out_of_descriptors, out_of_descriptors, shutting_down
+from teletape_server.problems import Problem, overloaded, shutting_down
 from teletape_server.quotas import Quota
 from teletape_wire import timestamp
 
@@ -193,9 +194,9 @@ class Registry:
                 idempotency_window=self._idempotency_window,
             )
             host = await self._hosts.start(start)
-        except (HostGone, OSError) as error:
-            if is_out_of_descriptors(error):
-                raise out_of_descriptors(error) from error
+        except OSError as error:  # too many files or processes; or the forkserver has died of that, and starts again
+            raise overloaded(f"the session's process could not be started ({error})") from error
+        except HostGone as error:
             raise Problem("internal", f"the session's process could not be started: {error}") from error
         finally:
             del self._starting[key]
@@ -260,8 +261,8 @@ class Registry:
         except HostGone:
             raise self.ended(entry) from None
         except OSError as error:
-            if is_out_of_descriptors(error):
-                raise out_of_descriptors(error) from error
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise overloaded(f"there is no file descriptor left for the body ({error})") from error
             raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error
         return CountedBody(entry, buffer, Admission(self._body_bytes, entry.owner, length))
 

@@ -150,22 +150,43 @@ def test_a_session_that_ends_while_a_body_is_received(limited: Server, ann: http
     assert not limited.app.state.registry._body_bytes[None]
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_without_descriptors_the_server_says_so(
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ECONNREFUSED])
+def test_without_descriptors_or_processes_no_session_is_created(
     limited: Server, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    def fails(*_: Any) -> Any:
+    """Nothing listens at a forkserver that has died of such an error, until it is started again."""
+    with monkeypatch.context() as patch:
+        patch.setattr(limited.app.state.registry._hosts, "start", failing(number))
+        refused = ann.post("/v1/sessions", json={"id": "other"})
+        assert os.strerror(number) in problem(refused, 503, "overloaded")["detail"]
+        assert refused.headers["Retry-After"] == "1"
+    ok(ann.post("/v1/sessions", json={"id": "other"}))
+    ok(ann.delete("/v1/sessions/other"))
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "code"),
+    [
+        (errno.EMFILE, 503, "overloaded"),
+        (errno.ENFILE, 503, "overloaded"),
+        (errno.ENOMEM, 507, "resource_exhausted"),
+        (errno.ENOSPC, 507, "resource_exhausted"),
+    ],
+)
+def test_a_body_for_which_there_is_no_memory_or_descriptor(
+    limited: Server, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch, number: int, status: int, code: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(entry(limited).host, "body_buffer", failing(number))
+        assert os.strerror(number) in problem(send(ann, 100), status, code)["detail"]
+    assert not limited.app.state.registry._body_bytes[None]
+    ok(send(ann, 100))
+
+
+def failing(number: int) -> Callable[..., Any]:
+    """A function that raises the error of that number."""
+
+    def fail(*_: Any) -> Any:
         raise OSError(number, os.strerror(number))
 
-    registry = limited.app.state.registry
-    for holder, name, request in (
-        (registry._hosts, "start", lambda: ann.post("/v1/sessions", json={"id": "other"})),
-        (entry(limited).host, "body_buffer", lambda: send(ann, 100)),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(holder, name, fails)
-            refused = request()
-            assert "descriptor" in problem(refused, 503, "overloaded")["detail"]
-            assert refused.headers["Retry-After"] == "1"
-    assert not registry._body_bytes[None]
-    ok(send(ann, 100))
+    return fail

@@ -257,3 +257,10 @@ def test_the_examples_run_with_a_key(document: dict[str, Any]) -> None:
         with httpx.Client(base_url=server.url, headers={"X-API-Key": "the key of ann"}, trust_env=False) as http:
             for step in walk.steps(document):
                 walk.send(http, step)
+
+
+def test_no_request_makes_the_server_write_the_document(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a third of a second, in which nothing else would be answered."""
+    monkeypatch.setattr(server.app, "openapi", None)
+    with server.client(None) as http:
+        ok(http.get("/openapi.json"))

@@ -53,10 +53,19 @@ _ABOUT: Final = (
     "send `Accept: text/event-stream`, and read `progress` events and then one `answer` or `problem`."
 )
 
+_TEXT: Final[list[bytes]] = []
+
 
 def operation_id(route: APIRoute) -> str:
     """Returns section-name, which is the same from version to version."""
     return f"{route.tags[0]}-{route.name.rstrip('_')}"
+
+
+def text(app: FastAPI) -> bytes:
+    """Returns the application's document as JSON; writes it once, since it is the same for every application."""
+    if not _TEXT:
+        _TEXT.append(json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode())
+    return _TEXT[0]
 
 
 def document(app: FastAPI) -> dict[str, Any]:
