@@ -2,7 +2,8 @@
 
 `LocalSession` (local.py) computes in this process, `RemoteSession` (remote.py) on a server, and `TracingSession`
 (functions/tracing_session.py) records a function's steps. Each gives every thread a recorder; the code above a session
-is the same for all three. current.py says which session is the program's.
+is the same for all three. current.py says which session is the program's. Long because it has a method for each thing
+that a session does.
 """
 
 from __future__ import annotations

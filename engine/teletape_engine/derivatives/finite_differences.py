@@ -308,7 +308,6 @@ class _Check:
         return Report(self.coarsest.name, len(places), entries, settings.seed, worst)
 
     def _weighted(self, points: Sequence[tuple[int, np.ndarray[Any, Any]]]) -> np.ndarray[Any, Any]:
-        """See `Subject.weighted`."""
         with np.errstate(**self.errors):
             return self.subject.weighted(points)
 
