@@ -25,6 +25,7 @@ from teletape_engine.commands.results import Result
 
 _MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at once.
 _MOST_BYTES: Final = 64 << 20  #: Or one with this many bytes of tensors.
+_FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
 _STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
 
 
@@ -50,13 +51,21 @@ class Channel:
         _compare_catalogues(http.info())
         self.session: str = http.create("/v1/sessions", {} if device is None else {"device": device})["id"]
         self._path = f"/v1/sessions/{self.session}"
-        attached = http.create(f"{self._path}/attach")
-        self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
-        self.buffer = BatchBuffer(attached["client"], attached["seq"])
-        self.call_sites = environment.call_sites()
-        self._record = self.buffer.recordings.append
-        self._sender = Sender(http, self.session, self.buffer)
-        weakref.finalize(self, self._sender.end).atexit = False
+        try:
+            attached = http.create(f"{self._path}/attach")
+            self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
+            self.buffer = BatchBuffer(attached["client"], attached["seq"])
+            self.call_sites = environment.call_sites()
+            self._record = self.buffer.recordings.append
+            self._sender = Sender(http, self.session, self.buffer)
+            weakref.finalize(self, self._sender.end).atexit = False
+        except BaseException:  # an interrupt, or no answer: nothing will use the session
+            sender: Sender | None = getattr(self, "_sender", None)
+            if sender is None:
+                http.try_delete(self._path, _FAREWELL)
+            else:
+                sender.end()
+            raise
 
     # ------------------------------------------------------------------------------------------------------ recording
     def new_name(self) -> Name:

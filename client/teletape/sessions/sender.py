@@ -111,7 +111,10 @@ class Sender:
     # ------------------------------------------------------------------------------------------------------ its thread
     def _work(self) -> None:
         while self._jobs.get():
-            self._turn()
+            try:
+                self._turn()
+            except BaseException as error:  # a defect of the SDK: no thread waits for ever because of it
+                self._give_up(error)
             self._turns += 1
         self._finish()
 
@@ -164,8 +167,8 @@ class Sender:
             if self.failure is None:
                 self.failure = cause
             self.buffer.fail(sealed, answer.failure.index, cause)
-        self.in_flight = None
         sealed.answered(answer, cause)
+        self.in_flight = None
 
     def _refuse(self, sealed: SealedBatch, error: TeletapeError) -> None:
         if isinstance(error, SessionEndedError):
@@ -175,16 +178,24 @@ class Sender:
             self.failure = error
         self.buffer.fail(sealed, 0, error)
         self.buffer.take_back(sealed)
-        self.in_flight = None
         sealed.failed(error)
+        self.in_flight = None
 
     def _answer_lost(self, sealed: SealedBatch, error: TeletapeError) -> None:
         """The batch was executed, and the server keeps its answer no more: what it read must be read again."""
-        self.in_flight = None
         sealed.failed(error)
+        self.in_flight = None
 
     def _lose(self, sealed: SealedBatch, error: BaseException) -> None:
         sealed.failed(error)
+        self.buffer.refuse_questions(error, early=True)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Closes the session, because an answer could not be applied: what is here is no longer what the server has."""
+        self._close_for(f"an answer of the server could not be applied ({type(error).__name__}: {error})")
+        sealed, self.in_flight = self.in_flight, None
+        if sealed is not None:
+            sealed.failed(error)
         self.buffer.refuse_questions(error, early=True)
 
     def _finish(self) -> None:

@@ -85,6 +85,19 @@ def test_the_environment_can_allow_it(monkeypatch: pytest.MonkeyPatch) -> None:
     use(LocalSession())
 
 
+def test_a_session_that_cannot_be_attached_to_is_ended() -> None:
+    class Interrupted(Loopback):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path.endswith("/attach"):
+                raise KeyboardInterrupt
+            return super().handle_request(request)
+
+    loopback = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        session_on(loopback)
+    assert loopback.paths[-2:] == ["POST /v1/sessions", "DELETE /v1/sessions/s1"]
+
+
 # --------------------------------------------------------------------------------------------------------------- ending
 def test_connecting_in_a_loop_leaves_neither_threads_nor_sessions() -> None:
     gc.collect()
@@ -306,3 +319,18 @@ def test_connections_are_kept_alive() -> None:
         assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in transport._pool._socket_options
         transport.close()
     assert http._READ_LIMIT > 20  # the server answers 202 after 20 s
+
+
+def test_a_defect_in_applying_an_answer_is_raised_and_no_thread_waits_for_ever(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = use(session_on(loopback))
+    x = tf.ones(300)
+    monkeypatch.setattr("teletape.sessions.batch_buffer.SealedBatch.answered", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        x.numpy()
+    with pytest.raises(SessionEndedError, match="could not be applied"):
+        x.numpy()
+    session.close()
+    use(LocalSession())
+    assert loopback.paths[-1] == "DELETE /v1/sessions/s1"
