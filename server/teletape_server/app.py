@@ -121,6 +121,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,  # routes.page has it
+        strict_content_type=False,  # a body without a type is JSON, as in the routes that a session's process reads
         redirect_slashes=False,  # a redirect would lead to any host that the request names
         generate_unique_id_function=openapi.operation_id,
         lifespan=lifespan,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -73,6 +74,8 @@ def serve(settings: Settings) -> int:
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            gc.collect()
+            gc.freeze()  # what lives as long as the server: looking through it took 80 ms at each full collection
             print(_greeting(settings, listener), flush=True)
 
     try:

@@ -198,6 +198,12 @@ def test_bodies_that_the_front_parses_are_small(http: httpx.Client) -> None:
     problem(http.post("/v1/sessions", content=iter([b"{}"]), headers=headers), 411, "length_required")
 
 
+def test_a_body_without_a_content_type_is_json(http: httpx.Client) -> None:
+    ok(http.post("/v1/sessions", content=b'{"id": "demo"}'))
+    ok(http.post("/v1/sessions/demo/extend", content=b'{"seconds": 60}'))
+    ok(http.post("/v1/sessions/demo/tensors", content=b'{"id": "x", "value": 1.5}'))
+
+
 def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, http: httpx.Client) -> None:
     for name in ("doomed", "other"):
         ok(http.post("/v1/sessions", json={"id": name}))
