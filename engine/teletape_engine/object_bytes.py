@@ -21,6 +21,7 @@ RECORD: Final = 192  #: A record of a provenance log.
 FUNCTION: Final = 1504  #: A function without steps.
 STEP: Final = 832  #: A step of a function.
 SIGNATURE: Final = 512  #: What a function remembers of calls with inputs of certain specs, without its edges.
+INSTRUCTION: Final = 896  #: An instruction of a function's plan.
 CLIENT: Final = 224  #: A client without an answer.
 RESULT: Final = 192  #: A result of a kept answer, without its arrays and facts.
 

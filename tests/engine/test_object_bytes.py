@@ -13,6 +13,7 @@ from teletape_engine.commands import (
     AccumulatorOpen,
     Batch,
     Call,
+    CallFunction,
     ClientAttach,
     Constant,
     ContextEnd,
@@ -267,3 +268,41 @@ def test_contexts_end():
     session = session_with_x(memory_limit=LIMIT)
     for i in range(1, 2000):
         run(session, ContextSwitch(i), TapeOpen(COUNTER + i), ContextEnd(i), releases=(COUNTER + i,))
+
+
+def call_with_every_shape(session, shapes):
+    """Calls a function of 40 steps three times for each shape: it then has a plan for each."""
+    for n in range(1, shapes + 1):
+        x = f"x{len(state_of(session).entries)}"
+        run(session, Constant(x, np.ones(n, np.float32)))
+        for k in range(3):
+            run(session, CallFunction("f", (x,), (f"{x}.{k}",)), releases=(f"{x}.{k}",))
+
+
+def test_the_plans_of_a_function_count(monkeypatch):
+    monkeypatch.setattr(object_bytes, "FREE", 0)
+    session = session_with_x()
+    run(session, DefineFunction("f", ("r0",), STEPS, ("r40",)))
+    call_with_every_shape(session, 2)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, counted = tracemalloc.get_traced_memory()[0], session.bytes_in_use()
+        call_with_every_shape(session, 10)
+        gc.collect()
+        taken, counted = tracemalloc.get_traced_memory()[0] - before, session.bytes_in_use() - counted
+    finally:
+        tracemalloc.stop()
+    assert state_of(session).entries["f"].plans.instructions > 300
+    assert taken <= counted * 1.1
+    assert counted < taken * 2.5
+
+
+def test_a_full_session_forgets_plans_first():
+    session = session_with_x(memory_limit=LIMIT)
+    run(session, DefineFunction("f", ("r0",), STEPS, ("r40",)))
+    call_with_every_shape(session, 10)
+    assert state_of(session).entries["f"].plans.instructions > 0
+    run(session, Constant("y", np.zeros((LIMIT - 200_000) // 4, np.float32)))
+    run(session, *[TapeOpen(f"t{i}") for i in range(600)])  # about 1 MB, and 200 kB are left beyond the first MiB
+    assert state_of(session).entries["f"].plans.instructions == 0

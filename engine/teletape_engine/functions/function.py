@@ -171,7 +171,14 @@ class Function:
     def remembered_bytes(self) -> int:
         """Bytes of what it remembers of calls with inputs of other specs."""
         edges = [len(numbers) for each in self._edges.values() for numbers in (*each.ties, *each.anchors)]
-        return object_bytes.SIGNATURE * (len(self._edges) + len(self._specs)) + 8 * sum(edges)
+        signatures = object_bytes.SIGNATURE * (len(self._edges) + len(self._specs)) + 8 * sum(edges)
+        return signatures + object_bytes.INSTRUCTION * self.plans.instructions
+
+    def forget(self) -> None:
+        """Forgets what it remembers of calls: it is found out again."""
+        for table in (self._edges, self._specs):
+            table.clear()
+        self.plans.forget()
 
     # ----------------------------------------------------------------------------------------------------- execution
     def run(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Recorded]:

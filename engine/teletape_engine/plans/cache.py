@@ -81,6 +81,15 @@ class Plans:
         finally:
             self._lock.release()
 
+    @property
+    def instructions(self) -> int:
+        """The number of instructions of all plans."""
+        return sum([len(plan.instructions) for plan in list(self._plans.values()) if plan.__class__ is Plan])
+
+    def forget(self) -> None:
+        """Ends all plans; they are built again."""
+        self._plans.clear()
+
     def _remember(self, key: Any, plan: Plan | int | None) -> None:
         if len(self._plans) >= _MOST_PLANS and key not in self._plans:
             self._plans.clear()

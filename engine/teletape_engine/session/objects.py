@@ -10,7 +10,7 @@ from teletape_engine import object_bytes
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts, Kinds, Result
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.provenance import Records
+from teletape_engine.recording.provenance import PlannedCall, Records
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Variable
 from teletape_engine.session.entries import Entry, Poison
@@ -41,7 +41,7 @@ def object_count(
     total = buffers * object_bytes.ARRAY + len(logs) * object_bytes.CONTEXT
     total += _texts(entries) + len(entries) * object_bytes.NAMED
     total += sum([_entry(entry) for entry in entries.values() if isinstance(entry, Variable | Poison | Entry)])
-    total += _functions([entry for entry in entries.values() if entry.__class__ is Function])
+    total += sum(map(_function, every_function(entries)))
     total += sum([object_bytes.CLIENT + sum(map(_result, results)) for results in answers])
     call_sites: dict[int, Any] = {id(text): text for text in texts}  # each once: it is in several places
     total += sum([_tape(tape, call_sites) for tape in tapes])
@@ -80,7 +80,9 @@ def _tape(tape: Tape, texts: dict[int, Any]) -> int:
 
 
 def _log(log: Records, texts: dict[int, Any]) -> int:
-    return len(log) * object_bytes.RECORD + _calls(((None, inputs, where) for _, inputs, _, where in log), texts)
+    templates = {id(what.template): what.template for what, *_ in log if what.__class__ is PlannedCall}
+    total = object_bytes.RECORD * sum([len(template.records) for template in templates.values()], len(log))
+    return total + _calls(((None, inputs, where) for _, inputs, _, where in log), texts)
 
 
 def _calls(calls: Iterable[tuple[Any, tuple[Any, ...], Any]], texts: dict[int, Any]) -> int:
@@ -100,9 +102,9 @@ def _calls(calls: Iterable[tuple[Any, tuple[Any, ...], Any]], texts: dict[int, A
     return total + sum(plans.values())
 
 
-def _functions(functions: list[Function]) -> int:
-    """Functions, and those that only they keep."""
-    seen = {id(function): function for function in functions}
+def every_function(entries: Mapping[Id, Any]) -> list[Function]:
+    """The functions among what ids name, and those that only these keep, each once."""
+    seen = {id(entry): entry for entry in entries.values() if entry.__class__ is Function}
     todo = list(seen.values())
     for function in todo:  # which grows
         for step in function.steps:
@@ -110,7 +112,7 @@ def _functions(functions: list[Function]) -> int:
                 if id(inner) not in seen:
                     seen[id(inner)] = inner
                     todo.append(inner)
-    return sum([_function(function) for function in todo])
+    return todo
 
 
 def _function(function: Function) -> int:

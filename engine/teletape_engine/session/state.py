@@ -31,7 +31,7 @@ from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
 from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
 from teletape_engine.session.entries import Entry, Poison, word
-from teletape_engine.session.objects import every_log, log_bytes, object_count
+from teletape_engine.session.objects import every_function, every_log, log_bytes, object_count
 from teletape_engine.spec import Spec
 
 MAIN: Final = 0  #: The context in which every batch begins.
@@ -74,7 +74,7 @@ class State:
         self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
     ) -> None:
         self.backend = arrays.backend(device)
-        self.memory = Memory(memory_limit, self.bytes_in_use, self._forget_records)
+        self.memory = Memory(memory_limit, self.bytes_in_use, self._forget)
         self.monitor = Monitor(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
@@ -268,13 +268,18 @@ class State:
             )
         )
 
-    def _forget_records(self, nbytes: float) -> bool:
-        """Empties the provenance logs if they have that many bytes: explanations are shorter then, and work goes on."""
-        logs = every_log(self.tapes(), self.provenance_logs())
-        if log_bytes(logs) < nbytes:
+    def _forget(self, nbytes: float) -> bool:
+        """Empties provenance logs, and what functions remember of calls, if they have that many bytes.
+
+        Explanations are shorter then, and plans are built again, but work goes on.
+        """
+        logs, functions = every_log(self.tapes(), self.provenance_logs()), every_function(self.entries)
+        if log_bytes(logs) + sum([function.remembered_bytes for function in functions]) < nbytes:
             return False
         for log in logs:
             log.clear()
+        for function in functions:
+            function.forget()
         return True
 
     def tapes(self) -> list[Tape]:
