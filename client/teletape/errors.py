@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from teletape_engine.derivatives.finite_differences import Report
+from teletape_engine.derivatives.check_report import Report
 from teletape_engine.errors import (
     CancelledError,
     DeadlineExceededError,

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from teletape.derivatives.arguments import recorded_values, sources_of, targets_of
 from teletape.errors import GradientMismatch
 from teletape.sessions.session import Session
-from teletape_engine.derivatives.finite_differences import ENTRIES, Report, Settings
+from teletape_engine.derivatives.check_report import Report
+from teletape_engine.derivatives.finite_differences import ENTRIES, Settings
 from teletape_engine.diagram import dot, graphviz
 from teletape_engine.diagram.facts import MAX_NODES
 from teletape_engine.errors import TeletapeError

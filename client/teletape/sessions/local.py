@@ -9,7 +9,8 @@ from teletape import call_site, environment
 from teletape.sessions.session import Recorded, Session, with_functions
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
-from teletape_engine.derivatives.finite_differences import Report, Settings
+from teletape_engine.derivatives.check_report import Report
+from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation

@@ -27,7 +27,8 @@ from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Facts, Fetched, SlicesArrays
-from teletape_engine.derivatives.finite_differences import Report, Settings
+from teletape_engine.derivatives.check_report import Report
+from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
 from teletape_engine.errors import TapeStateError

@@ -22,7 +22,8 @@ from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Command, schema
-from teletape_engine.derivatives.finite_differences import Report, Settings
+from teletape_engine.derivatives.check_report import Report
+from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
 from teletape_engine.diagram.facts import Size, diagram

@@ -11,7 +11,8 @@ from typing import Any
 from teletape_engine.arrays import HostArray
 from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import Command
-from teletape_engine.derivatives.finite_differences import Report, Settings
+from teletape_engine.derivatives.check_report import Report
+from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.recording.executor import Executor
