@@ -82,7 +82,8 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
         return METHODS["tape.graph"](session, request(params, b""))
 
     def request(params, body):
-        return Request(params, "application/json", memoryview(body), 0, lambda: False, lambda *progress: None, 0.0)
+        buffer, never = memoryview(body), lambda: False
+        return Request(params, "application/json", buffer, 0, never, None, lambda *progress: None, 0.0)
 
     session = Session()
     METHODS["tape.create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
