@@ -155,9 +155,9 @@ class Worker:
                 # A small tensor must not keep a large body alive.
                 sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
                 self._canceller(number, deadline),
-                self._budget(deadline),
                 self._reporter(number),
                 received,
+                self._budget(deadline),
             )
             reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
             if isinstance(reply, Refusal):

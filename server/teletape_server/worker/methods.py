@@ -27,9 +27,9 @@ class Request:
         body: The request's bytes, read only; an array made as a view of it keeps it alive.
         copy_below: Bytes; smaller tensors have to be copied out of the body, larger ones may be views of it.
         cancelled: Returns whether the caller wants the request stopped; to be called between steps.
-        budget: The time that is left for it; None: not known beforehand.
         progress: To be called with the number of commands and iterations done.
         received: Time at which the front took the request, on the monotonic clock.
+        budget: The time that is left for it; None: not known beforehand.
         started: Time at which the process began to work on it, on the monotonic clock.
     """
 
@@ -38,9 +38,9 @@ class Request:
     body: memoryview
     copy_below: int
     cancelled: Callable[[], bool]
-    budget: TimeBudget | None
     progress: Progress
     received: float
+    budget: TimeBudget | None = None
     started: float = field(default_factory=time.monotonic)
 
     def json(self) -> Any:
