@@ -85,10 +85,14 @@ class Reply:
         return self._latch.acquire(timeout=seconds)
 
     def settle(self, results: Sequence[Result] = (), error: BaseException | None = None) -> None:
-        """Wakes the thread that waits. Called by the sender's thread; only the first call has an effect."""
+        """Wakes the thread that waits. Only the first call has an effect.
+
+        Called by the sender's thread, and by the waiting one if that has ended: both at once release the latch twice.
+        """
         if not self._settled:
             self.results, self.error, self._settled = results, error, True
-            self._latch.release()
+            with suppress(RuntimeError):
+                self._latch.release()
 
 
 class SealedBatch:

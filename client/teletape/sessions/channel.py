@@ -123,6 +123,8 @@ class Channel:
         self._check_open()
         self.buffer.request(questions, reply)  # before this line an interrupt leaves nothing, after it all of them
         self._sender.wake()
+        if self._sender.over:  # another thread has closed the session since the first line
+            reply.settle(error=ended(self._sender.closed or ""))
         progress.wait(reply, self.progress, self.http.trouble)
         error = reply.error
         if error is not None:

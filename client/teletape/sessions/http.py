@@ -162,8 +162,15 @@ class Connection:
         client, self._side = self._side, None  # after an interrupt it is not used again
         if client is None:
             client = self._new_client()
-        response = client.request(method, path, **options)
-        self._side = client
+        try:
+            response = client.request(method, path, **options)
+        except Exception:
+            client.close()
+            raise
+        if self._side is None:
+            self._side = client
+        else:  # another thread's, which was made meanwhile
+            client.close()
         return response
 
     # ---------------------------------------------------------------------------------------------------------- retries

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol, TextIO
 
 from teletape import environment, logs
@@ -33,11 +34,11 @@ class Notice:
         stream: Where it is written.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._began = time.monotonic()
         self._last: float | None = None
-        self._terminal = stream.isatty()
+        self._terminal = _is_terminal(stream)
 
     def show(self, text: str) -> None:
         """Shows a text now, or not if it can only be added to the lines before and one was added a short time ago."""
@@ -84,17 +85,17 @@ def wait(reply: Awaited, progress: Callable[[], Mapping[str, Any] | None], troub
         raise
 
 
-def shown(stream: TextIO) -> bool:
+def shown(stream: TextIO | None) -> bool:
     """Whether the progress is shown on this stream."""
     wanted = environment.progress()
-    return stream.isatty() if wanted is None else wanted
+    return _is_terminal(stream) if wanted is None else wanted
 
 
 def _watch(
     reply: Awaited,
     progress: Callable[[], Mapping[str, Any] | None],
     trouble: Callable[[], str | None],
-    stream: TextIO,
+    stream: TextIO | None,
 ) -> None:
     """Waits, and shows what happens meanwhile."""
     began = time.monotonic() - _QUIET
@@ -127,6 +128,15 @@ def line(progress: Mapping[str, Any], seconds: float) -> str:
     return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {text}, {seconds:.0f} s"
 
 
-def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
-    stream.flush()
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it is closed
+        return False
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is not None:  # a program without a console has none
+        with suppress(OSError, ValueError):  # a broken or closed one stops no computation
+            stream.write(text)
+            stream.flush()

@@ -57,6 +57,7 @@ class Sender:
         failure: The cause of a failure that no read has raised yet.
         batches: The number of batches sealed.
         closed: Why the session can no longer be used, or None.
+        over: Whether the thread answers no more questions.
     """
 
     def __init__(self, http: Connection, session: str, buffer: BatchBuffer) -> None:
@@ -65,6 +66,7 @@ class Sender:
         self.failure: TeletapeError | None = None
         self.batches = 0
         self.closed: str | None = None
+        self.over = False
         self._path = f"/v1/sessions/{session}"
         self._gone = False  # the server has no such session any more
         self._end_error: BaseException | None = None
@@ -213,7 +215,8 @@ class Sender:
         except BaseException as error:
             self._end_error = error
         finally:
-            self._next()  # whoever waits all the same
+            self.over = True  # before the next line: a question that comes later is refused by the thread that has it
+            self._next()
             self.http.close()
 
     def delete_at_exit(self, seconds: float) -> None:

@@ -334,3 +334,34 @@ def test_a_defect_in_applying_an_answer_is_raised_and_no_thread_waits_for_ever(
     session.close()
     use(LocalSession())
     assert loopback.paths[-1] == "DELETE /v1/sessions/s1"
+
+
+def test_a_read_while_another_thread_closes_the_session_does_not_wait_for_ever(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = use(session_on(loopback))
+    x = tf.ones(300)
+    tf.sync()
+    with monkeypatch.context() as late:
+        late.setattr(session.channel, "_check_open", session.channel._sender.close)  # it ends after it was seen to be open
+        with pytest.raises(SessionEndedError, match="closed by the program"):
+            x.numpy()
+    use(LocalSession())
+
+
+@pytest.mark.parametrize("stderr", [None, "closed"])
+def test_a_program_without_stderr_computes_all_the_same(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch, stderr: str | None
+) -> None:
+    stream = None
+    if stderr == "closed":
+        stream = io.StringIO()
+        stream.close()
+    monkeypatch.setattr(http.progress.sys, "stderr", stream)
+    monkeypatch.setattr(http.progress, "_QUIET", 0.0)
+    monkeypatch.setattr(http.progress, "_STEP", 0.001)
+    session = use(session_on(loopback))
+    loopback.mishaps.extend(["unreached", "running", "unreached"])
+    assert tf.ones(300).numpy()[0] == 1.0
+    session.close()
+    use(LocalSession())
