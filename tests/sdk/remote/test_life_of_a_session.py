@@ -343,7 +343,7 @@ def test_a_read_while_another_thread_closes_the_session_does_not_wait_for_ever(
     x = tf.ones(300)
     tf.sync()
     with monkeypatch.context() as late:
-        late.setattr(session.channel, "_check_open", session.channel._sender.close)  # it ends after it was seen to be open
+        late.setattr(session.channel, "_check_open", session.channel._sender.close)  # after the first look
         with pytest.raises(SessionEndedError, match="closed by the program"):
             x.numpy()
     use(LocalSession())
