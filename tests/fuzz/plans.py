@@ -6,6 +6,7 @@ The mode `force` compares them, and runs each plan twice in memory that is fille
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +16,7 @@ from fuzz.target import Finding
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine.errors import InternalError
-from teletape_engine.functions import function
-from teletape_engine.plans import cache
-from teletape_engine.plans.policy import Policy
+from teletape_engine.plans.policy import POLICY, Policy
 
 _UNARY: Final = (
     tf.tanh,
@@ -114,13 +113,15 @@ class Plans:
 @contextmanager
 def forced() -> Iterator[None]:
     """A block with a session of its own in this process, in which every function is planned at once."""
-    policies = cache.POLICY, function.POLICY
-    cache.POLICY = function.POLICY = Policy.of("force")  # type: ignore[misc]  # for the block alone
+    before = asdict(POLICY)
+    for name, setting in asdict(Policy.of("force")).items():
+        setattr(POLICY, name, setting)
     use(LocalSession())
     try:
         yield
     finally:
-        cache.POLICY, function.POLICY = policies  # type: ignore[misc]  # as before
+        for name, setting in before.items():
+            setattr(POLICY, name, setting)
         use(LocalSession())
 
 

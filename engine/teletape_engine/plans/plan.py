@@ -11,6 +11,8 @@ from teletape_engine.plans.arena import live, placed
 from teletape_engine.plans.instructions import Buffer, View, is_dense, memory_like, span
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Machine
+from teletape_engine.plans.native import LIBRARY_LOADED
+from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.walk import view_of
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import CallRecords, PlannedCall
@@ -178,7 +180,8 @@ class Plan:
             recorder.memory.spend(self._nbytes, "a plan")
             if self._nbytes <= _MOST_IDLE_BYTES:
                 recorder.memory.caches.add(self)
-            machine = Machine(self.instructions, self._offsets, self._nbytes, self._slots)
+            library = LIBRARY_LOADED if POLICY.compiled else None
+            machine = Machine(self.instructions, self._offsets, self._nbytes, self._slots, library)
             machine.staged = [machine.view(view) for view, _ in self._staged]
             machine.results = [
                 machine.view(view) if slot is None else None for view, slot in zip(self._views, self._own, strict=True)

@@ -36,6 +36,10 @@ class Untraceable(Exception):
     """What a forward function does needs elements, or is no instruction."""
 
 
+def _of_layout(name: str) -> Any:
+    return property(lambda self: getattr(self.layout, name), doc=f"`{name}` of the layout.")
+
+
 class Tracer(NDArrayOperatorsMixin):
     """An array of which only the layout is known.
 
@@ -53,16 +57,24 @@ class Tracer(NDArrayOperatorsMixin):
         self.layout = view.layout
 
     # --------------------------------------------------------------------------------------------------------- layout
-    shape = property(lambda self: self.layout.shape)
-    dtype = property(lambda self: self.layout.dtype)
-    ndim = property(lambda self: self.layout.ndim)
-    size = property(lambda self: self.layout.size)
-    nbytes = property(lambda self: self.layout.nbytes)
-    itemsize = property(lambda self: self.layout.itemsize)
-    strides = property(lambda self: self.layout.strides)
-    flags = property(lambda self: self.layout.flags)
-    T = property(lambda self: self.part(self.layout.T))
-    real = property(lambda self: self.part(self.layout.real))
+    shape = _of_layout("shape")
+    dtype = _of_layout("dtype")
+    ndim = _of_layout("ndim")
+    size = _of_layout("size")
+    nbytes = _of_layout("nbytes")
+    itemsize = _of_layout("itemsize")
+    strides = _of_layout("strides")
+    flags = _of_layout("flags")
+
+    @property
+    def T(self) -> Tracer:
+        """The axes in reverse order."""
+        return self.part(self.layout.T)
+
+    @property
+    def real(self) -> Tracer:
+        """The real part."""
+        return self.part(self.layout.real)
 
     @property
     def imag(self) -> Tracer:
@@ -72,10 +84,12 @@ class Tracer(NDArrayOperatorsMixin):
         return self.part(self.layout.imag)
 
     def part(self, layout: Any) -> Tracer:
+        """The part that a view of the layout is."""
         offset = self.view.offset + address(layout) - address(self.layout)
         return Tracer(self.trace, View(self.view.buffer, layout, offset))
 
     def _unknown(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises Untraceable: it needs elements."""
         raise Untraceable("its elements are not known")
 
     __bool__ = __int__ = __float__ = __index__ = __complex__ = __array__ = tolist = item = any = all = _unknown

@@ -3,6 +3,8 @@
 In the mode `force` each new plan is run twice in memory filled with no numbers, and compared with the interpreter.
 """
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,9 @@ from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.checking.harness import CpuExecutor, as_operand, is_array, random_like, typed_input
 from teletape_engine.errors import InternalError, TeletapeError
-from teletape_engine.plans import cache
+from teletape_engine.plans import native
 from teletape_engine.plans.cache import Plans
-from teletape_engine.plans.policy import Policy
+from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.spec import DTYPES
 
 
@@ -49,16 +51,25 @@ def strided(array):
 
 
 LAYOUTS = (row_major, column_major, reversed_rows, strided)
-CASES = [(layout, dtype) for layout in LAYOUTS for dtype in ("float32", "float64")] + [
-    (row_major, "float16"),
-    (column_major, "complex64"),
-    (strided, "int32"),
+CASES = [
+    *[("python", layout, dtype) for layout in LAYOUTS for dtype in ("float32", "float64")],
+    ("python", row_major, "float16"),
+    ("python", column_major, "complex64"),
+    ("python", strided, "int32"),
+    ("c", row_major, "float32"),
+    ("c", row_major, "float64"),
+    ("c", strided, "float32"),
+    ("c", column_major, "complex64"),
+    ("c", reversed_rows, "int32"),
 ]
 
 
-@pytest.fixture(autouse=True)
-def forced(monkeypatch):
-    monkeypatch.setattr(cache, "POLICY", Policy.of("force"))
+@pytest.fixture
+def forced(walk, monkeypatch):
+    if walk == "c" and native.LIBRARY_LOADED is None:
+        pytest.skip("librows.so.1 is not built: no C compiler")
+    for name, setting in (asdict(Policy.of("force")) | {"compiled": walk == "c"}).items():
+        monkeypatch.setattr(POLICY, name, setting)
 
 
 def planned(body, recorder, arguments):
@@ -74,9 +85,10 @@ def planned(body, recorder, arguments):
     return plans[0] if plans else None
 
 
-@pytest.mark.parametrize(("layout", "dtype"), CASES, ids=lambda case: getattr(case, "__name__", case))
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize(("walk", "layout", "dtype"), CASES, ids=lambda case: getattr(case, "__name__", case))
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
-def test_plans_of_every_op(layout, dtype):
+def test_plans_of_every_op(walk, layout, dtype):
     lowered, total = set(), set()
     for name, op in CATALOGUE.items():
         for sample in op.samples():

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache, walk
 from teletape_engine.plans.lowering import Diverged
 from teletape_engine.plans.plan import Plan
-from teletape_engine.plans.policy import Policy
+from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor, no_progress
@@ -34,10 +35,9 @@ WAVE = (
 @pytest.fixture
 def policy(monkeypatch):
     """Plans from the second call on, in Python."""
-    policy = Policy.of("python")
-    monkeypatch.setattr(cache, "POLICY", policy)
-    monkeypatch.setattr("teletape_engine.functions.function.POLICY", policy)
-    return policy
+    for name, setting in asdict(Policy.of("python")).items():
+        monkeypatch.setattr(POLICY, name, setting)
+    return POLICY
 
 
 @pytest.fixture

@@ -1,0 +1,341 @@
+"""The walk in C: NumPy's own inner loops, called one after the other by the library that `rows.c` becomes.
+
+NumPy hands these loops out (`_resolve_dtypes_and_context`, `_get_strided_loop`: made for Numba). The names are private:
+they are used for the versions in `TESTED` alone, after a self-check, and only if the library was built.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from teletape_engine.plans.instructions import (
+    COPY,
+    MATMUL,
+    PYTHON,
+    REDUCE,
+    SELECT,
+    UFUNC,
+    Buffer,
+    Instruction,
+    View,
+    address,
+)
+
+LIBRARY: Final = Path(__file__).with_name("librows.so.1")
+TESTED: Final = frozenset(("2.4",))  #: Versions of NumPy.
+ROW: Final = np.dtype(
+    [
+        ("function", "u8"),
+        ("context", "u8"),
+        ("auxiliary", "u8"),
+        ("data", "u8", 4),
+        ("n", "i8"),
+        ("strides", "i8", 4),
+    ]
+)
+_MOST_LOOPS: Final = 4096  #: Loops that are remembered.
+_DEPTH: Final = 6  #: Outer loops, at the most.
+_CODES: Final = {"?": "b1", "B": "u1", "b": "i1", "h": "i2", "i": "i4", "l": "i8", "q": "i8", "f": "f4", "d": "f8"}
+_WORD: Final = ctypes.c_ssize_t
+_POINTER: Final = ctypes.c_void_p
+
+
+class _Info(ctypes.Structure):
+    _fields_ = (
+        ("loop", _POINTER),
+        ("context", _POINTER),
+        ("auxiliary", _POINTER),
+        ("needs_python", ctypes.c_ubyte),
+        ("no_float_errors", ctypes.c_ubyte),
+    )
+
+
+class _Nest(ctypes.Structure):
+    _fields_ = (
+        ("function", _POINTER),
+        ("context", _POINTER),
+        ("auxiliary", _POINTER),
+        ("depth", _WORD),
+        ("shape", _WORD * _DEPTH),
+        ("strides", (_WORD * 4) * _DEPTH),
+    )
+
+
+class _Product(ctypes.Structure):
+    _fields_ = (
+        ("function", _POINTER),
+        ("context", _POINTER),
+        ("auxiliary", _POINTER),
+        ("lengths", _WORD * 4),
+        ("strides", _WORD * 9),
+    )
+
+
+class Row(NamedTuple):
+    """One loop over memory.
+
+    Attributes:
+        function, context, auxiliary: Addresses.
+        operands: What it reads and writes, each with bytes to be added to its address.
+        n: How many elements.
+        strides: Of the operands.
+        owned: What the addresses belong to.
+    """
+
+    function: int
+    context: int
+    auxiliary: int
+    operands: tuple[tuple[View, int], ...]
+    n: int
+    strides: tuple[int, ...]
+    owned: Any
+
+
+class Uncompiled(Exception):
+    """An instruction that has no rows."""
+
+
+class Library:
+    """The library, loaded.
+
+    Raises:
+        OSError: There is none, or it is of another machine.
+        ValueError: It is of another version of `rows.c`.
+    """
+
+    def __init__(self) -> None:
+        self._library = library = ctypes.CDLL(str(LIBRARY))
+        if library.row_size() != ROW.itemsize:
+            raise ValueError("librows.so.1 has rows of another size")
+        self.run = library.run
+        self.run.argtypes = (_POINTER, ctypes.c_long)
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = _POINTER, (ctypes.py_object, ctypes.c_char_p)
+        self._pointer = get
+        self._loops: dict[Any, tuple[int, int, int, Any]] = {}
+
+    # ------------------------------------------------------------------------------------------------------------ rows
+    def rows(self, instruction: Instruction) -> list[Row]:
+        """The rows that do an instruction.
+
+        Raises:
+            Uncompiled: There are none.
+        """
+        kind, views = instruction.kind, (*instruction.inputs, instruction.output)
+        output = instruction.output
+        if output.layout.size == 0 and kind is not PYTHON:
+            return []
+        if any(view.buffer is output.buffer and not _same(view, output) for view in instruction.inputs):
+            raise Uncompiled  # where memory overlaps NumPy copies first
+        if any(stride < 0 for view in views for stride in view.layout.strides):
+            raise Uncompiled  # NumPy copies such inputs to a buffer: by another loop exp and log round differently
+        if instruction.function is np.power:
+            raise Uncompiled  # its loop squares if the exponent has a stride of 0: NumPy's choice for one element
+        if kind is UFUNC:
+            shape, strides, starts = loops_over([view.layout for view in views])
+            dtypes = tuple([view.layout.dtype for view in views])
+            loop = self._loop(instruction.function, dtypes, tuple([steps[-1] for steps in strides]))
+            return [_nested(self, loop, views, shape, strides, starts)]
+        if kind in (COPY, SELECT):
+            return [self._moved(kind, views)]
+        if kind is REDUCE:
+            return self._reduction(instruction)
+        if kind is MATMUL:
+            return [self._product(views)]
+        raise Uncompiled
+
+    def _moved(self, kind: str, views: tuple[View, ...]) -> Row:
+        layouts = [view.layout for view in views]
+        if any(layout.shape != layouts[-1].shape for layout in layouts):
+            layouts = [np.broadcast_to(layout, layouts[-1].shape) for layout in layouts]
+        shape, strides, starts = loops_over(layouts)
+        source, target = layouts[0].dtype, layouts[-1].dtype
+        if kind is SELECT:
+            loop = self._symbol("choose"), target.itemsize, 0, None
+        elif source == target:
+            loop = self._symbol("copy"), target.itemsize, 0, None
+        else:
+            loop = self._symbol(f"cast_{_CODES.get(source.char)}_{_CODES.get(target.char)}"), 0, 0, None
+        return _nested(self, loop, views, shape, strides, starts)
+
+    def _reduction(self, instruction: Instruction) -> list[Row]:
+        (source,), output, ufunc = instruction.inputs, instruction.output, instruction.function
+        axes, _ = instruction.extra
+        x, y = source.layout, output.layout
+        # Of views NumPy sums through its buffer, in another order.
+        if x.dtype != y.dtype or not x.flags.c_contiguous or x.dtype.char not in "fdilq":
+            raise Uncompiled
+        if ufunc is np.maximum or ufunc is np.minimum:
+            at = tuple([0 if axis in axes else slice(None) for axis in range(x.ndim)])
+            layout = x[(*at, ...)]
+            first = View(source.buffer, layout, source.offset + address(layout) - address(x))
+        elif ufunc is np.add or ufunc is np.multiply:
+            identity = np.array(ufunc.identity, y.dtype)
+            first = View(Buffer(identity, constant=identity), np.broadcast_to(identity, y.shape))
+        else:
+            raise Uncompiled
+        start = self._moved(COPY, (first, output))
+        remaining = [axis for axis in range(x.ndim) if axis not in axes]
+        positions = [remaining.index(axis) if axis in remaining else -1 for axis in range(x.ndim)]
+        shape, (into, over), (a, b) = loops_over([y, x], [positions, list(range(x.ndim))], reduces=True)
+        loop = self._loop(ufunc, (y.dtype, x.dtype, y.dtype), None)
+        views = (output, source, output)
+        return [start, _nested(self, loop, views, shape, [into, over, into], [a, b, a])]
+
+    def _product(self, views: tuple[View, ...]) -> Row:
+        a, b, y = [view.layout for view in views]
+        lead = y.shape[:-2]
+        if len(lead) > 1 or 0 in (*a.shape, *b.shape):
+            raise Uncompiled
+        loop = self._loop(np.matmul, (a.dtype, b.dtype, y.dtype), None)
+        strides = [np.broadcast_to(x, (*lead, *x.shape[-2:])).strides for x in (a, b, y)]
+        product = _Product(
+            loop[0],
+            loop[1],
+            loop[2],
+            (_WORD * 4)(lead[0] if lead else 1, a.shape[-2], a.shape[-1], b.shape[-1]),
+            (_WORD * 9)(*[steps[0] if lead else 0 for steps in strides], *[n for steps in strides for n in steps[-2:]]),
+        )
+        operands = tuple([(view, 0) for view in views])
+        return Row(self._symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
+
+    # ----------------------------------------------------------------------------------------------------------- loops
+    def _symbol(self, name: str) -> int:
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            raise Uncompiled from None
+        return ctypes.cast(function, _POINTER).value or 0
+
+    def _loop(self, ufunc: Any, dtypes: tuple[Any, ...], strides: tuple[int, ...] | None) -> tuple[int, int, int, Any]:
+        key = (ufunc, dtypes, strides)
+        loop = self._loops.get(key)
+        if loop is None:
+            _, capsule = ufunc._resolve_dtypes_and_context(dtypes)
+            if strides is None:
+                ufunc._get_strided_loop(capsule)
+            else:
+                ufunc._get_strided_loop(capsule, fixed_strides=strides)
+            info = _Info.from_address(self._pointer(capsule, b"numpy_1.24_ufunc_call_info"))
+            if info.needs_python:
+                raise Uncompiled
+            if len(self._loops) >= _MOST_LOOPS:
+                self._loops.clear()
+            loop = self._loops[key] = (info.loop, info.context or 0, info.auxiliary or 0, capsule)
+        return loop
+
+
+def _same(a: View, b: View) -> bool:
+    return a.offset == b.offset and a.layout.shape == b.layout.shape and a.layout.strides == b.layout.strides
+
+
+def _nested(
+    library: Library,
+    loop: tuple[int, int, int, Any],
+    views: tuple[View, ...],
+    shape: tuple[int, ...],
+    strides: list[tuple[int, ...]],
+    starts: list[int],
+) -> Row:
+    function, context, auxiliary, owned = loop
+    if len(shape) > 1:
+        if len(shape) - 1 > _DEPTH:
+            raise Uncompiled
+        nest = _Nest(function, context, auxiliary, len(shape) - 1)
+        for k, n in enumerate(shape[:-1]):
+            nest.shape[k] = n
+            for j, steps in enumerate(strides):
+                nest.strides[k][j] = steps[k]
+        function, context, auxiliary, owned = library._symbol("nest"), ctypes.addressof(nest), 0, (nest, owned)
+    operands = tuple(zip(views, starts, strict=True))
+    return Row(function, context, auxiliary, operands, shape[-1], tuple([steps[-1] for steps in strides]), owned)
+
+
+def loops_over(
+    layouts: list[Any], op_axes: list[list[int]] | None = None, *, reduces: bool = False
+) -> tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]:
+    """The loops that NumPy makes over arrays: lengths, strides of each array, and bytes from its first element.
+
+    An array that runs backwards along an axis may be walked from its other end.
+    """
+    if op_axes is None:
+        whole = layouts[-1]
+        n = whole.size
+        if all((layout.flags.c_contiguous and layout.shape == whole.shape) or layout.size == 1 for layout in layouts):
+            return (
+                (n,),
+                [(layout.itemsize if layout.size > 1 or n == 1 else 0,) for layout in layouts],
+                [0] * len(layouts),
+            )
+    nditer: Any = np.nditer
+    iterator = nditer(
+        layouts,
+        flags=["external_loop", "zerosize_ok", *(["reduce_ok"] if reduces else [])],
+        op_flags=[["readwrite"] if reduces and i == 0 else ["readonly"] for i in range(len(layouts))],
+        op_axes=op_axes,
+    )
+    views = iterator.itviews
+    starts = [address(view) - address(layout) for view, layout in zip(views, layouts, strict=True)]
+    return views[0].shape, [view.strides for view in views], starts
+
+
+def _load() -> Library | None:
+    """The library, if it does what NumPy does here."""
+    if ".".join(np.__version__.split(".")[:2]) not in TESTED or not LIBRARY.exists():
+        return None
+    try:
+        library = Library()
+        return library if _works(library) else None
+    except (OSError, ValueError, AttributeError, TypeError, Uncompiled):
+        return None
+
+
+def _works(library: Library) -> bool:
+    """Whether rows of each kind give NumPy's bytes."""
+    x = np.linspace(-2, 3, 35, dtype=np.float32).reshape(5, 7)
+    a, b = np.ascontiguousarray(x[:, :5]), np.ascontiguousarray(x.T[:5])
+    cases: list[Any] = [
+        (UFUNC, np.multiply, (x, x[:, ::2][:, :1]), np.multiply(x, x[:, ::2][:, :1]), None),
+        (UFUNC, np.tanh, (x[:, 1:],), np.tanh(x[:, 1:]), None),
+        (REDUCE, np.add, (x,), np.add.reduce(x, (1,)), ((1,), None)),
+        (REDUCE, np.maximum, (x,), np.maximum.reduce(x, (0,)), ((0,), None)),
+        (MATMUL, np.matmul, (a, b), np.matmul(a, b), None),
+        (COPY, None, (x.T,), np.ascontiguousarray(x.T), None),
+        (SELECT, None, (x > 0, x, x * 2), np.where(x > 0, x, x * 2), None),
+    ]
+    for kind, function, inputs, expected, extra in cases:
+        views = tuple([View(Buffer(array, constant=array), array) for array in inputs])
+        output = np.full_like(expected, 7, subok=False)
+        instruction = Instruction(kind, function, views, View(Buffer(output), output), extra)
+        for _ in range(2):  # a loop that moves its pointers goes wrong at the second call
+            rows = library.rows(instruction)
+            table = np.zeros(len(rows), ROW)
+            for number, row in enumerate(rows):
+                data = [
+                    address(output if view.buffer.layout is output else view.layout) + start
+                    for view, start in row.operands
+                ]
+                fill(table, number, row, data)
+            output.fill(7)
+            if library.run(address(table), len(table)) or output.tobytes() != expected.tobytes():
+                return False
+    return True
+
+
+def fill(table: Any, number: int, row: Row, data: list[int]) -> None:
+    """Writes one row into a table."""
+    table[number] = (
+        row.function,
+        row.context,
+        row.auxiliary,
+        [*data, *[0] * (4 - len(data))],
+        row.n,
+        [*row.strides, *[0] * (4 - len(row.strides))],
+    )
+
+
+LIBRARY_LOADED: Final = _load()

@@ -1,0 +1,141 @@
+/* Walks rows, each one inner loop of NumPy over memory. Needs no headers of Python or NumPy.
+
+   All functions that rows name have the signature of NumPy's strided loops: (context, data, n, strides, auxiliary data).
+   Loops of NumPy that release nothing and touch no Python object are called without the GIL. */
+#include <stdint.h>
+#include <string.h>
+
+typedef intptr_t word;
+typedef int (*loop)(void *, char *const *, const word *, const word *, void *);
+
+/* `native.py` has the same layout as a NumPy dtype. */
+typedef struct {
+  loop function;
+  void *context, *auxiliary;
+  char *data[4];
+  word n, strides[4];
+} row;
+
+word row_size(void) { return (word)sizeof(row); }
+
+int run(const row *rows, long count) {
+  for (long i = 0; i < count; i++) {
+    const row *r = rows + i;
+    if (r->function(r->context, r->data, &r->n, r->strides, r->auxiliary)) return -1;
+  }
+  return 0;
+}
+
+/* A loop inside up to six outer ones; its context is a `nest_t`. */
+typedef struct {
+  loop function;
+  void *context, *auxiliary;
+  word depth, shape[6], strides[6][4];
+} nest_t;
+
+int nest(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  const nest_t *q = context;
+  char *at[4];
+  word index[6] = {0};
+  (void)auxiliary;
+  memcpy(at, data, sizeof at);
+  for (;;) {
+    char *moved[4];
+    memcpy(moved, at, sizeof at);
+    if (q->function(q->context, moved, n, strides, q->auxiliary)) return -1;
+    long k = (long)q->depth - 1;
+    for (; k >= 0; k--) {
+      if (++index[k] < q->shape[k]) {
+        for (int j = 0; j < 4; j++) at[j] += q->strides[k][j];
+        break;
+      }
+      for (int j = 0; j < 4; j++) at[j] -= q->strides[k][j] * (q->shape[k] - 1);
+      index[k] = 0;
+    }
+    if (k < 0) return 0;
+  }
+}
+
+/* A product of matrices, or of a stack of them; its context is a `product_t`. Such loops move the pointers that they are
+   given, so they get copies. */
+typedef struct {
+  loop function;
+  void *context, *auxiliary;
+  word lengths[4], strides[9];
+} product_t;
+
+int product(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  const product_t *q = context;
+  char *at[3] = {data[0], data[1], data[2]};
+  (void)n, (void)strides, (void)auxiliary;
+  return q->function(q->context, at, q->lengths, q->strides, q->auxiliary);
+}
+
+/* Copies elements; the context is their size in bytes. */
+#define COPIES(T)                                                                       \
+  {                                                                                     \
+    for (word i = 0; i < n; i++) memcpy(d[1] + i * s[1], d[0] + i * s[0], sizeof(T));   \
+    return 0;                                                                           \
+  }
+typedef struct { uint64_t parts[2]; } wide;
+
+int copy(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+  word n = *count, size = (word)context;
+  (void)auxiliary;
+  if (s[0] == size && s[1] == size) {
+    memmove(d[1], d[0], (size_t)(n * size));
+    return 0;
+  }
+  switch (size) {
+    case 1: COPIES(uint8_t)
+    case 2: COPIES(uint16_t)
+    case 4: COPIES(uint32_t)
+    case 8: COPIES(uint64_t)
+    case 16: COPIES(wide)
+  }
+  return -1;
+}
+
+/* d[3] = d[0] ? d[1] : d[2]; the context is the size of an element in bytes. */
+#define SELECTS(T)                                                                                              \
+  {                                                                                                             \
+    for (word i = 0; i < n; i++) {                                                                              \
+      const char *from = *(const uint8_t *)(d[0] + i * s[0]) ? d[1] + i * s[1] : d[2] + i * s[2];               \
+      memcpy(d[3] + i * s[3], from, sizeof(T));                                                                 \
+    }                                                                                                           \
+    return 0;                                                                                                   \
+  }
+
+int choose(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+  word n = *count;
+  (void)auxiliary;
+  switch ((word)context) {
+    case 1: SELECTS(uint8_t)
+    case 2: SELECTS(uint16_t)
+    case 4: SELECTS(uint32_t)
+    case 8: SELECTS(uint64_t)
+    case 16: SELECTS(wide)
+  }
+  return -1;
+}
+
+/* Conversions in which every value of the one type is a value of the other, or is rounded; and to bool. */
+#define CONVERTS(A, B)                                                                                          \
+  int cast_##A##_##B(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {        \
+    (void)context, (void)auxiliary;                                                                             \
+    for (word i = 0; i < *count; i++) *(B *)(d[1] + i * s[1]) = (B) * (A *)(d[0] + i * s[0]);                   \
+    return 0;                                                                                                   \
+  }
+typedef _Bool b1;
+typedef int8_t i1;
+typedef uint8_t u1;
+typedef int16_t i2;
+typedef int32_t i4;
+typedef int64_t i8;
+typedef float f4;
+typedef double f8;
+#define INTEGERS(A) CONVERTS(A, b1) CONVERTS(A, u1) CONVERTS(A, i1) CONVERTS(A, i2) CONVERTS(A, i4) CONVERTS(A, i8)
+#define FLOATS(A) CONVERTS(A, f4) CONVERTS(A, f8)
+INTEGERS(b1) INTEGERS(u1) INTEGERS(i1) INTEGERS(i2) INTEGERS(i4) INTEGERS(i8)
+FLOATS(b1) FLOATS(u1) FLOATS(i1) FLOATS(i2) FLOATS(i4) FLOATS(i8) FLOATS(f4) FLOATS(f8)
+CONVERTS(f4, b1) CONVERTS(f8, b1)

@@ -1,0 +1,143 @@
+"""The walk in C: the library loads, or is left alone, and a plan mixes rows with calls from Python."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import executor
+
+from teletape_engine.commands import Call
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.plans import native
+from teletape_engine.plans.machine import _checked
+from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.policy import POLICY
+from teletape_engine.recording.values import Literal
+
+ROOT = Path(__file__).parents[3]
+needs_library = pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+
+
+@pytest.fixture
+def policy(monkeypatch):
+    """Plans from the second call on, in C."""
+    monkeypatch.setattr(POLICY, "enabled", True)
+    monkeypatch.setattr(POLICY, "first", 2)
+    monkeypatch.setattr(POLICY, "compared", False)
+    monkeypatch.setattr(POLICY, "compiled", True)
+    return POLICY
+
+
+def blocks_of(function):
+    """The calls of a function's only plan."""
+    (plan,) = [plan for plan in function.plans._plans.values() if isinstance(plan, Plan)]
+    (machine,) = plan._idle
+    return machine.blocks
+
+
+@needs_library
+def test_instructions_between_calls_from_python_become_one_call(policy):
+    steps = (
+        *(Call("mul", ("x", Literal(2.0)), ("a",)), Call("tanh", ("a",), ("b",)), Call("reduce_sum", ("b",), ("s",))),
+        Call("cumsum", ("b",), ("c",), {"axis": 0}),
+        *(Call("exp", ("c",), ("d",)), Call("add", ("d", "b"), ("e",))),
+    )
+    function, context = compile_function(("x",), steps, ("s", "e")), executor()
+    x = np.linspace(-1, 1, 6, dtype=np.float32)
+    answers = [[value.array.tobytes() for value in function.run(context, [context.constant(x)])] for _ in range(4)]
+    assert all(answer == answers[0] for answer in answers)
+    ((first, python, last),) = blocks_of(function)
+    assert first[0] is last[0] is _checked
+    assert python[0] is not _checked
+    assert (first[1][2], last[1][2]) == (4, 2)  # a sum has a row for its start
+
+
+@needs_library
+def test_long_plans_look_for_a_cancel_between_blocks(policy):
+    steps = [Call("mul", ("x", "x"), ("a0",))]
+    steps += [Call("add", (f"a{i}", "x"), (f"a{i + 1}",)) for i in range(20)]
+    function, context = compile_function(("x",), steps, ("a20",)), executor()
+    for _ in range(3):
+        function.run(context, [context.constant(np.ones(200_000, np.float32))])
+    assert len(blocks_of(function)) > 8
+
+
+@needs_library
+def test_arrays_that_are_not_aligned_are_left_to_the_interpreter(policy):
+    function, context = compile_function(("x",), (Call("exp", ("x",), ("e",)),), ("e",)), executor()
+    memory = np.zeros(80_001, np.uint8)
+    aligned, shifted = memory[:-1].view(np.float64), memory[1:].view(np.float64)
+    for array in (aligned, aligned, aligned, shifted):
+        (result,) = function.run(context, [context.constant(array)])
+        assert result.array.tolist() == [1.0] * 10_000
+
+
+@needs_library
+def test_inputs_that_run_backwards_are_called_from_python(policy):
+    steps = (Call("strided_slice", ("x",), ("r",), {"index": ("...", (None, None, -1))}), Call("exp", ("r",), ("e",)))
+    function, context = compile_function(("x",), steps, ("e",)), executor()
+    x = context.constant(np.random.default_rng(1).standard_normal((100, 12)))
+    answers = [function.run(context, [x])[0].array.tobytes() for _ in range(4)]
+    assert answers == answers[:1] * 4
+
+
+@needs_library
+def test_without_the_library_the_same_bytes(policy, monkeypatch):
+    function, context = compile_function(("x",), (Call("tanh", ("x",), ("t",)),), ("t",)), executor()
+    x = context.constant(np.linspace(-1, 1, 6, dtype=np.float32))
+    compiled = [function.run(context, [x])[0].array.tobytes() for _ in range(3)]
+    monkeypatch.setattr(POLICY, "compiled", False)
+    function.plans._plans.clear()
+    assert [function.run(context, [x])[0].array.tobytes() for _ in range(3)] == compiled
+    (((call, _),),) = blocks_of(function)
+    assert call is np.tanh
+
+
+def test_a_version_of_numpy_that_was_not_tested_is_left_alone(monkeypatch):
+    monkeypatch.setattr(native, "TESTED", frozenset(("1.0",)))
+    assert native._load() is None
+
+
+@needs_library
+def test_a_library_that_fails_its_check_is_left_alone(monkeypatch):
+    monkeypatch.setattr(native, "_works", lambda library: False)
+    assert native._load() is None
+
+
+def test_no_library(monkeypatch, tmp_path):
+    monkeypatch.setattr(native, "LIBRARY", tmp_path / "librows.so.1")
+    assert native._load() is None
+    (tmp_path / "librows.so.1").write_bytes(b"no library")
+    assert native._load() is None
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
+def test_the_source_compiles_without_warnings(tmp_path):
+    source = ROOT / "engine" / "teletape_engine" / "plans" / "rows.c"
+    command = [
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        "-o",
+        tmp_path / "x.so",
+        source,
+    ]
+    subprocess.run(command, check=True, timeout=100)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
+def test_the_build_leaves_the_library_in_the_package(tmp_path):
+    folder = tmp_path / "engine" / "teletape_engine" / "plans"
+    folder.mkdir(parents=True)
+    for name in ("hatch_build.py", "engine/teletape_engine/plans/rows.c"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run([sys.executable, "-P", tmp_path / "hatch_build.py"], check=True, timeout=100)
+    assert (folder / "librows.so.1").stat().st_size > 1000
