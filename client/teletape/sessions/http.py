@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import itertools
 import random
 import secrets
 import socket
@@ -184,48 +185,29 @@ class Connection:
                 trouble is reported here.
         """
         notice = progress.Notice(sys.stderr) if body is None else None
-        attempt = 0
         try:
-            while True:
-                attempt += 1
+            for attempt in itertools.count(1):
                 wait = min(0.05 * 2**attempt, _LONGEST_WAIT) * (0.5 + random.random())
                 began = time.monotonic()
                 try:
                     response = send()
                 except httpx.TransportError as error:
-                    now = time.monotonic()
-                    since = self._silent_since
-                    if since is None:
-                        since = began if isinstance(error, httpx.ReadTimeout) else now
-                    if now + wait > since + _PATIENCE or isinstance(error, httpx.UnsupportedProtocol):
-                        raise ConnectionFailed(
-                            f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running "
-                            "there, and is the address right?"
-                        ) from None
-                    if attempt == 1 and isinstance(error, httpx.ConnectError) and not self.requests:
-                        raise ConnectionFailed(
-                            f"{self.url}: nothing answers there ({error}); start a server with `teletape serve`, or "
-                            "leave out the address to compute inside this process"
-                        ) from None
-                    self._trouble, self._silent_since = f"no answer from {self.url}", since
+                    first = attempt == 1 and not self.requests
+                    self._note_silence(error, path, began, wait, first=first)
                 else:
-                    status = response.status_code
-                    if status == 202 and "Retry-After" in response.headers:  # asking again joins it
-                        wait, self._silent_since = _retry_after(response, wait), None
-                    else:
-                        now = time.monotonic()
-                        since = now if self._silent_since is None else self._silent_since
-                        if not _is_retried(response) or now + wait > since + _PATIENCE:
-                            self.requests += 1
-                            if status >= 400:
-                                raise self._refusal(status, bytes(body) if body is not None else response.content)
-                            return response
-                        wait = _retry_after(response, wait)
-                        self._trouble, self._silent_since = f"{self.url} is busy (HTTP {status})", since
+                    again = self._wait_for_retry(response, wait)
+                    if again is None:
+                        self.requests += 1
+                        if response.status_code >= 400:
+                            content = response.content if body is None else bytes(body)
+                            raise self._refusal(response.status_code, content)
+                        return response
+                    wait = again
                 trouble = self.trouble()
                 if notice is not None and trouble is not None:
                     notice.show(trouble)
                 time.sleep(wait)
+            raise AssertionError("the loop has no end")  # pragma: no cover
         except KeyboardInterrupt:
             trouble = self.trouble()
             if trouble is not None:
@@ -235,6 +217,47 @@ class Connection:
             self._silent_since = None
             if notice is not None:
                 notice.end()
+
+    def _note_silence(self, error: httpx.TransportError, path: str, began: float, wait: float, *, first: bool) -> None:
+        """Notes that there was no answer.
+
+        Args:
+            error: What httpx says.
+            path: The request's.
+            began: When it was sent.
+            wait: Seconds until it would be sent again.
+            first: Whether this server has never answered.
+
+        Raises:
+            ConnectionFailed: It is not sent again.
+        """
+        now, since = time.monotonic(), self._silent_since
+        if since is None:
+            since = began if isinstance(error, httpx.ReadTimeout) else now
+        if now + wait > since + _PATIENCE or isinstance(error, httpx.UnsupportedProtocol):
+            raise ConnectionFailed(
+                f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, and is "
+                "the address right?"
+            ) from None
+        if first and isinstance(error, httpx.ConnectError):
+            raise ConnectionFailed(
+                f"{self.url}: nothing answers there ({error}); start a server with `teletape serve`, or leave out the "
+                "address to compute inside this process"
+            ) from None
+        self._trouble, self._silent_since = f"no answer from {self.url}", since
+
+    def _wait_for_retry(self, response: httpx.Response, wait: float) -> float | None:
+        """Returns the seconds after which a response asks for a retry, `wait` if it names none; None: it asks not."""
+        status = response.status_code
+        if status == 202 and "Retry-After" in response.headers:  # the batch runs, and asking again joins it
+            self._silent_since = None
+            return _retry_after(response, wait)
+        now = time.monotonic()
+        since = now if self._silent_since is None else self._silent_since
+        if not _is_retried(response) or now + wait > since + _PATIENCE:
+            return None
+        self._trouble, self._silent_since = f"{self.url} is busy (HTTP {status})", since
+        return _retry_after(response, wait)
 
     def _refusal(self, status: int, body: bytes) -> TeletapeError:
         """Returns a refusal as an exception. A session that a restarted server does not know has ended."""
