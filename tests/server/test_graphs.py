@@ -83,7 +83,7 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
 
     def request(params, body):
         buffer, never = memoryview(body), lambda: False
-        return Request(params, "application/json", buffer, 0, never, None, lambda *progress: None, 0.0)
+        return Request(params, "application/json", buffer, 0, never, lambda *progress: None, 0.0)
 
     session = Session()
     METHODS["tape.create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
