@@ -51,9 +51,10 @@ soak: $(INSTALLED) ## add over a lossy network while processes are killed, and c
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)
 
-bench: $(INSTALLED) ## measure the cost of an op, of a round trip and of a Jacobian
+bench: $(INSTALLED) ## measure the cost of an op, of a round trip, of a Jacobian and of plans
 	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)
 	$(BIN)/python benchmarks/jacobian.py $(ARGS)
+	$(BIN)/python benchmarks/plans.py
 
 openapi: $(INSTALLED) ## export openapi/openapi.json
 	$(MODULE) teletape_server.export $(ARGS)

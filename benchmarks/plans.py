@@ -1,0 +1,125 @@
+"""What plans gain: functions step by step, as plans in Python, and as plans in C, in turn in one run.
+
+    .venv/bin/python benchmarks/plans.py
+
+The numbers are medians in milliseconds; read the ratios.
+"""
+
+# isort: off
+import one_thread  # noqa: F401  # first: it sets the environment in which NumPy is imported
+# isort: on
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import teletape as tf
+from teletape_engine.plans.native import LIBRARY_LOADED
+from teletape_engine.plans.policy import POLICY
+
+RANDOM = np.random.default_rng(0)
+WAYS = {"steps": (False, False), "Python": (True, False), "C": (True, True)}
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Random float32 numbers."""
+    return RANDOM.standard_normal(shape).astype("f4")
+
+
+def chain() -> Callable[[], object]:
+    """1000 tiny ops and their gradient; no number becomes denormal."""
+    x = tf.Variable(np.linspace(-1, 0.7, 8).astype("f4"))
+    scale, shift = (np.full(8, number, "f4") for number in (1.25, -1.2262))
+
+    @tf.function
+    def step() -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            y = x
+            for _ in range(250):
+                y = tf.exp(tf.tanh(y * scale + shift))
+            loss = tf.reduce_sum(y)
+        return tape.gradient(loss, x)
+
+    return step
+
+
+def rosenbrock() -> Callable[[], object]:
+    """Rosenbrock's function of ten variables and its gradient."""
+    x = tf.constant(RANDOM.random(10))
+
+    @tf.function
+    def step(x: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            a, b = x[:-1], x[1:]
+            loss = tf.reduce_sum(100.0 * tf.square(b - a * a) + tf.square(1.0 - a))
+        return loss, tape.gradient(loss, x)
+
+    return lambda: step(x)
+
+
+def logistic_regression() -> Callable[[], object]:
+    """A loss of 1000 rows of 20 numbers and its gradient."""
+    w, b = tf.Variable(numbers(20, 1) * 0.1), tf.Variable(np.zeros(1, "f4"))
+    x, y = tf.constant(numbers(1000, 20)), tf.constant((RANDOM.random((1000, 1)) > 0.5).astype("f4"))
+
+    @tf.function
+    def step(x: tf.Tensor, y: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            logits = tf.matmul(x, w) + b
+            loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=logits))
+        return [loss, *tape.gradient(loss, [w, b])]
+
+    return lambda: step(x, y)
+
+
+def mlp() -> Callable[[], object]:
+    """A step of a network 784-512-256-10 on 128 rows: the loss and every gradient."""
+    weights = [tf.Variable(numbers(*shape) * 0.05) for shape in ((784, 512), (512, 256), (256, 10))]
+    biases = [tf.Variable(np.zeros(n, "f4")) for n in (512, 256, 10)]
+    x, y = tf.constant(numbers(128, 784)), tf.constant(RANDOM.integers(0, 10, 128).astype("i4"))
+
+    @tf.function
+    def step(x: tf.Tensor, y: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            h = x
+            for i, (w, b) in enumerate(zip(weights, biases, strict=True)):
+                h = tf.matmul(h, w) + b
+                if i < 2:
+                    h = tf.nn.relu(h)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=h))
+        return [loss, *tape.gradient(loss, weights + biases)]
+
+    return lambda: step(x, y)
+
+
+def measure(make: Callable[[], Callable[[], object]], seconds: float = 3.0) -> dict[str, float]:
+    """The median of each way, the ways in turn."""
+    ways = WAYS if LIBRARY_LOADED is not None else {name: way for name, way in WAYS.items() if name != "C"}
+    steps = {}
+    for name, (POLICY.enabled, POLICY.compiled) in ways.items():
+        steps[name] = make()
+        for _ in range(4):
+            steps[name]()
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until or min(map(len, times.values())) < 20:
+        for name, (POLICY.enabled, POLICY.compiled) in ways.items():
+            start = time.perf_counter()
+            steps[name]()
+            times[name].append(time.perf_counter() - start)
+    return {name: 1e3 * statistics.median(row) for name, row in times.items()}
+
+
+def main() -> None:
+    """Prints a row for each program."""
+    for make in (chain, rosenbrock, logistic_regression, mlp):
+        medians = measure(make)
+        print(f"{make.__name__:20}", "   ".join(f"{name} {ms:8.4f}" for name, ms in medians.items()), end="   ")
+        print("times faster", ", ".join(f"{medians['steps'] / ms:.1f}" for ms in list(medians.values())[1:]))
+
+
+if __name__ == "__main__":
+    main()
