@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 _current: Session | None = None
 _lock = threading.Lock()
-_traced = False  # whether there was ever a trace: before that `current` does not look for one
+_running: set[object] = set()  # one for each trace that runs: while there is none, `current` does not look for one
 #: The trace that runs in this context, and how many are around it.
 _trace: contextvars.ContextVar[tuple[Session | None, int]] = contextvars.ContextVar("trace", default=(None, 0))
 
 
 def current() -> Session:
     """Returns the program's session, or this thread's trace; the first use opens a session from the environment."""
-    if _traced:
+    if _running:
         tracing = _trace.get()[0]
         if tracing is not None:
             return tracing
@@ -100,9 +100,12 @@ def inside(session: Session | None, function: Callable[[], T]) -> T:
 
     Python itself leaves the context at the end of `run`, so that no interrupt leaves a trace current.
     """
-    global _traced
-    _traced = True
-    return contextvars.copy_context().run(_inside, session, function)
+    token = object()
+    try:
+        _running.add(token)
+        return contextvars.copy_context().run(_inside, session, function)
+    finally:
+        _running.discard(token)  # interrupted here it stays, and costs time only
 
 
 def _inside(session: Session | None, function: Callable[[], T]) -> T:
