@@ -7,9 +7,11 @@ import re
 import resource
 import signal
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from teletape_engine.errors import OutOfTurnError, UnimplementedError
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_server.hosts import worker_pool
+from teletape_server.hosts.forkserver import start_process
 from teletape_server.hosts.protocols import HostGone, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.hosts.worker_host import WorkerHost
@@ -280,6 +283,32 @@ def test_no_host_starts_after_the_end() -> None:
             await pool.start(START)
 
     run(test)
+
+
+def test_a_process_that_starts_after_the_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    processes: list[tuple[BaseProcess, socket.socket]] = []
+
+    def start_late(*arguments: Any) -> tuple[BaseProcess, socket.socket]:
+        released.wait(60)
+        processes.append(start_process(*arguments))
+        return processes[-1]
+
+    async def test() -> None:
+        pool = WorkerPool()
+        pool.prepare()
+        await pool.close()
+
+    monkeypatch.setattr(worker_pool, "start_process", start_late)
+    monkeypatch.setattr(worker_pool, "_START_SECONDS", 0.01)
+    asyncio.run(test())
+    released.set()
+    while not processes:
+        pass
+    process, sock = processes[0]
+    process.join(60)
+    assert process.exitcode == 0
+    assert sock.fileno() == -1
 
 
 def proc(pid: int, name: str) -> str:

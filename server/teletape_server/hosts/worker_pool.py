@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from concurrent.futures import ThreadPoolExecutor
+import socket
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.process import BaseProcess
 from typing import Final
 
 from teletape_server.hosts.forkserver import present_devices, start_process
@@ -103,8 +105,12 @@ class WorkerPool:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _launch(self) -> WorkerHost:
-        loop = asyncio.get_running_loop()
-        process, sock = await loop.run_in_executor(self._threads, start_process, worker_process.main, self._user)
+        starting = self._threads.submit(start_process, worker_process.main, self._user)
+        try:
+            process, sock = await asyncio.wrap_future(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(_discard)
+            raise
         host = WorkerHost(process, sock, Watchdog(grace=self._grace, stuck_after=self._stuck_after), self._idle_memory)
         self.hosts.add(host)
         host.gone.add_done_callback(lambda _: self.hosts.discard(host))
@@ -130,3 +136,9 @@ class WorkerPool:
             if spare is not None and spare.done() and (spare.exception() or spare.result().ended.done()):
                 self.spare = None
                 self.prepare()
+
+
+def _discard(starting: Future[tuple[BaseProcess, socket.socket]]) -> None:
+    """Closes the connection to a process that nothing waits for any more, which ends the process."""
+    if not starting.cancelled() and starting.exception() is None:
+        starting.result()[1].close()
