@@ -40,7 +40,7 @@ ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
 FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
-_LIMITS: Final = (  # settings that /v1/info returns
+LIMITS: Final = (  # settings that /v1/info returns
     "connections",
     "stall_limit",
     "min_rate",
@@ -57,6 +57,7 @@ _LIMITS: Final = (  # settings that /v1/info returns
     "time_limit",
     "grace",
     "stuck_after",
+    "shutdown_grace",
     "idempotency_window",
     "max_iterations",
 )
@@ -167,7 +168,7 @@ def _info(settings: Settings, boot: Boot) -> Info:
         content_types=list(batch.TYPES),
         features=list(FEATURES),
         catalogue=describe.digest(),
-        limits={name: getattr(settings, name) for name in _LIMITS},
+        limits={name: getattr(settings, name) for name in LIMITS},
     )
 
 

@@ -117,7 +117,9 @@ class Settings:
     port: int = field(default=8470, metadata=_setting(_whole(0, 65535), "port to listen on; 0: any free port", "PORT"))
     device: str = field(default="cpu", metadata=_setting(_device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=False))
-    memory_limit: int = field(default=2 << 30, metadata=_setting(_bytes, "memory of one session's arrays", "BYTES"))
+    memory_limit: int = field(
+        default=2 << 30, metadata=_setting(_bytes, "memory of one session: its arrays and objects", "BYTES")
+    )
     max_body: int = field(default=1 << 30, metadata=_setting(_bytes, "largest request", "BYTES"))
     bodies_per_key: int = field(
         default=2 << 30, metadata=_setting(_bytes, "one key's request bodies under way, until their answers", "BYTES")

@@ -1,6 +1,7 @@
 """Long requests: progress events, cancel, limits, and the state after each."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -120,7 +121,7 @@ def test_cancel_stops_a_loop_between_iterations_and_the_session_goes_on(http: ht
         pass
     failure = ok(answer).json()["failure"]
     assert (failure["code"], failure["command"]) == ("cancelled", 2)
-    assert "cancelled by its caller, in" in failure["message"], "between iterations, or between the steps of one"
+    assert "cancelled, in" in failure["message"], "between iterations, or between the steps of one"
     later = ok(http.post("/v1/sessions/demo/batch", json={"commands": [{"do": "fetch", "id": "after"}]})).json()
     assert later["failure"]["code"] == "poisoned", "both sides know that it was never made"
     fresh = [{"do": "constant", "id": "new", "value": 2.0}, {"do": "fetch", "id": "new"}]
@@ -174,7 +175,8 @@ def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
     answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": commands})).json()
     assert answer["failure"]["code"] == "deadline_exceeded"
     refusal = strict.post("/v1/run", json={"commands": commands})
-    assert "0.5 seconds" in problem(refusal, 422, "deadline_exceeded")["detail"]
+    detail = problem(refusal, 422, "deadline_exceeded")["detail"]
+    assert re.search(r"0\.5 s", detail)  # stopped between two iterations, or before one for which no time was left
 
 
 def test_a_caller_that_disconnects_from_run_frees_the_server(http: httpx.Client) -> None:

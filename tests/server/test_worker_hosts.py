@@ -1,6 +1,7 @@
 """Worker processes without HTTP: start, requests, cancel, kill, end."""
 
 import asyncio
+import contextlib
 import functools
 import os
 import re
@@ -309,6 +310,35 @@ def test_a_process_that_starts_after_the_end_is_ended(monkeypatch: pytest.Monkey
     process.join(60)
     assert process.exitcode == 0
     assert sock.fileno() == -1
+
+
+def test_one_who_waits_for_the_end_may_leave_and_others_wait_on() -> None:
+    async def test(pool: WorkerPool) -> None:
+        host = await started(pool)
+        ending = Ending(Reason.DELETED, "the test ends it")
+        leaver = asyncio.create_task(host.end(ending))
+        await asyncio.sleep(0)
+        leaver.cancel()
+        await host.end(ending)
+        assert leaver.cancelled()
+        assert host.gone.done()
+
+    run(test)
+
+
+def test_a_process_whose_server_is_gone_ends_when_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(Exception):
+        pass
+
+    def end(status: int) -> None:
+        raise Ended(status)
+
+    server, process = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    monkeypatch.setattr(os, "_exit", end)
+    worker = main.Worker(Channel(process))
+    server.close()
+    with contextlib.closing(process), pytest.raises(Ended, match="0"):
+        worker._send(("ready",))
 
 
 def proc(pid: int, name: str) -> str:

@@ -168,6 +168,7 @@ def test_tensors_that_are_none(inputs: Any, text: str) -> None:
         (b'"\xff"', "no valid JSON"),
         (b"1" * 10_000, "no valid JSON"),
         (b"[-Infinity]", 'written as a string, "-Infinity"'),
+        (b"[" + b"7" * 5000 + b"]", "an integer of more than 4,300 digits"),
         (b"[1, 1e999]", '1e999 is too large for a float64; infinity is written as a string, "Infinity"'),
         (b"[-1E+0400]", "-1E.0400 is too large"),
         (b"[1" + b"0" * 310 + b".0]", "is too large"),

@@ -79,7 +79,7 @@ class Monitor:
             CancelledError: The caller wants it stopped.
         """
         if self._cancelled():
-            raise CancelledError("the batch was cancelled by its caller, inside a command")
+            raise CancelledError("the batch was cancelled, inside a command")
 
     def admit_work(self, call: Call, times: int = 1) -> None:
         """Raises if the batch is to stop, or has too little time for a call that takes long, or for `times` of it.
@@ -136,4 +136,4 @@ class Monitor:
             )
         self._progress(self._done, self._total, taken, iterations)
         if self._cancelled():
-            raise CancelledError(f"the batch was cancelled by its caller, in a loop after {taken:,} iterations")
+            raise CancelledError(f"the batch was cancelled, in a loop after {taken:,} iterations")

@@ -127,7 +127,7 @@ def _run(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answer:
                     state.monitor.command(index)
                     state.memory.look(len(state.current.context.tapes))
                 if cancelled():
-                    raise CancelledError("the batch was cancelled by its caller")
+                    raise CancelledError("the batch was cancelled")
             except Exception as error:
                 failure = _failure(state, index, command, error)
         if failure is None or command.structural:

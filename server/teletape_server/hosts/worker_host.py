@@ -106,7 +106,7 @@ class WorkerHost:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""
         self._close()
         self._fail_all(ending)
-        await self._reap()
+        await asyncio.shield(self._reap())  # a caller that leaves must not end the reaping, which all share
 
     def watch(self, seconds: float) -> None:
         """Ends the process if it computes too long or is stuck; called at regular times, `seconds` after each other."""

@@ -226,4 +226,7 @@ class Worker:
         return report
 
     def _send(self, head: Any, body: MessageBody | None = None) -> None:
-        self._channel.transmit(*self._channel.encode(head, body))
+        try:
+            self._channel.transmit(*self._channel.encode(head, body))
+        except (BrokenPipeError, ConnectionResetError):
+            os._exit(0)  # as in `_receive`: the server has ended the session
