@@ -158,7 +158,10 @@ class Registry:
             self._quota.admit(own, len(self._live) + len(self._starting))
             task = self._starting[key] = asyncio.get_running_loop().create_task(self._start(key, device, limit))
         if task is not None:
-            entry = await asyncio.shield(task)
+            await asyncio.wait([task])  # a caller that disconnects does not end the start
+            if task.cancelled():
+                raise shutting_down()
+            entry = task.result()
         assert entry is not None
         if not is_new and (entry.host.device, entry.memory_limit) != (device, limit):
             raise Problem(
@@ -358,7 +361,7 @@ class Registry:
 
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, cancels the others, and ends all."""
-        self.stopping = True
+        self._stop()
         await self._until_answered(grace)
         for entry in self._live.values():
             entry.host.cancel()
@@ -366,15 +369,21 @@ class Registry:
         await self.close()
 
     async def _until_answered(self, seconds: float) -> None:
-        """Waits until all submitted requests are answered and all starting sessions have started, or time is over."""
+        """Waits until all submitted requests are answered and no session is starting, or time is over."""
         waited: list[asyncio.Future[Any]] = [*self._starting.values()]
         waited += [request.reply for entry in self._live.values() for request in entry.host.running]
         if waited:
             await asyncio.wait(waited, timeout=seconds)
 
+    def _stop(self) -> None:
+        """Takes no more work, also none of the sessions that are starting: their callers get shutting_down."""
+        self.stopping = True
+        for task in self._starting.values():
+            task.cancel()
+
     async def close(self) -> None:
         """Ends all sessions: the server shuts down."""
-        self.stopping = True
+        self._stop()
         ends = [self.end(entry, Reason.SHUTDOWN, "the server shut down") for entry in [*self._live.values()]]
         await asyncio.gather(*ends, *self._ending)
 

@@ -1,12 +1,17 @@
 """Starts processes from a forkserver that has the worker's modules loaded, each with one end of a socket pair.
 
 The forkserver and its processes have the environment that the server has when the first of them starts: without keys.
+A forkserver that does not answer is ended; the next start begins a new one. Processes that run are not ended by that.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import multiprocessing
+import multiprocessing.forkserver
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -17,6 +22,7 @@ from teletape_server.worker import main as worker_process
 from teletape_server.worker.channel import Channel
 
 _DEVICES_SECONDS: Final = 60.0  # a GPU's driver can take long to start
+_START_LIMIT: Final = 30.0  # seconds that a start may take: the first one loads the worker's modules
 
 #: Threads of a worker's linear algebra. Two workers with a thread for each core slow each other down 60 times.
 _ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -26,7 +32,9 @@ _SECRET: Final = ("TELETAPE_API_KEYS", "TELETAPE_API_KEY")
 
 _SPEED: Final = "teletape_server.worker.speed"  # measures when it is imported, which this process must not do
 
-_fork_lock = threading.Lock()
+log = logging.getLogger("teletape")
+
+_fork_lock = threading.Lock()  # locked while a process starts
 
 
 def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, socket.socket]:
@@ -35,6 +43,9 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     Args:
         target: What the process runs; its first argument is its end.
         arguments: Further arguments of it.
+
+    Raises:
+        OSError: There are too many files or processes, or the forkserver ended or did not answer in time.
     """
     for name in _SECRET:
         os.environ.pop(name, None)
@@ -45,12 +56,36 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, _fork_lock:
         process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
+        limit = threading.Timer(_START_LIMIT, end_stuck_start, (f"did not start a process in {_START_LIMIT:g} s",))
+        limit.daemon = True
+        limit.start()
         try:
             process.start()
+        except EOFError:
+            ours.close()
+            raise ChildProcessError("the forkserver ended before it started the process; a new one begins") from None
         except BaseException:
             ours.close()
             raise
+        finally:
+            limit.cancel()
+            limit.join()  # or it could end the forkserver of the next start
     return process, ours
+
+
+def end_stuck_start(reason: str) -> None:
+    """Ends the forkserver if a process is starting now: that start fails, and the next one begins a new forkserver.
+
+    Args:
+        reason: What the forkserver did, for the log.
+    """
+    pid: int | None = getattr(multiprocessing.forkserver, "_forkserver")._forkserver_pid  # noqa: B009  # not in the stubs
+    if pid is None or not _fork_lock.locked():
+        return
+    log.warning("the forkserver, process %d, %s: it is ended, and the next start begins a new one", pid, reason)
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):  # it has ended meanwhile
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # the next start reads its status, and so learns of its end
 
 
 def present_devices() -> list[str]:

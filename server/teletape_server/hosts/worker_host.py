@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import signal
@@ -21,6 +22,7 @@ from teletape_server.worker.channel import Channel
 from teletape_server.worker.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
+_UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 
 
@@ -240,6 +242,9 @@ class WorkerHost:
             if not await self._exits_in_time():
                 self._process.kill()
                 await self._exits_in_time()
+            if self._process.exitcode == _UNKNOWN_STATUS and self.pid is not None:
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(self.pid, signal.SIGKILL)
         finally:
             self.gone.set_result(None)
         return self._process.exitcode

@@ -11,9 +11,9 @@ import contextlib
 import socket
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
-from typing import Final
+from typing import Any, Final
 
-from teletape_server.hosts.forkserver import present_devices, start_process
+from teletape_server.hosts.forkserver import end_stuck_start, present_devices, start_process
 from teletape_server.hosts.protocols import Host, HostGone, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
@@ -47,8 +47,10 @@ class WorkerPool:
         self.hosts: set[WorkerHost] = set()
         self._grace, self._stuck_after = grace, stuck_after
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="start-process")
+        self._starting: set[Future[tuple[BaseProcess, socket.socket]]] = set()
         self._devices: asyncio.Future[list[str]] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._starts_end: asyncio.Task[None] | None = None
         self._closed = False
         self._idle_memory = IdleMemory(_MAX_IDLE)
 
@@ -87,8 +89,9 @@ class WorkerPool:
             raise
 
     async def devices(self) -> list[str]:
-        """Asks a process of its own, once; see `Hosts`."""
-        if self._devices is None:
+        """Asks a process of its own, once, or again if that could not be started; see `Hosts`."""
+        failed = self._devices is not None and self._devices.done() and self._devices.exception() is not None
+        if self._devices is None or failed:
             self._devices = asyncio.get_running_loop().run_in_executor(self._threads, present_devices)
         return list(await asyncio.shield(self._devices))
 
@@ -97,24 +100,37 @@ class WorkerPool:
         self._closed = True
         if self._watching is not None:
             self._watching.cancel()
-        if self.spare is not None:
-            with contextlib.suppress(OSError, TimeoutError):
-                await asyncio.wait_for(self.spare, _START_SECONDS)
+        if self._starts_end is not None:
+            await self._starts_end
+        await self._end_starts()
         hosts = [*self.hosts]
         await asyncio.gather(*[host.end(_SHUT_DOWN) for host in hosts])
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _launch(self) -> WorkerHost:
         starting = self._threads.submit(start_process, worker_process.main, self._user)
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
         try:
             process, sock = await asyncio.wrap_future(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(_discard)
+            if self._starts_end is None:  # only the server's end cancels a start
+                self._starts_end = asyncio.get_running_loop().create_task(self._end_starts())
             raise
         host = WorkerHost(process, sock, Watchdog(grace=self._grace, stuck_after=self._stuck_after), self._idle_memory)
         self.hosts.add(host)
         host.gone.add_done_callback(lambda _: self.hosts.discard(host))
         return host
+
+    async def _end_starts(self) -> None:
+        """Waits for the processes that are just starting; ends a forkserver that hangs: it would outlive the server."""
+        waited: list[asyncio.Future[Any]] = [asyncio.wrap_future(starting) for starting in [*self._starting]]
+        waited += [] if self.spare is None else [self.spare]
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*waited, return_exceptions=True), _START_SECONDS)
+        if self._starting:
+            await asyncio.to_thread(end_stuck_start, "still starts a process while the server ends")
 
     def _trim(self) -> None:
         """Frees the shared memory of idle sessions: of all at once if there is much, those idle for longest first."""
