@@ -23,6 +23,7 @@ from teletape_engine.commands import (
     Explain,
     Fetch,
     Gradient,
+    Jacobian,
     MakeVariable,
     TapeOpen,
     TapePause,
@@ -306,3 +307,17 @@ def test_a_full_session_forgets_plans_first():
     run(session, Constant("y", np.zeros((LIMIT - 200_000) // 4, np.float32)))
     run(session, *[TapeOpen(f"t{i}") for i in range(600)])  # about 1 MB, and 200 kB are left beyond the first MiB
     assert state_of(session).entries["f"].plans.instructions == 0
+
+
+def test_a_jacobian_and_its_answer_count_no_objects(monkeypatch):
+    """Counting walks thousands of calls: it must not be the price of every batch."""
+    session = session_with_x(memory_limit=1 << 30)
+    run(session, Constant("wide", np.ones(600)))
+    counts = []
+    monkeypatch.setattr("teletape_engine.session.state.object_count", lambda **kept: counts.append(kept) or 0)
+    for turn in range(10):
+        tape, y, rows = f"t{turn}", f"y{turn}", f"j{turn}"
+        watch = [TapeOpen(tape), TapeWatch(tape, ("wide",)), Call("sin", ("wide",), (y,))]
+        run(session, *watch, Jacobian(tape, (y,), ("wide",), (rows,)))  # of 2.9 MB
+    assert counts == []
+    assert state_of(session).memory.estimate() >= 10 * 600 * 600 * 8

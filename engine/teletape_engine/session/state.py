@@ -74,7 +74,8 @@ class State:
         self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
     ) -> None:
         self.backend = arrays.backend(device)
-        self.memory = Memory(memory_limit, self.bytes_in_use, self._forget)
+        self.memory = Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes)
+        self._object_bytes = 0  # at the last exact count
         self.monitor = Monitor(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
@@ -252,21 +253,27 @@ class State:
     # --------------------------------------------------------------------------------------------------------- memory
     def bytes_in_use(self) -> int:
         """Bytes of arrays that ids, tapes, answers and plans keep alive, each buffer once, and of many objects."""
+        buffers = self._buffers()
+        self._object_bytes = object_count(
+            entries=self.entries,
+            tapes=self.tapes(),
+            logs=self.provenance_logs(),
+            answers=self.clients.kept_results(),
+            texts=(*self.declarations.no_gradient, *self.declarations.gradients),
+            buffers=len(buffers),
+        )
+        return sum(buffers.values()) + self.memory.cached() + self._object_bytes
+
+    def _array_bytes(self) -> int:
+        """As `bytes_in_use`, with the objects of the last exact count, which walks every call of every log."""
+        return sum(self._buffers().values()) + self.memory.cached() + self._object_bytes
+
+    def _buffers(self) -> dict[int, int]:
+        """The bytes of each buffer that something keeps alive, by its identity."""
         base = self.backend.base
         buffers = dict(base(value.array) for value in self.values() if not isinstance(value, Unrecorded))
         buffers.update(CPU.base(array) for array in self.clients.kept_arrays())
-        return (
-            sum(buffers.values())
-            + self.memory.cached()
-            + object_count(
-                entries=self.entries,
-                tapes=self.tapes(),
-                logs=self.provenance_logs(),
-                answers=self.clients.kept_results(),
-                texts=(*self.declarations.no_gradient, *self.declarations.gradients),
-                buffers=len(buffers),
-            )
-        )
+        return buffers
 
     def _forget(self, nbytes: float) -> bool:
         """Empties provenance logs, and what functions remember of calls, if they have that many bytes.
