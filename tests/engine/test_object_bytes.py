@@ -314,7 +314,7 @@ def test_a_jacobian_and_its_answer_count_no_objects(monkeypatch):
     session = session_with_x(memory_limit=1 << 30)
     run(session, Constant("wide", np.ones(600)))
     counts = []
-    monkeypatch.setattr("teletape_engine.session.state.object_count", lambda **kept: counts.append(kept) or 0)
+    monkeypatch.setattr("teletape_engine.session.state.object_count", lambda **parts: counts.append(parts) or 0)
     for turn in range(10):
         tape, y, rows = f"t{turn}", f"y{turn}", f"j{turn}"
         watch = [TapeOpen(tape), TapeWatch(tape, ("wide",)), Call("sin", ("wide",), (y,))]
