@@ -171,7 +171,7 @@ def soak(seconds: float, clients: int, kill_every: float, seed: int) -> dict[str
             proxy.stdin.close()  # type: ignore[union-attr]
             proxied = proxy.stdout.read().strip()
         deadline = time.monotonic() + 20
-        while len(living := observing.workers(server_pid)) > SPARE and time.monotonic() < deadline:
+        while len(living := observing.workers(server_pid)) != SPARE and time.monotonic() < deadline:
             time.sleep(0.5)
         names = ("comparisons", "sessions", "ended", "lost", "doubled", "wrong", "errors")
         return {
