@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from teletape_server.http.access import Owner, settings_of
 from teletape_server.http.declarations import refusals
 from teletape_server.http.schemas import Devices, Health, Info
+from teletape_server.problems import overloaded
 
 router = APIRouter(tags=["server"])
 
@@ -24,7 +25,11 @@ async def info(request: Request, _: Owner) -> Info:
     return facts
 
 
-@router.get("/devices", summary="List the devices", responses=refusals("unauthenticated"))
+@router.get("/devices", summary="List the devices", responses=refusals("unauthenticated", "overloaded"))
 async def devices(request: Request, _: Owner) -> Devices:
     """Lists the devices on which sessions can compute, and the default one."""
-    return Devices(devices=await request.app.state.hosts.devices(), default=settings_of(request).device)
+    try:
+        names = await request.app.state.hosts.devices()
+    except OSError as error:  # too many files or processes: a process of its own reads them
+        raise overloaded(f"the devices could not be read ({error})") from error
+    return Devices(devices=names, default=settings_of(request).device)
