@@ -5,6 +5,7 @@ A fixture goes here when two test modules or more use it; before that it lives b
 
 import importlib.util
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts pytest in the background lets it ignore Ctrl-C, and with it every process that tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for marker in config.getoption("--require"):
         if reason := OBSTACLES[marker]():
             raise pytest.UsageError(f"--require={marker}: {reason}")
