@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -18,6 +17,7 @@ from teletape_engine.commands.schema import is_id
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec, dtype_of
+from teletape_wire.checksum import crc32
 from teletape_wire.errors import CorruptFrameError, FrameTooLargeError, WireError
 from teletape_wire.frame import (
     CODES,
@@ -55,7 +55,7 @@ def _header(frame: memoryview, kind: FrameKind, max_header: int) -> tuple[Prefix
     if prefix.total_length != frame.nbytes:
         raise WireError(f"the frame is declared with {prefix.total_length} bytes, found {frame.nbytes}: cut or padded")
     header = frame[PREFIX_LENGTH : PREFIX_LENGTH + prefix.header_length]
-    if zlib.crc32(header) != prefix.header_crc:
+    if crc32(header) != prefix.header_crc:
         raise CorruptFrameError("the header's CRC32 does not match: send the frame again")
     return prefix, header
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import zlib
 from functools import partial
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from teletape_engine.commands.results import Answer, Facts, Kinds, Result, Slice
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
+from teletape_wire.checksum import crc32
 from teletape_wire.frame import (
     CODES,
     EXT_BIG,
@@ -100,9 +100,7 @@ class _Writer:
         header = bytes([_FIXARRAY + 1 + len(body)]) + self.pack(table) + tail
         end = PREFIX_LENGTH + len(header)
         total = aligned(end) + position if rows else end
-        prefix = PREFIX.pack(
-            MAGIC, VERSION, kind, zlib.crc32(header), client, seq, nonce or NO_NONCE, len(header), total
-        )
+        prefix = PREFIX.pack(MAGIC, VERSION, kind, crc32(header), client, seq, nonce or NO_NONCE, len(header), total)
         gap = bytes(aligned(end) - end) if rows else b""
         return Frame([b"".join((prefix, header, gap)), *padded(views)], total)
 

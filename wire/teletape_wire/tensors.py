@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 import sys
-import zlib
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from teletape_engine.spec import DTYPES
+from teletape_wire.checksum import Buffer as Buffer
+from teletape_wire.checksum import crc32
 from teletape_wire.errors import CorruptFrameError, WireError
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Buffer: TypeAlias = bytes | memoryview
 
 ALIGNMENT: Final = 64
 MAX_DIMS: Final = 32
@@ -67,7 +67,7 @@ class Table:
         """(dtype, shape, length, CRC32) of each tensor, and its bytes."""
         views = [raw(array) for array in self._arrays]
         rows = [
-            (NAMES[array.dtype.newbyteorder("=")], array.shape, view.nbytes, zlib.crc32(view))
+            (NAMES[array.dtype.newbyteorder("=")], array.shape, view.nbytes, crc32(view))
             for array, view in zip(self._arrays, views, strict=True)
         ]
         return rows, views
@@ -119,7 +119,7 @@ def read(frame: memoryview, rows: Sequence[Any], header_end: int, *, copy_below:
                 f"{where}: ends at byte {position} of the tensors, but the frame holds {body.nbytes} bytes of them"
             )
         part = body[offset:position]
-        checksum = zlib.crc32(part)
+        checksum = crc32(part)
         if checksum != crc:
             raise CorruptFrameError(f"{where}: CRC32 is {checksum:#010x}, declared {crc:#010x}: send the frame again")
         flat = np.frombuffer(part, np.uint8)
