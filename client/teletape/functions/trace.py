@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -28,7 +28,6 @@ from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
-from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
@@ -72,10 +71,30 @@ class Traced:
             The Python function's result.
         """
         owner = current()
-        results = owner.run_command(commands.CallFunction, [self.function], [*arguments, *self.bound()])
+        inputs = [*arguments, *bind_captures(self.captures)] if self.captures else arguments
+        results = owner.call_function(self.function, inputs)
         for action, structure in self.deferred:
             action(_filled(structure, results, owner))
+        single = self.single
+        if single is not None:
+            return EagerTensor(results[single], owner)
+        row = self.row
+        if row is not None:
+            return self.structure.__class__([EagerTensor(results[index], owner) for index in row])
         return _filled(self.structure, results, owner)
+
+    @cached_property
+    def single(self) -> int | None:
+        """The result's position among the engine function's, if the Python function returns one tensor."""
+        return _position(self.structure)
+
+    @cached_property
+    def row(self) -> tuple[int, ...] | None:
+        """The results' positions among the engine function's, if it returns a tuple or list of tensors."""
+        if self.structure.__class__ not in (tuple, list):
+            return None
+        positions = tuple([_position(leaf) for leaf in self.structure])
+        return None if None in positions else positions  # type: ignore[return-value]  # narrowed
 
     def packed_specs(self) -> Any:
         """Returns the Python function's result with a TensorSpec in the place of each tensor."""
@@ -111,6 +130,11 @@ class _Leaf:
             spec = self.dense or specs[self.indices[0]]
             return TensorSpec(spec.shape, spec.dtype)
         return None if self.host is None else TensorSpec(self.host.shape, dtypes.string)
+
+
+def _position(leaf: Any) -> int | None:
+    """Returns the position of a leaf that is a tensor among the engine function's results."""
+    return leaf.indices[0] if leaf.__class__ is _Leaf and leaf.dense is None and leaf.indices else None
 
 
 def _filled(structure: Any, results: Sequence[Any], owner: Session) -> Any:

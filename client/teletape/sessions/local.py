@@ -75,6 +75,9 @@ class LocalSession(Session):
         step = with_functions(command, functions, **fields)
         return operations.run_functions(self.recorder(), step, functions, inputs)
 
+    def call_function(self, function: Function, inputs: Sequence[Any]) -> list[Recorded]:
+        return operations.call_function(self._thread.recorder, function, inputs)
+
     def run_question(
         self,
         compute: Callable[[Recorder], list[Any]],

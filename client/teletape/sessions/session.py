@@ -216,6 +216,15 @@ class Session(ABC):
             **fields: The command's other fields, except `outputs`.
         """
 
+    def call_function(self, function: Function, inputs: Sequence[Any]) -> list[Recorded]:
+        """Calls a function as one command, and returns its results.
+
+        Args:
+            function: The function.
+            inputs: Recorded values, Literals and variables.
+        """
+        return self.run_command(commands.CallFunction, [function], inputs)
+
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
         """Makes a new tape active in this thread, or in this async task."""

@@ -54,13 +54,12 @@ class Plans:
             CancelledError: The caller wants it stopped; no variable is changed.
             TeletapeError: The first run, which the interpreter makes, has failed.
         """
-        key = _key(arguments)
-        if key is None:
-            return None
+        started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
+        key = _key(arguments, started)
         plan = self._plans.get(key, 0)
         if plan.__class__ is Plan:
             try:
-                return plan.run(recorder, arguments)
+                return plan.run(recorder, arguments, started)
             except CancelledError:
                 raise
             except Diverged:
@@ -68,6 +67,8 @@ class Plans:
             except Exception:  # the interpreter runs it again, and raises the error in its own words and place
                 return None
         if plan.__class__ is not int:
+            return None
+        if not _plannable(arguments, started):
             return None
         calls = plan + 1
         if calls < POLICY.first:
@@ -77,7 +78,7 @@ class Plans:
             return None
         try:
             build = self._compared if POLICY.compared else self._built
-            return build(key, function, recorder, arguments)
+            return build(key, function, recorder, arguments, started)
         finally:
             self._lock.release()
 
@@ -95,9 +96,10 @@ class Plans:
             self._plans.clear()
         self._plans[key] = plan
 
-    def _built(self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any]) -> list[Any]:
+    def _built(
+        self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
+    ) -> list[Any]:
         """Builds a plan during this call, which the interpreter runs."""
-        started = _started(arguments)
         lowering = Lowering(recorder, arguments)
         try:
             results = function.run(lowering, arguments, tie=False)
@@ -106,14 +108,15 @@ class Plans:
         self._remember(key, _plan(lowering, arguments, started, results))
         return results
 
-    def _compared(self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any]) -> list[Any] | None:
+    def _compared(
+        self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
+    ) -> list[Any] | None:
         """Builds a plan, runs it, and compares the results with those of the interpreter.
 
         Raises:
             InternalError: They differ.
         """
         shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
-        started = _started(arguments)
         lowering = Lowering(recorder, shadows)
         try:
             expected = function.run(lowering, shadows, tie=False)
@@ -148,11 +151,6 @@ def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], 
         return None
 
 
-def _started(arguments: Sequence[Any]) -> list[Any]:
-    """The values of the arguments, variables read."""
-    return [argument.value if argument.__class__ is Variable else argument for argument in arguments]
-
-
 def _shadow(variable: Variable) -> Variable:
     """A variable with the same value, to be assigned to instead."""
     shadow = Variable(variable.value, trainable=variable.trainable, name=variable.name, uid=variable.uid)
@@ -160,33 +158,40 @@ def _shadow(variable: Variable) -> Variable:
     return shadow
 
 
-def _key(arguments: Sequence[Any]) -> Any:
-    """What a plan depends on: specs and strides of the arrays, the numbers; None: there can be no plan."""
-    parts: list[Any] = []
-    variables = 0
-    seen = set()
-    for argument in arguments:
-        if argument.__class__ is Variable:
-            variables += 1
-            seen.add(argument.uid)
-            argument = argument.value
-        if argument.__class__ is Literal:
-            parts.append((argument.array.__class__, repr(argument.array)))
+def _plannable(arguments: Sequence[Any], started: Sequence[Any]) -> bool:
+    """Whether there can be a plan for arguments like these: what their keys have in common."""
+    for value in started:
+        if value.__class__ is Literal:
             continue
-        if argument.__class__ is not Value:
-            return None
-        array = argument.array
-        parts.append(argument.spec)
+        if value.__class__ is not Value or value.spec.dtype is _OBJECT:
+            return False
+        if value.array.__class__ is not np.ndarray and not isinstance(value.array, np.generic):
+            return False
+    variables = [argument.uid for argument in arguments if argument.__class__ is Variable]
+    return len(set(variables)) == len(variables)
+
+
+def _key(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
+    """What a plan depends on: specs and strides of the arrays, which of them are the same value, and the numbers."""
+    parts: list[Any] = []
+    uids = []
+    for value in started:
+        array = value.array
         if array.__class__ is np.ndarray:
-            parts.append(array.strides)
+            parts += (value.spec, array.strides)
             base = array.base
             if base is not None:
                 parts.append(base.nbytes if base.__class__ is np.ndarray else 0)
-        elif not isinstance(array, np.generic):
-            return None
-        if argument.spec.dtype is _OBJECT:
-            return None
-    return tuple(parts) if len(seen) == variables else None
+        elif value.__class__ is Literal:
+            parts.append((array.__class__, repr(array)))
+            continue
+        else:
+            parts += (value.spec, array.__class__)
+        uids.append(value.uid)
+    if len(set(uids)) != len(uids):
+        for row in ([value.uid for value in started], [argument.uid for argument in arguments]):
+            parts += [row.index(uid) for uid in row]
+    return tuple(parts)
 
 
 def _compare(plan: Plan, results: Sequence[Any], expected: Sequence[Any]) -> None:

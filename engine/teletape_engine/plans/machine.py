@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from teletape_engine.plans.arena import ALIGNMENT
-from teletape_engine.plans.instructions import Buffer, Instruction, View, address
-from teletape_engine.plans.native import ROW, Library, Row, Uncompiled, fill
+from teletape_engine.plans.instructions import MATMUL, Buffer, Instruction, View, address
+from teletape_engine.plans.native import HEAD, PATCH, PROGRAM, ROW, STAGE, Library, Row, Uncompiled, fill
+from teletape_engine.plans.tracer import CHARS
 from teletape_engine.plans.walk import Call, call_of, view_of
 
 BLOCK: Final = 64  #: Calls between two checks for a cancel; of rows, as many as work on `_ELEMENTS`.
 _ELEMENTS: Final = 1 << 20
 _ROW_COST: Final = 64  #: Elements that a row costs at least.
+_BRIEF: Final = 1 << 15  #: Elements up to which rows keep the GIL.
+_DATA: Final = ROW.fields["data"][1]  # type: ignore[index]  # it has fields
 
 
 class Misaligned(Exception):
     """An array whose elements do not lie where loops in C expect them."""
+
+
+class LoopFailed(Exception):
+    """A loop in C has failed."""
+
+
+class Staged(NamedTuple):
+    """An argument that is copied into the arena before a run.
+
+    Attributes:
+        view: Where to.
+        argument: Its number.
+        is_scalar: Whether it is a NumPy scalar.
+    """
+
+    view: View
+    argument: int
+    is_scalar: bool
 
 
 class Machine:
@@ -29,12 +51,14 @@ class Machine:
         offsets: Of buffers in the arena.
         nbytes: Of the arena.
         slots: For each buffer that has memory of its own in each run, its number among `memory`.
+        staged: The arguments that a run copies into the arena.
+        count: The number of slots and arguments.
         library: What runs rows; None: each instruction is a call from Python.
 
     Attributes:
         arena: The memory.
         blocks: The calls.
-        staged: Views into which arguments are copied before a run.
+        bare: Whether no call is Python's: it gives no warnings.
         results: Views in which results are after a run; None: they have memory of their own.
     """
 
@@ -44,38 +68,48 @@ class Machine:
         offsets: dict[Buffer, int],
         nbytes: int,
         slots: dict[Buffer, int],
+        staged: Sequence[Staged] = (),
+        count: int = 0,
         library: Library | None = None,
     ) -> None:
         self.arena = np.empty(nbytes + ALIGNMENT, np.uint8)
         self._start = -address(self.arena) % ALIGNMENT
         self._offsets, self._slots, self._library = offsets, slots, library
         self._holes: list[tuple[list[Call], int, Call, list[tuple[int, int, View]]]] = []
-        self._patches: list[tuple[Any, int, int]] = []  # where an address is written, of which slot, plus bytes
+        self._patches: list[tuple[int, int, int, int]] = []  # `native.PATCH`
         self._owned: list[Any] = []  # tables, and what rows refer to
         self.blocks: list[list[Call]] = []
-        self.staged: list[Any] = []
         self.results: list[Any] = []
+        self.bare = True
+        self._staged: list[tuple[Any, int]] = []
+        self._whole: Callable[[int, int], int] | None = None
         self._compile(instructions)
+        if library is not None:
+            self._program_of(staged, count, library)
+        else:
+            self._staged = [(self.view(view), argument) for view, argument, _ in staged]
 
     # ----------------------------------------------------------------------------------------------------- compilation
     def _compile(self, instructions: Sequence[Instruction]) -> None:
         block: list[Call] = []
         rows: list[Row] = []
-        cost = 0
+        cost, keeps_gil = 0, True
         for instruction in instructions:
             compiled = self._rows(instruction)
             if compiled is None:
-                self._close_rows(rows, block)
+                self._close_rows(rows, block, keeps_gil)
                 block.append(self._call(instruction, block))
+                self.bare = False
                 cost += _ELEMENTS // BLOCK
             else:
                 rows += compiled
-                cost += max(_ROW_COST, sum(view.layout.size for view in (*instruction.inputs, instruction.output)))
+                cost += max(_ROW_COST, _elements(instruction))
+                keeps_gil = keeps_gil and cost <= _BRIEF
             if cost >= _ELEMENTS:
-                self._close_rows(rows, block)
+                self._close_rows(rows, block, keeps_gil)
                 self.blocks.append(block)
-                block, cost = [], 0
-        self._close_rows(rows, block)
+                block, cost, keeps_gil = [], 0, True
+        self._close_rows(rows, block, keeps_gil)
         if block:
             self.blocks.append(block)
 
@@ -90,8 +124,8 @@ class Machine:
         except Uncompiled:
             return None
 
-    def _close_rows(self, rows: list[Row], block: list[Call]) -> None:
-        """Turns the rows so far into one call."""
+    def _close_rows(self, rows: list[Row], block: list[Call], keeps_gil: bool) -> None:
+        """Turns the rows so far into one call; a short one keeps the GIL."""
         if not rows:
             return
         assert self._library is not None
@@ -104,12 +138,31 @@ class Machine:
                     data.append(self._address(view) + start)
                 else:
                     data.append(0)
-                    self._patches.append((table["data"][number, position : position + 1], slot, view.offset + start))
+                    at = address(table[number:]) + _DATA + position * 8
+                    self._patches.append((slot, view.offset + start, view.layout.dtype.alignment, at))
             fill(table, number, row, data)
             self._owned.append(row.owned)
         self._owned.append(table)
-        block.append((_checked, (self._library.run, address(table), len(table))))
+        run = self._library.run_with_gil if keeps_gil else self._library.run
+        block.append((_checked, (run, address(table), len(table))))
         rows.clear()
+
+    def _program_of(self, staged: Sequence[Staged], count: int, library: Library) -> None:
+        """Prepares what a run begins with; if the blocks are one call of rows, a run is one call of the library."""
+        direct = [each for each in staged if not (each.is_scalar and each.view.layout.dtype.char not in CHARS)]
+        self._staged = [(self.view(each.view), each.argument) for each in staged if each not in direct]
+        stages, patches = np.zeros(len(direct), STAGE), np.array(self._patches, PATCH)
+        for number, (view, argument, is_scalar) in enumerate(direct):
+            stages[number] = argument, is_scalar, view.layout.nbytes, self._address(view)
+        program = np.zeros(1, PROGRAM)
+        rows, rows_count = 0, 0
+        if self.bare and len(self.blocks) == 1 and not self._staged:
+            (((_, (run, rows, rows_count)),),) = self.blocks
+            self._whole = library.call_with_gil if run is library.run_with_gil else library.call
+        program[0] = rows, rows_count, len(stages), len(patches), HEAD, address(stages), address(patches)
+        self._objects = (ctypes.c_void_p * count)()
+        self._owned += [stages, patches, program]
+        self._program, self._objects_at = address(program), ctypes.addressof(self._objects)
 
     def _address(self, view: View) -> int:
         constant = view.buffer.constant
@@ -154,10 +207,18 @@ class Machine:
         Raises:
             Misaligned: One of the arrays is for the interpreter.
         """
-        if self._patches:
-            starts = {slot: _start(memory[slot]) for slot in {slot for _, slot, _ in self._patches}}
-            for target, slot, offset in self._patches:
-                target[0] = starts[slot] + offset
+        if self._library is not None:
+            self._objects[:] = [*map(id, memory)]
+            if self._whole is not None:
+                check_cancelled()
+                status = self._whole(self._program, self._objects_at)
+                if status:
+                    raise Misaligned if status > 0 else LoopFailed
+                return
+            if self._library.begin(self._program, self._objects_at):
+                raise Misaligned
+        for array, argument in self._staged:
+            np.copyto(array, memory[argument])
         try:
             for block, at, (function, arguments), holes in self._holes:
                 filled = [*arguments]
@@ -177,12 +238,13 @@ class Machine:
         self.arena.fill(0xFF)
 
 
-def _start(array: Any) -> int:
-    if not array.flags.aligned:
-        raise Misaligned
-    return address(array)
+def _elements(instruction: Instruction) -> int:
+    """How many elements an instruction takes about as long as."""
+    layout = instruction.output.layout
+    count: int = layout.size + sum([view.layout.size for view in instruction.inputs])
+    return count + layout.size * instruction.inputs[0].layout.shape[-1] // 8 if instruction.kind is MATMUL else count
 
 
 def _checked(run: Callable[[int, int], int], table: int, count: int) -> None:
     if run(table, count):
-        raise RuntimeError("a loop in C has failed")
+        raise LoopFailed

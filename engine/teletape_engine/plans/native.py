@@ -37,6 +37,20 @@ ROW: Final = np.dtype(
         ("strides", "i8", 4),
     ]
 )
+STAGE: Final = np.dtype([("object", "i8"), ("is_scalar", "i8"), ("size", "i8"), ("target", "u8")])
+PATCH: Final = np.dtype([("object", "i8"), ("offset", "i8"), ("alignment", "i8"), ("target", "u8")])
+PROGRAM: Final = np.dtype(
+    [
+        ("rows", "u8"),
+        ("count", "i8"),
+        ("stage_count", "i8"),
+        ("patch_count", "i8"),
+        ("head", "i8"),
+        ("stages", "u8"),
+        ("patches", "u8"),
+    ]
+)
+HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
 _MOST_LOOPS: Final = 4096  #: Loops that are remembered.
 _DEPTH: Final = 6  #: Outer loops, at the most.
 _CODES: Final = {"?": "b1", "B": "u1", "b": "i1", "h": "i2", "i": "i4", "l": "i8", "q": "i8", "f": "f4", "d": "f8"}
@@ -113,6 +127,14 @@ class Library:
             raise ValueError("librows.so.1 has rows of another size")
         self.run = library.run
         self.run.argtypes = (_POINTER, ctypes.c_long)
+        self.begin = library.begin
+        self.begin.argtypes = (_POINTER, _POINTER)
+        self.call = library.call
+        self.call.argtypes = (_POINTER, _POINTER)
+        # The same without giving the GIL up: to get it back takes longer than a short run.
+        with_gil = ctypes.PyDLL(str(LIBRARY))
+        self.run_with_gil, self.call_with_gil = with_gil.run, with_gil.call
+        self.run_with_gil.argtypes, self.call_with_gil.argtypes = self.run.argtypes, self.call.argtypes
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = _POINTER, (ctypes.py_object, ctypes.c_char_p)
         self._pointer = get
@@ -289,7 +311,7 @@ def _load() -> Library | None:
         return None
     try:
         library = Library()
-        return library if _works(library) else None
+        return library if _works(library) and _begins(library) else None
     except (OSError, ValueError, AttributeError, TypeError, Uncompiled):
         return None
 
@@ -322,6 +344,26 @@ def _works(library: Library) -> bool:
                 fill(table, number, row, data)
             output.fill(7)
             if library.run(address(table), len(table)) or output.tobytes() != expected.tobytes():
+                return False
+    return True
+
+
+def _begins(library: Library) -> bool:
+    """Whether arguments are found where a program looks for them: arrays, and scalars of each dtype."""
+    for char in "?bBhHiIlLqQefdFD":
+        number = np.full(2, 113 if char != "?" else 1, char)
+        for argument in (number[1:], number[1]):
+            target = np.zeros(1, char)
+            stage, where = np.zeros(1, STAGE), np.zeros(1, "u8")
+            is_array = argument.__class__ is np.ndarray
+            stage[0] = (0, not is_array, number.itemsize, address(target))
+            patch, program = np.zeros(1, PATCH), np.zeros(1, PROGRAM)
+            patch[0] = (0, 3, number.itemsize, address(where))
+            program[0] = (0, 0, 1, is_array, HEAD, address(stage), address(patch))
+            objects = (ctypes.c_void_p * 1)(id(argument))
+            if library.call(address(program), objects) or target[0] != number[1]:
+                return False
+            if is_array and where[0] != address(argument) + 3:
                 return False
     return True
 

@@ -10,7 +10,7 @@ import numpy as np
 from teletape_engine.plans.arena import live, placed
 from teletape_engine.plans.instructions import Buffer, View, is_dense, memory_like, span
 from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.machine import Machine
+from teletape_engine.plans.machine import Machine, Staged
 from teletape_engine.plans.native import LIBRARY_LOADED
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.walk import view_of
@@ -22,6 +22,13 @@ from teletape_engine.spec import Spec
 _SMALL: Final = 4096  #: Bytes up to which an argument is copied into the arena, and a result out of it.
 _MOST_IDLE: Final = 8  #: Machines that are kept for the next calls.
 _MOST_IDLE_BYTES: Final = 1 << 26  #: Of an arena that is kept: a larger one is allocated for each call.
+
+
+#: What a result is: a value that each run makes, an argument's, a variable's last one, or one that never changes.
+_NEW: Final = "new"
+_ARGUMENT: Final = "argument"
+_VARIABLE: Final = "variable"
+_CONSTANT: Final = "constant"
 
 
 class Result(NamedTuple):
@@ -84,33 +91,34 @@ class Plan:
             if argument.__class__ is Variable and argument.uid in lowering.assigned
         ]
         last = {arguments[each.argument].value.uid: each.argument for each in self._assignments}
-        #: For each result: (argument,), (None, variable), a Value that never changes, or a Result.
-        self._results: list[Any] = []
-        self._roles: list[int] = []  # uids of the results that a run makes, as they were in the lowering
-        new: dict[int, Any] = {}
+        self._results: list[tuple[str, Any]] = []
+        created: list[int] = []  # uids of the results that a run makes, as they were in the lowering
+        self._values: list[Result] = []
         for value in results:
             if value.__class__ is Literal:
-                self._results.append((literals[id(value)],))
+                self._results.append((_ARGUMENT, literals[id(value)]))
             elif value.uid in numbers:
-                self._results.append((numbers[value.uid],))
+                self._results.append((_ARGUMENT, numbers[value.uid]))
             elif value.uid in last:
-                self._results.append((None, last[value.uid]))
+                self._results.append((_VARIABLE, last[value.uid]))
             elif value.uid < lowering.first and lowering.tracer(value).view.buffer.constant is not None:
-                self._results.append(value)
-            elif value.uid in new:
-                self._results.append(new[value.uid])
+                self._results.append((_CONSTANT, value))
             else:
-                new[value.uid] = [self._result(lowering, value)]
-                self._results.append(new[value.uid])
-                self._roles.append(value.uid)
+                if value.uid not in created:
+                    created.append(value.uid)
+                    self._values.append(self._result(lowering, value))
+                self._results.append((_NEW, created.index(value.uid)))
+        self._plain = self._results == [(_NEW, number) for number in range(len(self._values))]
+        self._plain = self._plain and not self._assignments
+        self._values += [assignment.result for assignment in self._assignments]
         returned = {view.buffer for view in self._views}
         self.instructions = live(lowering.instructions, returned)
-        self._place(len(arguments), returned)
+        self._place(started, returned)
         self._records = CallRecords(
             tuple(lowering.provenance.records),
             tuple([value.uid for value in started]),
             tuple([argument.uid if argument.__class__ is Variable else None for argument in arguments]),
-            (*self._roles, *[arguments[each.argument].value.uid for each in self._assignments]),
+            (*created, *[arguments[each.argument].value.uid for each in self._assignments]),
         )
         self._long_calls = tuple(lowering.long_calls)
         self._idle: list[Machine] = []
@@ -125,15 +133,17 @@ class Plan:
             self._views.append(view)
         return Result(at, value.spec, tracer.scalar)
 
-    def _place(self, count: int, returned: set[Buffer]) -> None:
+    def _place(self, started: Sequence[Any], returned: set[Buffer]) -> None:
+        count = len(started)
         used = {view.buffer for each in self.instructions for view in (*each.inputs, each.output)} | returned
         self._slots: dict[Buffer, int] = {}
-        self._staged: list[tuple[View, int]] = []
+        self._staged: list[Staged] = []
         for buffer in used:
             if buffer.argument is None:
                 continue
             if span(buffer.layout) <= _SMALL and is_dense(buffer.layout) and buffer not in returned:
-                self._staged.append((View(buffer, buffer.layout), buffer.argument))
+                is_scalar = isinstance(started[buffer.argument].array, np.generic)
+                self._staged.append(Staged(View(buffer, buffer.layout), buffer.argument, is_scalar))
             else:
                 self._slots[buffer] = buffer.argument
         small = {
@@ -147,10 +157,18 @@ class Plan:
         for number, buffer in enumerate(self._fresh):
             self._slots[buffer] = count + number
         self._offsets, self._nbytes = placed(
-            self.instructions, self._slots, [view.buffer for view, _ in self._staged], small
+            self.instructions, self._slots, [each.view.buffer for each in self._staged], small
         )
+        self._slot_count = count + len(self._fresh)
         self._own = [self._slots.get(view.buffer) for view in self._views]
-        self._fixed = [view.buffer.constant is not None for view in self._views]
+        arrays = {each.array for each in self._values if not each.scalar}
+        #: For each view: whether it is copied out of the arena (None: taken as it is); its slot; the view.
+        self._taking = [
+            (None if view.buffer.constant is not None or number not in arrays else True, 0, view)
+            if slot is None
+            else (False, slot, view)
+            for number, (view, slot) in enumerate(zip(self._views, self._own, strict=True))
+        ]
         self.price = sum(view.layout.nbytes for view in self._views)
 
     # ------------------------------------------------------------------------------------------------------ execution
@@ -173,79 +191,85 @@ class Plan:
         """
         for bound in self._long_calls:
             recorder.admit_work(bound)
-        memory: list[Any] = [None if value.__class__ is Literal else value.array for value in started]
         try:
             machine = self._idle.pop()
         except IndexError:
-            recorder.memory.spend(self._nbytes, "a plan")
-            if self._nbytes <= _MOST_IDLE_BYTES:
-                recorder.memory.caches.add(self)
-            library = LIBRARY_LOADED if POLICY.compiled else None
-            machine = Machine(self.instructions, self._offsets, self._nbytes, self._slots, library)
-            machine.staged = [machine.view(view) for view, _ in self._staged]
-            machine.results = [
-                machine.view(view) if slot is None else None for view, slot in zip(self._views, self._own, strict=True)
-            ]
+            machine = self._machine(recorder)
         try:
-            recorder.memory.spend(self.price, "a plan")
+            memory = recorder.memory
+            memory.spent += self.price
+            if memory.spent > memory.ceiling:
+                memory.recount(self.price, "a plan")
             if poisoned:
                 machine.poison()
-            for (_, argument), array in zip(self._staged, machine.staged, strict=True):
-                np.copyto(array, memory[argument])
-            memory += [memory_like(buffer.layout) for buffer in self._fresh]
+            arrays = [value.array for value in started]
+            if self._fresh:
+                arrays += [memory_like(buffer.layout) for buffer in self._fresh]
             call = recorder.kernel_call
-            if call is None:
-                machine.run(memory, recorder.check_cancelled)
+            if call is None or machine.bare:
+                machine.run(arrays, recorder.check_cancelled)
             else:
-                call(machine.run, memory, recorder.check_cancelled)
+                call(machine.run, arrays, recorder.check_cancelled)
             return [
-                view_of(memory[slot], view) if slot is not None else array if fixed else array.copy("K")
-                for view, slot, fixed, array in zip(self._views, self._own, self._fixed, machine.results, strict=True)
+                array.copy("K") if copied else array if copied is None else view_of(arrays[slot], view)
+                for (copied, slot, view), array in zip(self._taking, machine.results, strict=True)
             ]
         finally:
             if len(self._idle) < _MOST_IDLE and self._nbytes <= _MOST_IDLE_BYTES:
                 self._idle.append(machine)
 
+    def _machine(self, recorder: Executor) -> Machine:
+        """A new machine."""
+        recorder.memory.spend(self._nbytes, "a plan")
+        if self._nbytes <= _MOST_IDLE_BYTES:
+            recorder.memory.caches.add(self)
+        library = LIBRARY_LOADED if POLICY.compiled else None
+        machine = Machine(
+            self.instructions, self._offsets, self._nbytes, self._slots, self._staged, self._slot_count, library
+        )
+        machine.results = [
+            machine.view(view) if slot is None else None for view, slot in zip(self._views, self._own, strict=True)
+        ]
+        return machine
+
     def finish(
         self, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any], arrays: Sequence[Any]
     ) -> list[Any]:
         """Assigns to the variables, and returns the results."""
-        new: list[Any] = []
-        values: dict[int, Value] = {}
+        values = [Value(arrays[at][()] if scalar else arrays[at], spec, new_uid()) for at, spec, scalar in self._values]
+        new = [value.uid for value in values]
+        if self._assignments:
+            at = len(values) - len(self._assignments)
+            for (argument, _, times), value in zip(self._assignments, values[at:], strict=True):
+                variable = arguments[argument]
+                variable.value = value
+                variable.version += times
+        names = tuple([(each.uid, each.name) if each.__class__ is Variable else None for each in arguments])
+        planned = _new_tuple(PlannedCall, (self._records, tuple([value.uid for value in started]), names, tuple(new)))
+        recorder.provenance.records.append((planned, (), new[0] if new else new_uid(), None))
+        if self._plain:
+            return values
         results: list[Any] = []
-        for entry in self._results:
-            if entry.__class__ is list:
-                value = values.get(id(entry))
-                if value is None:
-                    value = values[id(entry)] = _value(entry[0], arrays)
-                    new.append(value.uid)
-                results.append(value)
+        for kind, entry in self._results:
+            if kind is _NEW:
+                results.append(values[entry])
+            elif kind is _ARGUMENT:
+                results.append(started[entry])
+            elif kind is _VARIABLE:
+                results.append(arguments[entry].value)
             else:
                 results.append(entry)
-        for assignment in self._assignments:
-            variable = arguments[assignment.argument]
-            value = _value(assignment.result, arrays)
-            variable.value = value
-            variable.version += assignment.times
-            new.append(value.uid)
-        for at, entry in enumerate(results):
-            if entry.__class__ is tuple:
-                results[at] = started[entry[0]] if entry[0] is not None else arguments[entry[1]].value
-        planned = PlannedCall(
-            self._records,
-            tuple([value.uid for value in started]),
-            tuple([(each.uid, each.name) if each.__class__ is Variable else None for each in arguments]),
-            tuple(new),
-        )
-        recorder.provenance.records.append((planned, (), new[0] if new else new_uid(), None))
         return results
 
-    def run(self, recorder: Executor, arguments: Sequence[Any]) -> list[Any]:
-        """The results for these arguments, whose layouts are those of the plan."""
-        started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
+    def run(self, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any]:
+        """The results for these arguments, whose layouts are those of the plan.
+
+        Args:
+            recorder: Of the call.
+            arguments: Of the call.
+            started: Their values, variables read.
+        """
         return self.finish(recorder, arguments, started, self.compute(recorder, started))
 
 
-def _value(result: Result, arrays: Sequence[Any]) -> Value:
-    array = arrays[result.array]
-    return Value(array[()] if result.scalar else array, result.spec, new_uid())
+_new_tuple: Final = tuple.__new__

@@ -26,6 +26,38 @@ int run(const row *rows, long count) {
   return 0;
 }
 
+/* What a run begins with. Objects are NumPy's arrays and scalars, by their addresses: an array has the address of its
+   elements where a scalar has its number, after the `head` of every object. `native.py` checks that it is so. */
+typedef struct { word object, is_scalar, size; char *target; } stage; /* a small argument, copied into the arena */
+typedef struct { word object, offset, alignment; char **target; } patch; /* an address in a row */
+typedef struct {
+  const row *rows;
+  word count, stage_count, patch_count, head;
+  const stage *stages;
+  const patch *patches;
+} program;
+
+int begin(const program *p, char *const *objects) {
+  for (word i = 0; i < p->stage_count; i++) {
+    const stage *s = p->stages + i;
+    const char *own = objects[s->object] + p->head;
+    memcpy(s->target, s->is_scalar ? own : *(char *const *)own, (size_t)s->size);
+  }
+  for (word i = 0; i < p->patch_count; i++) {
+    const patch *t = p->patches + i;
+    char *data = *(char **)(objects[t->object] + p->head);
+    if ((uintptr_t)data % (uintptr_t)t->alignment) return 1;
+    *t->target = data + t->offset;
+  }
+  return 0;
+}
+
+/* A whole plan in one call: 1 if an array is not aligned, -1 if a loop has failed. */
+int call(const program *p, char *const *objects) {
+  int misaligned = begin(p, objects);
+  return misaligned ? misaligned : run(p->rows, (long)p->count);
+}
+
 /* A loop inside up to six outer ones; its context is a `nest_t`. */
 typedef struct {
   loop function;

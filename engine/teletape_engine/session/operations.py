@@ -6,11 +6,11 @@ Each function computes, and notes in the recorder's provenance log what an expla
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from teletape_engine.arrays import HostArray
 from teletape_engine.checking.gradient_check import check_tape
-from teletape_engine.commands import Command
+from teletape_engine.commands import CallFunction, Command
 from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import Declarations
@@ -62,6 +62,20 @@ def run_functions(
         inputs: Recorded values, Literals, and variables: those are read by the steps that name them.
     """
     return [recorder.as_value(result) for result in RUNNERS[type(command)](recorder, command, functions, inputs)]
+
+
+def call_function(recorder: Recorder, function: Function, inputs: Sequence[Any]) -> list[Recorded]:
+    """As `run_functions` with a `CallFunction` command: the results of a function, each a value."""
+    if recorder.recorded:
+        return run_functions(recorder, _CALL, (function,), inputs)
+    results = function.run(recorder, inputs)
+    for result in results:
+        if result.__class__ is not Value:
+            return [recorder.as_value(result) for result in results]
+    return results
+
+
+_CALL: Final = CallFunction("", (), ())
 
 
 def tape_footprint(recorder: Executor, tape: Tape, also_released: Iterable[int] = ()) -> Footprint:

@@ -391,3 +391,63 @@ def test_the_log_of_a_planned_call_says_what_the_interpreter_s_says(policy, runs
     planned, records = log(3)
     assert planned
     assert records == expected
+
+
+# -------------------------------------------------------------------------------------------------------- same values
+def test_arguments_that_are_one_value_have_a_plan_of_their_own(policy, runs):
+    function = compile_function(("x", "y"), (Call("sub", ("x", "y"), ("d",)),), ("d", "y"))
+    context = executor()
+    x, y = context.constant(X), context.constant(X * 2)
+    for _ in range(4):
+        assert bytes_of(function.run(context, [x, x])[:1]) == [np.zeros(4, np.float32).tobytes()]
+    for _ in range(4):
+        difference, last = function.run(context, [x, y])
+        assert (bytes_of([difference]), last) == ([(-X).tobytes()], y)
+    assert len(runs) == 4
+
+
+def test_two_variables_with_one_value_are_not_one_variable(policy, runs):
+    function = compile_function(("v", "w"), (Assign("v", Literal(2.0), "set"), Call("mul", ("w", "v"), ("s",))), ("s",))
+    context = executor()
+    for same in (False, True):
+        for _ in range(4):
+            v = variable(context, np.array(3.0, np.float32))
+            w = v if same else Variable(v.value, trainable=True, name="w")
+            (result,) = function.run(context, [v, w])
+            assert result.array == (4.0 if same else 6.0)
+    assert len(runs) == 2
+
+
+def test_scalars_arrays_without_axes_and_results_of_both_kinds(policy, runs):
+    function = compile_function(
+        ("x", "y"),
+        (
+            Call("mul", ("x", "y"), ("a",)),
+            Call("reshape", ("a",), ("b",), {"shape": ()}),
+            Call("reshape", ("a",), ("c",), {"shape": (1,)}),
+        ),
+        ("a", "b", "c"),
+    )
+    context = executor()
+    array = context.constant(np.array(3.0, np.float32))
+    scalar = function.run(context, [array, array])[0]
+    assert isinstance(scalar.array, np.generic)
+    for arguments in ([array, scalar], [scalar, array]):
+        answers = [function.run(context, arguments) for _ in range(4)]
+        kinds = [[type(value.array) for value in values] for values in answers]
+        assert all(row == kinds[0] for row in kinds)
+        assert all(bytes_of(values) == [np.float32(27).tobytes()] * 3 for values in answers)
+    assert len(runs) == 4
+
+
+def test_an_array_that_is_not_aligned_is_for_the_interpreter(policy, runs):
+    policy.compiled = True
+    function, context = compile_function(("x",), WAVE, ("s",)), executor()
+    numbers = np.linspace(-1, 1, 5000, dtype=np.float32)
+    shifted = np.empty(20_001, np.uint8)[1:].view(np.float32)
+    shifted[:] = numbers
+    aligned = np.empty(20_001, np.uint8)[:20_000].view(np.float32)
+    aligned[:] = numbers
+    expected = {bytes_of(function.run(context, [context.constant(aligned)]))[0] for _ in range(4)}
+    assert {bytes_of(function.run(context, [context.constant(shifted)]))[0] for _ in range(4)} == expected
+    assert runs
