@@ -76,8 +76,8 @@ def until_spare(server: Server) -> None:
 
 def start_and_end() -> None:
     """Starts a process, and ends it."""
-    process, sock = start_process(main.main)
-    sock.close()
+    process, sockets = start_process(main.main)
+    sockets.close()
     process.join(SECONDS)
     assert process.exitcode == 0
 

@@ -20,7 +20,7 @@ from teletape_server.app import create_app
 from teletape_server.hosts.protocols import BodyBuffer, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.settings import Settings
-from teletape_server.worker import batches, handlers  # noqa: F401  # they register the methods
+from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
 from teletape_server.worker.methods import METHODS, Request
 
 

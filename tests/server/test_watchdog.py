@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import errno
 import os
+import select
 import signal
-import socket
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,6 +18,7 @@ from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.leases import Reason
 from teletape_server.worker.channel import Channel
+from teletape_server.worker.control import Sockets, socket_pairs
 
 START = Start("cpu", 64 << 20, 16 << 20, time_limit=5.0)
 
@@ -114,28 +116,29 @@ class FakeProcess:
         os.close(self._writer)
 
 
-def with_fake(test: Callable[[WorkerHost, Channel, FakeProcess], Awaitable[None]]) -> None:
+def with_fake(test: Callable[[WorkerHost, Sockets, FakeProcess], Awaitable[None]]) -> None:
     async def whole() -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket_pairs()
         process = FakeProcess()
         host = WorkerHost(process, ours, watchdog())  # type: ignore[arg-type]  # what a host uses of a process
-        worker = Channel(theirs)
+        worker = Channel(theirs.requests)
         try:
             opening = asyncio.ensure_future(host.open(START))
             await asyncio.sleep(0)
             assert worker.receive() is not None
             worker.transmit(*worker.encode(("ready",)))
             await opening
-            await test(host, worker, process)
+            await test(host, theirs, process)
         finally:
             worker.close()
+            theirs.close()
             process.close()
 
     asyncio.run(whole())
 
 
 def test_the_request_that_ran_too_long_is_deadline_exceeded_and_those_that_wait_learn_why() -> None:
-    async def test(host: WorkerHost, worker: Channel, process: FakeProcess) -> None:
+    async def test(host: WorkerHost, sockets: Sockets, process: FakeProcess) -> None:
         host._loop.time = lambda: now  # type: ignore[method-assign]
         now = 100.0
         running, waiting = host.submit("one", {}), host.submit("two", {})
@@ -158,15 +161,13 @@ def test_the_request_that_ran_too_long_is_deadline_exceeded_and_those_that_wait_
 
 
 def test_a_process_that_answers_pings_lives_and_one_that_does_not_is_ended() -> None:
-    async def test(host: WorkerHost, worker: Channel, process: FakeProcess) -> None:
+    async def test(host: WorkerHost, sockets: Sockets, process: FakeProcess) -> None:
         dog = host._watchdog
         for _ in range(5):
             for _ in range(5):
                 host.watch(1.0)
-            message = worker.receive()
-            assert message is not None
-            assert message[0] == ("ping",)
-            worker.pong(0.0)
+            assert sockets.control.recv(100)[:1] == b"p"
+            sockets.control.send(bytes(8))  # no CPU time
             while dog.pinged:  # noqa: ASYNC110  # until the host has read it
                 await asyncio.sleep(0)
         assert not host.ended.done()
@@ -175,6 +176,54 @@ def test_a_process_that_answers_pings_lives_and_one_that_does_not_is_ended() -> 
         assert (await host.ended).reason is Reason.STUCK
         await host.gone
         assert process.kills == 1
+
+    with_fake(test)
+
+
+def test_a_cancel_reaches_a_process_that_did_not_read_for_a_while() -> None:
+    async def test(host: WorkerHost, sockets: Sockets, process: FakeProcess) -> None:
+        host.submit("one", {})
+        host.cancel()
+        first = sockets.control.recv(100)
+        assert first[:1] == b"c"
+        filled = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                host._control.sock.send(first)
+                filled += 1
+        host.submit("two", {})
+        host.cancel()
+        assert [sockets.control.recv(100) for _ in range(filled)] == [first] * filled
+        host.watch(0.001)
+        assert int.from_bytes(sockets.control.recv(100)[1:], "little") == 2
+
+    with_fake(test)
+
+
+def test_requests_wait_while_too_many_file_descriptors_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(host: WorkerHost, sockets: Sockets, process: FakeProcess) -> None:
+        worker, transmit = Channel(sockets.requests), host.channel.transmit
+        refused: list[bytes] = []
+
+        def send(data: bytes, fds: list[int]) -> None:
+            if len(refused) < 3:
+                refused.append(data)
+                raise OSError(errno.ETOOMANYREFS, "Too many references: cannot splice")
+            transmit(data, fds)
+
+        monkeypatch.setattr(host.channel, "transmit", send)
+        running = [host.submit("one", {}), host.submit("two", {})]
+        while len(refused) < 3:  # noqa: ASYNC110  # until the host has tried again
+            await asyncio.sleep(0)
+        for number in (1, 2):
+            while not select.select([sockets.requests], [], [], 0)[0]:  # noqa: ASYNC110  # as above
+                await asyncio.sleep(0)
+            head, _ = worker.receive() or ((), None)
+            assert head[:2] == ("do", number)
+            worker.transmit(*worker.encode(("reply", number, None, "", {})))
+        for each in running:
+            assert (await each.reply).code is None
+        assert len(set(refused)) == 1
 
     with_fake(test)
 
@@ -215,7 +264,7 @@ def test_processes_start_while_every_other_thread_waits_and_hanging_ones_end(mon
         pool, fakes, hosts = WorkerPool(), [FakeProcess() for _ in range(64)], []
         try:
             for fake in fakes:
-                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                ours, theirs = socket_pairs()
                 theirs.close()
                 hosts.append(WorkerHost(fake, ours, watchdog()))  # type: ignore[arg-type]  # as above
             ends = [asyncio.ensure_future(host.end(Ending(Reason.DELETED, "enough"))) for host in hosts]

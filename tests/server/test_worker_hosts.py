@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import os
 import re
 import resource
 import signal
-import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -35,6 +35,7 @@ from teletape_server.leases import Reason
 from teletape_server.worker import main
 from teletape_server.worker.channel import Channel
 from teletape_server.worker.confinement import User
+from teletape_server.worker.control import Sockets, Watcher, socket_pairs
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
@@ -288,9 +289,9 @@ def test_no_host_starts_after_the_end() -> None:
 
 def test_a_process_that_starts_after_the_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     released = threading.Event()
-    processes: list[tuple[BaseProcess, socket.socket]] = []
+    processes: list[tuple[BaseProcess, Sockets]] = []
 
-    def start_late(*arguments: Any) -> tuple[BaseProcess, socket.socket]:
+    def start_late(*arguments: Any) -> tuple[BaseProcess, Sockets]:
         released.wait(60)
         processes.append(start_process(*arguments))
         return processes[-1]
@@ -306,10 +307,10 @@ def test_a_process_that_starts_after_the_end_is_ended(monkeypatch: pytest.Monkey
     released.set()
     while not processes:
         pass
-    process, sock = processes[0]
+    process, sockets = processes[0]
     process.join(60)
     assert process.exitcode == 0
-    assert sock.fileno() == -1
+    assert [sock.fileno() for sock in sockets] == [-1, -1]
 
 
 def test_one_who_waits_for_the_end_may_leave_and_others_wait_on() -> None:
@@ -333,12 +334,34 @@ def test_a_process_whose_server_is_gone_ends_when_it_sends(monkeypatch: pytest.M
     def end(status: int) -> None:
         raise Ended(status)
 
-    server, process = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server, process = socket_pairs()
     monkeypatch.setattr(os, "_exit", end)
-    worker = main.Worker(Channel(process))
+    worker = main.Worker(Channel(process.requests), Watcher(process.control))
     server.close()
-    with contextlib.closing(process), pytest.raises(Ended, match="0"):
-        worker._send(("ready",))
+    with contextlib.closing(process):
+        with pytest.raises(Ended, match="0"):
+            worker._send(("ready",))
+        with pytest.raises(Ended, match="0"):
+            worker._next_message()
+
+
+@pytest.mark.parametrize("closed", [0, 1])
+def test_a_process_ends_when_the_server_closes_either_socket_even_while_it_computes(closed: int) -> None:
+    process, sockets = start_process(main.main)
+    channel = Channel(sockets.requests)
+    channel.transmit(*channel.encode(("open", dataclasses.asdict(START))))
+    assert (channel.receive() or ((), None))[0] == ("ready",)
+    body = channel.body(len(long()))
+    body.view[:] = long()
+    channel.transmit(*channel.encode(("do", 1, "batch", BATCH, wire.FRAME_TYPE, True, time.monotonic()), body))
+    message = channel.receive()
+    assert message is not None
+    assert message[0][0] == "progress"
+    # The end of the requests is seen after the request that runs; that of the control socket at once.
+    sockets[closed].close()
+    process.join(60)
+    assert process.exitcode == 0
+    sockets.close()
 
 
 def proc(pid: int, name: str) -> str:
@@ -396,20 +419,40 @@ def test_an_unknown_method_is_a_defect_and_the_session_goes_on(capfd: pytest.Cap
 def test_answers_are_forgotten_from_time_to_time_also_in_a_session_that_is_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with near, far:
+    ours, theirs = socket_pairs()
+    with contextlib.closing(ours), contextlib.closing(theirs):
         monkeypatch.setattr(main, "_ANSWERS_SECONDS", 0.001)
-        worker = main.Worker(Channel(near))
+        worker, server = main.Worker(Channel(theirs.requests), Watcher(theirs.control)), Channel(ours.requests)
         session = worker._session = Session()
         client = attached(session)
         batch = Batch((Constant("x", np.ones(1000)), Fetch("x")), ("x",), client, 1, b"1" * 16)
         session.execute(batch)
         before = session.bytes_in_use()
         while session.bytes_in_use() == before:
-            worker._inbox.put((("do",), None))  # a message waits each time
+            server.transmit(*server.encode(("do",)))  # a message waits each time
             assert worker._next_message() == (("do",), None)
         with pytest.raises(OutOfTurnError):
             session.execute(batch)
+
+
+def test_answers_are_forgotten_in_an_idle_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket_pairs()
+    with contextlib.closing(ours), contextlib.closing(theirs):
+        monkeypatch.setattr(main, "_ANSWERS_SECONDS", 0.001)
+        worker, server = main.Worker(Channel(theirs.requests), Watcher(theirs.control)), Channel(ours.requests)
+        session = worker._session = Session()
+        session.execute(Batch((Constant("x", np.ones(1000)), Fetch("x")), ("x",), attached(session), 1, b"1" * 16))
+        forget, times = session.forget_old_answers, []
+
+        def forget_and_count() -> None:
+            forget()
+            times.append(session.bytes_in_use())
+            if len(times) == 2:
+                server.transmit(*server.encode(("do",)))
+
+        monkeypatch.setattr(session, "forget_old_answers", forget_and_count)
+        assert worker._next_message() == (("do",), None)
+        assert times[0] > times[1]
 
 
 def attached(session: Session) -> int:

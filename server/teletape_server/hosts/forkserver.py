@@ -1,4 +1,4 @@
-"""Starts processes from a forkserver that has the worker's modules loaded, each with one end of a socket pair.
+"""Starts processes from a forkserver that has the worker's modules loaded, each with its ends of two socket pairs.
 
 The forkserver and its processes have the environment that the server has when the first of them starts: without keys.
 A forkserver that does not answer is ended; the next start begins a new one. Processes that run are not ended by that.
@@ -12,7 +12,6 @@ import multiprocessing
 import multiprocessing.forkserver
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 from teletape_server.worker import main as worker_process
 from teletape_server.worker.channel import Channel
+from teletape_server.worker.control import Sockets, socket_pairs
 
 _DEVICES_SECONDS: Final = 60.0  # a GPU's driver can take long to start
 _START_LIMIT: Final = 30.0  # seconds that a start may take: the first one loads the worker's modules
@@ -37,11 +37,11 @@ log = logging.getLogger("teletape")
 _fork_lock = threading.Lock()  # locked while a process starts
 
 
-def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, socket.socket]:
-    """Starts a process that runs `target` on one end of a socket pair; returns the process and the other end.
+def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Sockets]:
+    """Starts a process that runs `target` on its ends of two socket pairs; returns the process and the other ends.
 
     Args:
-        target: What the process runs; its first argument is its end.
+        target: What the process runs; its first argument is its `Sockets`.
         arguments: Further arguments of it.
 
     Raises:
@@ -53,8 +53,8 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
         os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([worker_process.__name__, _SPEED])
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, _fork_lock:
+    ours, theirs = socket_pairs()
+    with contextlib.closing(theirs), _fork_lock:
         process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
         limit = threading.Timer(_START_LIMIT, end_stuck_start, (f"did not start a process in {_START_LIMIT:g} s",))
         limit.daemon = True
@@ -90,15 +90,16 @@ def end_stuck_start(reason: str) -> None:
 
 def present_devices() -> list[str]:
     """Returns this machine's devices, found by a process of its own, so that this one never loads a GPU's driver."""
-    process, sock = start_process(worker_process.devices)
-    sock.settimeout(_DEVICES_SECONDS)
-    channel = Channel(sock)
+    process, sockets = start_process(worker_process.devices)
+    sockets.requests.settimeout(_DEVICES_SECONDS)
+    channel = Channel(sockets.requests)
     try:
         message = channel.receive()
     except TimeoutError:
         message = None
     finally:
         channel.close()
+        sockets.close()
         process.kill()
         process.join()
     return ["cpu"] if message is None else list(message[0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import errno
 import os
 import signal
-import socket
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -19,11 +19,13 @@ from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.leases import Reason
 from teletape_server.worker.channel import Channel
+from teletape_server.worker.control import Control, Sockets
 from teletape_server.worker.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
 _UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
+_PAUSE: Final = 0.05  # seconds until sending is tried again if too many file descriptors are on their way
 
 
 class WorkerHost:
@@ -31,7 +33,7 @@ class WorkerHost:
 
     Args:
         process: The process.
-        sock: The connection to it.
+        sockets: The connection to it.
         watchdog: Decides when it has to be ended from outside; see `watch`.
         idle_memory: Bounds the memory that is kept for further requests of all processes.
 
@@ -43,13 +45,14 @@ class WorkerHost:
     """
 
     def __init__(
-        self, process: BaseProcess, sock: socket.socket, watchdog: Watchdog, idle_memory: IdleMemory | None = None
+        self, process: BaseProcess, sockets: Sockets, watchdog: Watchdog, idle_memory: IdleMemory | None = None
     ) -> None:
         self.device = ""
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
-        self.channel = Channel(sock, idle_memory)
+        self.channel = Channel(sockets.requests, idle_memory)
+        self._control = Control(sockets.control)
         self._loop = asyncio.get_running_loop()
         self.idle_since = self._loop.time()
         self._watchdog = watchdog
@@ -61,8 +64,9 @@ class WorkerHost:
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self._closing = False
         self._reaping: asyncio.Task[int | None] | None = None
-        sock.setblocking(False)
-        self._loop.add_reader(sock, self._on_readable)
+        for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
+            sock.setblocking(False)
+            self._loop.add_reader(sock, on_readable)
 
     async def open(self, start: Start) -> None:
         """Opens the session.
@@ -102,7 +106,7 @@ class WorkerHost:
     def cancel(self) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
         if not self._closing:
-            self._send(("cancel", self._last_number))
+            self._control.cancel(self._last_number)
 
     async def end(self, ending: Ending) -> None:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""
@@ -114,10 +118,11 @@ class WorkerHost:
         """Ends the process if it computes too long or is stuck; called at regular times, `seconds` after each other."""
         if self._closing:
             return
+        self._control.send_again()
         ending = self._watchdog.tick(self._loop.time(), seconds)
         if ending is None:
             if self._watchdog.wants_ping():
-                self._send(("ping",))
+                self._control.ping()
             return
         if ending.reason is Reason.DEADLINE:
             self._refuse_running(ending)
@@ -155,23 +160,24 @@ class WorkerHost:
         self._unsent.append(self.channel.encode(head, body))
         if len(self._unsent) == 1:
             self._flush()
-            if self._unsent:
-                self._loop.add_writer(self.channel.sock, self._on_writable)
 
     def _flush(self) -> None:
+        """Sends what waits, as far as possible now, and arranges for the rest."""
         try:
             while self._unsent:
                 self.channel.transmit(*self._unsent[0])
                 self._unsent.popleft()
         except BlockingIOError:
-            pass
-        except OSError:  # the process has ended; `_on_readable` learns of it and fails what waits
-            self._unsent.clear()
+            self._loop.add_writer(self.channel.sock, self._on_writable)
+        except OSError as error:
+            if error.errno == errno.ETOOMANYREFS:  # bodies on their way to all processes: these take them one by one
+                self._loop.call_later(_PAUSE, self._flush)
+            else:  # the process has ended; `_on_readable` learns of it and fails what waits
+                self._unsent.clear()
 
     def _on_writable(self) -> None:
+        self._loop.remove_writer(self.channel.sock)
         self._flush()
-        if not self._unsent:
-            self._loop.remove_writer(self.channel.sock)
 
     # ------------------------------------------------------------------------------------------------------ receiving
     def _on_readable(self) -> None:
@@ -188,6 +194,16 @@ class WorkerHost:
                 return
             self._on_message(*message)
 
+    def _on_sign_of_life(self) -> None:
+        try:
+            cpu = self._control.sign_of_life()
+        except BlockingIOError:
+            return
+        if cpu is None:  # the process has ended; `_on_readable` learns of it, after the last messages
+            self._loop.remove_reader(self._control.sock)
+        else:
+            self._watchdog.sign_of_life(cpu)
+
     def _on_message(self, head: Any, body: memoryview | None) -> None:
         match head:
             case ("progress", number, done, total, iteration, iterations):
@@ -201,8 +217,6 @@ class WorkerHost:
                 self._watchdog.begin(self.idle_since if self._requests else None)
                 if not running.reply.done():
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
-            case ("pong", cpu):
-                self._watchdog.sign_of_life(cpu)
             case ("ready",):
                 self._opened.set_result(None)
             case ("failed", code, text, details):
@@ -215,11 +229,13 @@ class WorkerHost:
         self._closing = True
         self._loop.remove_reader(self.channel.sock)
         self._loop.remove_writer(self.channel.sock)
+        self._loop.remove_reader(self._control.sock)
         for _, fds in self._unsent:
             for fd in fds:
                 os.close(fd)
         self._unsent.clear()
         self.channel.close()
+        self._control.sock.close()
 
     def _fail_all(self, ending: Ending) -> None:
         """Makes every unanswered request raise HostGone."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
@@ -20,6 +19,7 @@ from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.leases import Reason
 from teletape_server.worker import main as worker_process
 from teletape_server.worker.confinement import User
+from teletape_server.worker.control import Sockets
 from teletape_server.worker.shared_memory import IdleMemory
 
 _SHUT_DOWN: Final = Ending(Reason.SHUTDOWN, "the server shut down")
@@ -47,7 +47,7 @@ class WorkerPool:
         self.hosts: set[WorkerHost] = set()
         self._grace, self._stuck_after = grace, stuck_after
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="start-process")
-        self._starting: set[Future[tuple[BaseProcess, socket.socket]]] = set()
+        self._starting: set[Future[tuple[BaseProcess, Sockets]]] = set()
         self._devices: asyncio.Future[list[str]] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._starts_end: asyncio.Task[None] | None = None
@@ -112,13 +112,14 @@ class WorkerPool:
         self._starting.add(starting)
         starting.add_done_callback(self._starting.discard)
         try:
-            process, sock = await asyncio.wrap_future(starting)
+            process, sockets = await asyncio.wrap_future(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(_discard)
             if self._starts_end is None:  # only the server's end cancels a start
                 self._starts_end = asyncio.get_running_loop().create_task(self._end_starts())
             raise
-        host = WorkerHost(process, sock, Watchdog(grace=self._grace, stuck_after=self._stuck_after), self._idle_memory)
+        watchdog = Watchdog(grace=self._grace, stuck_after=self._stuck_after)
+        host = WorkerHost(process, sockets, watchdog, self._idle_memory)
         self.hosts.add(host)
         host.gone.add_done_callback(lambda _: self.hosts.discard(host))
         return host
@@ -154,7 +155,7 @@ class WorkerPool:
                 self.prepare()
 
 
-def _discard(starting: Future[tuple[BaseProcess, socket.socket]]) -> None:
+def _discard(starting: Future[tuple[BaseProcess, Sockets]]) -> None:
     """Closes the connection to a process that nothing waits for any more, which ends the process."""
     if not starting.cancelled() and starting.exception() is None:
         starting.result()[1].close()

@@ -5,7 +5,6 @@ A message is small and travels over a SOCK_SEQPACKET socket pair. A large body l
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import socket
@@ -99,15 +98,6 @@ class Channel:
                 os.close(fd)
         else:
             self.sock.send(data)
-
-    def pong(self, cpu: float) -> None:
-        """Answers a ping with the CPU seconds of the thread that computes.
-
-        The reader thread calls this while the other one may be sending: it uses nothing that both use. If the socket is
-        full, the answer is left out: the other end does not read.
-        """
-        with contextlib.suppress(BlockingIOError):
-            self.sock.send(msgpack.packb((("pong", cpu), None, (), ())), socket.MSG_DONTWAIT)
 
     def receive(self) -> tuple[Any, memoryview | None] | None:
         """Returns the next message's head and body (read only), or None after the other end has closed.

@@ -1,19 +1,17 @@
 """The worker process: runs one session's requests one after the other, and ends with the server.
 
-A reader thread receives messages, so that a cancel or the server's end is noticed while the session computes. The
+One thread reads requests and computes; another one waits for cancels, pings and the server's end (`control`). The
 process starts from a forkserver that has loaded this module.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
-import queue
 import signal
 import socket
+import struct
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -23,9 +21,10 @@ from teletape_engine import arrays
 from teletape_engine.errors import DeadlineExceededError, InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.recording.progress import Progress, TimeBudget
 from teletape_engine.session.session import Session
-from teletape_server.worker import batches, handlers  # noqa: F401  # they register the methods
+from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
 from teletape_server.worker.channel import INLINE, Channel
 from teletape_server.worker.confinement import User, confine, limit_memory
+from teletape_server.worker.control import Sockets, Watcher
 from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
 from teletape_server.worker.methods import METHODS, Request, Result
 from teletape_server.worker.shared_memory import MessageBody
@@ -33,20 +32,20 @@ from teletape_server.worker.shared_memory import MessageBody
 _PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
 _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
-_ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and at most twice as long
+_ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and about twice as long at most
+_LOOKS: Final = 10  # in that time at an idle session
 
 
-def main(sock: socket.socket, user: User | None = None) -> None:
-    """Runs the process until the server closes the socket.
+def main(sockets: Sockets, user: User | None = None) -> None:
+    """Runs the process until the server closes a socket.
 
     Args:
-        sock: The connection to the server.
+        sockets: The connection to the server.
         user: Whom the process runs as; None: the server's user.
 
-    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("cancel", number),
-        ("ping",), ("trim",).
+    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("trim",).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("pong", CPU seconds); ("trimmed",).
+        ("trimmed",).
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -55,32 +54,34 @@ def main(sock: socket.socket, user: User | None = None) -> None:
     # A batch of 100,000 commands is 300,000 new objects and no garbage; the default thresholds double its cost.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    Worker(Channel(sock)).serve()
+    watcher = Watcher(sockets.control)
+    watcher.start()
+    Worker(Channel(sockets.requests), watcher).serve()
 
 
-def devices(sock: socket.socket) -> None:
+def devices(sockets: Sockets) -> None:
     """Sends this machine's devices, and ends: only this short-lived process loads a GPU's driver."""
-    channel = Channel(sock)
+    channel = Channel(sockets.requests)
     channel.transmit(*channel.encode(arrays.devices()))
 
 
 class Worker:
     """The loop over requests, and the state between them."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, watcher: Watcher) -> None:
         self._channel = channel
-        self._inbox: queue.SimpleQueue[tuple[Any, memoryview | None]] = queue.SimpleQueue()
-        self._cancelled_up_to = 0  # the number of the last request that a cancel concerns
+        self._watcher = watcher
         self._session: Session | None = None
         self._time_limit = float("inf")
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
-        self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
         self._once = Once(0.0)  # `_open` sets the window
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
+        # In the system, so that it costs nothing when a message comes: Python would poll the socket before each read.
+        wait = divmod(int(_ANSWERS_SECONDS / _LOOKS * 1e6), 1_000_000)
+        channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
 
     def serve(self) -> None:
         """Answers requests until the server has closed the connection."""
-        threading.Thread(target=self._receive, name="reader", daemon=True).start()
         while True:
             head, body = self._next_message()
             if head[0] == "open":
@@ -95,30 +96,21 @@ class Worker:
     def _next_message(self) -> tuple[Any, memoryview | None]:
         """Waits for a message; from time to time, clients' old answers are forgotten."""
         while True:
-            wait = self._forget_at - time.monotonic()
-            if wait > 0:
-                with contextlib.suppress(queue.Empty):
-                    return self._inbox.get(timeout=wait)
-            if self._session is not None:
-                self._session.forget_old_answers()
-            self._forget_at = time.monotonic() + _ANSWERS_SECONDS
-
-    def _receive(self) -> None:
-        while True:
             try:
                 message = self._channel.receive()
-            except OSError:
+                if message is None:
+                    os._exit(0)  # at once: the server is gone
+            except BlockingIOError:  # none came for a while
                 message = None
-            if message is None:
-                os._exit(0)  # at once: the server is gone
-            head, body = message
-            if head[0] == "cancel":
-                self._cancelled_up_to = head[1]
-            elif head[0] == "ping":
-                self._channel.pong(time.clock_gettime(self._cpu_clock))
-            else:
-                self._inbox.put((head, body))
-            del message, head, body
+            except OSError:
+                os._exit(0)
+            now = time.monotonic()
+            if now >= self._forget_at:
+                self._forget_at = now + _ANSWERS_SECONDS
+                if self._session is not None:
+                    self._session.forget_old_answers()
+            if message is not None:
+                return message
 
     def _open(self, start: Mapping[str, Any]) -> None:
         try:
@@ -206,7 +198,7 @@ class Worker:
                     "into smaller requests",
                     limit=self._time_limit,
                 )
-            return number <= self._cancelled_up_to
+            return number <= self._watcher.cancelled_up_to
 
         return cancelled
 
@@ -229,4 +221,4 @@ class Worker:
         try:
             self._channel.transmit(*self._channel.encode(head, body))
         except (BrokenPipeError, ConnectionResetError):
-            os._exit(0)  # as in `_receive`: the server has ended the session
+            os._exit(0)  # as in `_next_message`: the server has ended the session

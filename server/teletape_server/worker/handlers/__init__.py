@@ -1,10 +1,11 @@
-"""The methods that REST requests call, one file a resource: check a body, make commands, execute, answer.
+"""The methods that requests call, one file a resource: check a body, make commands, execute, answer.
 
 `worker.models` describes the bodies, `worker.bodies` reads and writes them. Importing this package registers the
 methods.
 """
 
 from teletape_server.worker.handlers import (  # noqa: F401  # importing them registers their methods
+    batches,
     checks,
     explain,
     functions,

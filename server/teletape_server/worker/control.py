@@ -1,0 +1,135 @@
+"""The two sockets between the server and a worker process: one for requests and replies, and one for control.
+
+What must be noticed while the process computes comes over the control socket, on which a thread of its own waits. So
+the thread that computes reads its requests itself: no request is handed from one thread to another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import threading
+import time
+from typing import Final, NamedTuple
+
+_ORDER: Final = struct.Struct("<cQ")  # from the server: what to do, and the number of the last request that it concerns
+_SIGN: Final = struct.Struct("<d")  # from the process: CPU seconds of the thread that computes
+_CANCEL, _PING = b"c", b"p"
+
+
+class Sockets(NamedTuple):
+    """One side's ends of the two SOCK_SEQPACKET pairs.
+
+    Attributes:
+        requests: For requests, progress and replies; see `channel`.
+        control: For cancels and pings; its end is the end of the other side.
+    """
+
+    requests: socket.socket
+    control: socket.socket
+
+    def close(self) -> None:
+        """Closes both ends; a process whose server has closed one of its ends ends."""
+        for sock in self:
+            sock.close()
+
+
+def socket_pairs() -> tuple[Sockets, Sockets]:
+    """Returns both sides' ends of new sockets.
+
+    Raises:
+        OSError: There are too many open files.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        our_control, their_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError:
+        ours.close()
+        theirs.close()
+        raise
+    return Sockets(ours, our_control), Sockets(theirs, their_control)
+
+
+class Control:
+    """The server's end of the control socket.
+
+    Args:
+        sock: The end; it does not block.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._unsent = 0  # the number of a cancel that the socket had no room for
+
+    def cancel(self, number: int) -> None:
+        """Cancels the requests up to this number, those too that the process has not received."""
+        try:
+            self._send(_CANCEL, number)
+        except BlockingIOError:  # the process does not read
+            self._unsent = number
+
+    def ping(self) -> None:
+        """Asks for a sign of life."""
+        with contextlib.suppress(BlockingIOError):  # it has not read the last one either
+            self._send(_PING, 0)
+
+    def send_again(self) -> None:
+        """Sends a cancel for which there was no room; to be called from time to time."""
+        if self._unsent:
+            number, self._unsent = self._unsent, 0
+            self.cancel(number)
+
+    def sign_of_life(self) -> float | None:
+        """Returns the CPU seconds of the process's next sign of life; None: the process has ended.
+
+        Raises:
+            BlockingIOError: There is none.
+        """
+        try:
+            data = self.sock.recv(_SIGN.size)
+        except BlockingIOError:
+            raise
+        except OSError:
+            return None
+        return float(_SIGN.unpack(data)[0]) if data else None
+
+    def _send(self, order: bytes, number: int) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended: its host learns of it
+            self.sock.send(_ORDER.pack(order, number))
+
+
+class Watcher:
+    """The process's end of the control socket.
+
+    Args:
+        sock: The end; it blocks.
+
+    Attributes:
+        cancelled_up_to: The number of the last request that a cancel concerns.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.cancelled_up_to = 0
+        self._sock = sock
+        self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
+
+    def start(self) -> None:
+        """Begins to watch, in a thread of its own; the process ends as soon as the server's end is closed."""
+        threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                data = self._sock.recv(_ORDER.size)
+            except OSError:
+                data = b""
+            if not data:
+                os._exit(0)  # at once: the server is gone
+            order, number = _ORDER.unpack(data)
+            if order == _CANCEL:
+                self.cancelled_up_to = number
+                continue
+            with contextlib.suppress(OSError):  # the server does not read, or has gone, which the next turn sees
+                self._sock.send(_SIGN.pack(time.clock_gettime(self._cpu_clock)), socket.MSG_DONTWAIT)
