@@ -144,7 +144,7 @@ def test_public_modules_can_be_imported_and_functions_pickled() -> None:
 
 def test_a_program_without_a_server_loads_no_http() -> None:
     script = (
-        "import sys, teletape as tf; tf.exp(1.0); print(*sorted({'httpx', 'teletape.sessions.http'} & {*sys.modules}))"
+        "import sys, teletape as tf; tf.exp(1.0); print(*sorted({'httpx', 'teletape.network.http'} & {*sys.modules}))"
     )
     loaded = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []

@@ -15,9 +15,9 @@ from typing import Any, Final
 from teletape import environment, logs
 from teletape.call_site import Where, caller
 from teletape.errors import TeletapeError
-from teletape.sessions import progress
+from teletape.network import progress
+from teletape.network.http import Connection
 from teletape.sessions.batch_buffer import BatchBuffer, Name, Recording, Reply
-from teletape.sessions.http import Connection
 from teletape.sessions.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Command, Id

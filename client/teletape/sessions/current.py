@@ -60,7 +60,8 @@ def connect(
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
     Args:
-        url: A server's address, as `https://gpu-box:8470`. None: TELETAPE_URL, and without it this process.
+        url: A server's address, as `https://gpu-box:8470`, or `unix:///path` for a Unix socket on this machine. None:
+            TELETAPE_URL, and without it this process.
         api_key: Your key for the server. None: TELETAPE_API_KEY.
         device: cpu, gpu or gpu:N; None: the server's default. In this process: cpu or gpu.
         lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. In this process every

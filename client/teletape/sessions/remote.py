@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.call_site import call_site_text, caller
+from teletape.network.http import Connection
 from teletape.sessions import custom_backward
 from teletape.sessions.batch_buffer import Name
 from teletape.sessions.channel import Channel
 from teletape.sessions.custom_backward import name_all
 from teletape.sessions.functions import RemoteFunctions
-from teletape.sessions.http import Connection
 from teletape.sessions.recorder import Handle, RemoteRecorder, id_of, query_fields, without_strings
 from teletape.sessions.session import Session
 from teletape_engine import commands

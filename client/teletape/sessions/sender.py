@@ -30,8 +30,8 @@ import teletape_wire as wire
 from teletape import logs
 from teletape.call_site import call_site_text
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
+from teletape.network.http import Connection
 from teletape.sessions.batch_buffer import BatchBuffer, Reply, SealedBatch
-from teletape.sessions.http import Connection
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import OutOfTurnError
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 import teletape_wire as wire
-from teletape.sessions.http import Connection
+from teletape.network.http import Connection
 from teletape.sessions.remote import RemoteSession
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Batch, ClientAttach, Command

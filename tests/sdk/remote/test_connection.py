@@ -14,8 +14,8 @@ from teletape.errors import (
     error_for,
     error_of,
 )
-from teletape.sessions import http as module
-from teletape.sessions.http import Connection
+from teletape.network import http as module
+from teletape.network.http import Connection
 from teletape_engine.errors import OutOfTurnError, ReleasedIdError, tree
 
 TYPE = "application/x-frame"

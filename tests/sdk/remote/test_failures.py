@@ -10,8 +10,9 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
+from teletape.network import http
 from teletape.sessions import channel as module
-from teletape.sessions import http, sender
+from teletape.sessions import sender
 from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession

@@ -22,13 +22,27 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions import batch_buffer, channel, current, functions, http, progress, recorder, remote, sender
+from teletape.network import address, frame_socket, http, progress
+from teletape.sessions import batch_buffer, channel, current, functions, recorder, remote, sender
 from teletape.sessions import custom_backward as custom
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine.commands import Assign
 
-MODULES = (batch_buffer, channel, current, custom, functions, http, progress, recorder, remote, sender)
+MODULES = (
+    address,
+    batch_buffer,
+    channel,
+    current,
+    custom,
+    frame_socket,
+    functions,
+    http,
+    progress,
+    recorder,
+    remote,
+    sender,
+)
 FILES = frozenset(module.__file__ for module in MODULES)
 
 

@@ -20,9 +20,10 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError
-from teletape.sessions import http, sender
+from teletape.network import address, http
+from teletape.network.http import Connection
+from teletape.sessions import sender
 from teletape.sessions.current import use
-from teletape.sessions.http import Connection
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
 
@@ -79,7 +80,7 @@ def test_a_key_is_sent_to_this_machine_and_encrypted(url: str) -> None:
 
 def test_the_environment_can_allow_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELETAPE_ALLOW_INSECURE", "1")
-    monkeypatch.setattr(http, "_transport", lambda url: Loopback())
+    monkeypatch.setattr(http.address, "transport", lambda url: Loopback())
     with tf.connect("http://gpu-box:8470", api_key="secret") as session:
         assert isinstance(session, RemoteSession)
     use(LocalSession())
@@ -315,7 +316,7 @@ def test_an_interrupt_while_it_does_not_answer_says_so_and_stops_at_once(
 
 def test_connections_are_kept_alive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        transport = http._transport(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        transport = address.transport(f"http://127.0.0.1:{listening.getsockname()[1]}")
         assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in transport._pool._socket_options
         transport.close()
     assert http._READ_LIMIT > 20  # the server answers 202 after 20 s

@@ -9,7 +9,7 @@ import pytest
 
 import teletape as tf
 from teletape.errors import CancelledError
-from teletape.sessions import progress
+from teletape.network import progress
 from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.remote import RemoteSession
 

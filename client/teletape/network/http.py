@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import itertools
+import json
 import random
 import secrets
-import socket
 import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import httpx
 
 from teletape import logs
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError, TeletapeError, error_of
-from teletape.sessions import progress
-from teletape_engine.errors import InvalidArgumentError
+from teletape.network import address, progress
+from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
@@ -27,19 +25,21 @@ _PATIENCE: Final = 60.0  #: Seconds without an answer after which a request rais
 _READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
 _LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
 _RETRIED: Final = frozenset((429, 502, 503, 504))
-#: (option, seconds or count): a peer that is gone without a word ends the connection after 25 s.
-_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPALIVE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+
+#: Gives the first answer to a frame that has been sent already, or raises why there is none.
+FirstAnswer: TypeAlias = Callable[[], Response]
 
 
 class Connection:
     """The connection to one server.
 
-    Batches, and requests that make something, go through one client, used by one thread at a time. `control` and the
-    other requests that the program's threads send meanwhile go through another, so that interrupting them never leaves
-    a batch without its connection.
+    Batches, and requests that make something, go through one client, used by one thread at a time; batches go over a
+    socket of their own if the server is reached in the clear and without a proxy. `control` and the other requests
+    that the program's threads send meanwhile go through another client, so that interrupting them never leaves a batch
+    without its connection.
 
     Args:
-        url: The server's address, without a path.
+        url: The server's address, without a path; `unix:///path` for a Unix socket.
         api_key: Sent as a bearer token.
         allow_insecure: Whether the key may be sent unencrypted to another machine.
         transport: Replaces the network in tests.
@@ -63,20 +63,25 @@ class Connection:
     ) -> None:
         self.url = url.rstrip("/")
         if api_key and not allow_insecure:
-            _check_encrypted(self.url)
+            address.check_encrypted(self.url)
         self.requests = 0
         self.boot_id: str | None = None
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._transport = transport
         self._client = self._new_client()
+        endpoint = address.plain_endpoint(self.url) if transport is None else None
+        self._frames = None if endpoint is None else FrameSocket(endpoint)
+        self._heads: dict[tuple[str, str], bytes] = {}
         self._side: httpx.Client | None = None
         self._silent_since: float | None = None
         self._trouble = ""
 
     def _new_client(self) -> httpx.Client:
-        transport = _transport(self.url) if self._transport is None else self._transport
+        transport = address.transport(self.url) if self._transport is None else self._transport
         timeout = httpx.Timeout(10.0, read=_READ_LIMIT)
-        return httpx.Client(base_url=self.url, headers=self._headers, timeout=timeout, transport=transport)
+        return httpx.Client(
+            base_url=address.base_url(self.url), headers=self._headers, timeout=timeout, transport=transport
+        )
 
     # -------------------------------------------------------------- by the thread that makes the session, or its sender
     def info(self) -> Any:
@@ -91,41 +96,110 @@ class Connection:
 
     def json(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         """Sends JSON and returns the JSON of the answer; None if it is empty."""
-        response = self._retried(lambda: self._client.request(method, path, json=body, headers=headers), path)
-        return response.json() if response.content else None
+        response = self._retried(lambda: _read(self._client.request(method, path, json=body, headers=headers)), path)
+        return json.loads(bytes(response.body)) if response.body else None
 
-    def frame(self, path: str, buffers: list[Any], length: int, content_type: str) -> bytearray:
-        """Sends buffers as one body, without joining them, and receives the answer's bytes.
+    def frame(
+        self,
+        path: str,
+        buffers: Sequence[Buffer],
+        length: int,
+        content_type: str,
+        first: FirstAnswer | None = None,
+    ) -> Buffer:
+        """Sends buffers as one body, without joining them, and returns the answer's bytes.
 
         Safe to repeat: the server executes a frame once, and answers a repeated one with the same bytes. The thread
         that waits for the answer reports what `trouble` returns.
+
+        Args:
+            path: Where to.
+            buffers: The body.
+            length: Its bytes.
+            content_type: Of the body, and of the answer.
+            first: What `frame_at_once` returned: the frame has been sent already.
         """
-        headers = {
-            "Content-Type": content_type,
-            "Accept": content_type,
-            "Accept-Encoding": "identity",  # the bytes are taken as they come; a proxy must not compress them
-            "Content-Length": str(length),
-        }
-        received = bytearray()
+        firsts = [] if first is None else [first]
+
+        def send() -> Response:
+            if firsts:
+                return firsts.pop()()
+            frames = self._usable_frames
+            if frames is None:
+                return self._frame_by_client(path, buffers, length, content_type)
+            return self._noted(frames.post(self._head(path, content_type), buffers, length, _READ_LIMIT))
+
+        return self._retried(send, path, reports=False).body
+
+    def frame_at_once(
+        self, path: str, buffers: Sequence[Buffer], length: int, content_type: str, seconds: float
+    ) -> Buffer | FirstAnswer:
+        """Sends a frame over the connection that is open, and waits for its answer for that time.
+
+        For the thread that reads: an interrupt leaves nothing but a connection that is not used again. `frame` goes on
+        from everything else than the expected answer.
+
+        Returns:
+            The answer's bytes, or what `frame` needs to go on.
+        """
+        frames = self._frames
+        assert frames is not None
+        try:
+            response = frames.post_at_once(self._head(path, content_type), buffers, length, seconds)
+        except httpx.TransportError as error:
+            return _raiser(error)
+        if not isinstance(response, Response):
+            waits = response
+            return lambda: self._noted(waits(_READ_LIMIT))
+        self._noted(response)
+        if response.status != 200:
+            return lambda: response
+        self.requests += 1
+        return response.body
+
+    @property
+    def open_for_frames(self) -> bool:
+        """Whether `frame_at_once` can send."""
+        frames = self._usable_frames
+        return frames is not None and frames.open
+
+    @property
+    def _usable_frames(self) -> FrameSocket | None:
+        """The socket for frames; None: httpx sends them, since something on the way wants its cookies back."""
+        return None if self._frames is None or self._client.cookies else self._frames
+
+    def _head(self, path: str, content_type: str) -> bytes:
+        head = self._heads.get((path, content_type))
+        if head is None:
+            request = self._client.build_request("POST", path, headers=_frame_headers(content_type))
+            head = self._heads[path, content_type] = request_head(request)
+        return head
+
+    def _noted(self, response: Response) -> Response:
+        """Notes that something on the way sets cookies: httpx sends the frames from now on, and returns them."""
+        if response.set_cookie and self._frames is not None:
+            self._frames.close()
+            self._frames = None
+        return response
+
+    def _frame_by_client(self, path: str, buffers: Sequence[Buffer], length: int, content_type: str) -> Response:
         small = b"".join(buffers) if length <= _JOINED else None  # one write is quicker than several
-
-        def send() -> httpx.Response:
-            content = _chunks(buffers) if small is None else small
-            request = self._client.build_request("POST", path, content=content, headers=headers)
-            response = self._client.send(request, stream=True)
-            try:
-                received.clear()
-                for chunk in response.iter_raw(_CHUNK):
-                    received.extend(chunk)
-            finally:
-                response.close()
-            return response
-
-        self._retried(send, path, received)
-        return received
+        content = _chunks(buffers) if small is None else small
+        headers = _frame_headers(content_type) | {"Content-Length": str(length)}
+        request = self._client.build_request("POST", path, content=content, headers=headers)
+        response = self._client.send(request, stream=True)
+        received = bytearray()
+        try:
+            for chunk in response.iter_raw(_CHUNK):
+                received.extend(chunk)
+        finally:
+            response.close()
+        return Response(response.status_code, response.headers.get("Retry-After"), received)
 
     def close(self) -> None:
         """Closes the sockets."""
+        if self._frames is not None:
+            self._frames.close()
         self._client.close()
         if self._side is not None:
             self._side.close()
@@ -133,11 +207,11 @@ class Connection:
     # ---------------------------------------------------------------------------------------------------- by any thread
     def control(self, method: str, path: str) -> None:
         """Sends a request without a body while a batch may be in flight."""
-        self._retried(lambda: self._by_side(method, path), path)
+        self._retried(lambda: _read(self._by_side(method, path)), path)
 
     def text(self, path: str, query: list[tuple[str, Any]]) -> str:
         """Returns the text of a GET."""
-        return self._retried(lambda: self._by_side("GET", path, params=query), path).text
+        return bytes(self._retried(lambda: _read(self._by_side("GET", path, params=query)), path).body).decode()
 
     def try_json(self, path: str) -> Any:
         """Returns the JSON of a GET, tried once and not counted; None: there was no answer."""
@@ -175,16 +249,15 @@ class Connection:
         return response
 
     # ---------------------------------------------------------------------------------------------------------- retries
-    def _retried(self, send: Callable[[], httpx.Response], path: str, body: bytearray | None = None) -> httpx.Response:
+    def _retried(self, send: Callable[[], Response], path: str, *, reports: bool = True) -> Response:
         """Sends until there is an answer that asks for no retry.
 
         Args:
             send: Sends the request once.
             path: Its path, for messages.
-            body: Holds the answer's body; the waiting thread then reports trouble. None: the response holds it, and
-                trouble is reported here.
+            reports: Whether trouble is reported here; otherwise the waiting thread does it.
         """
-        notice = progress.Notice(sys.stderr) if body is None else None
+        notice = progress.Notice(sys.stderr) if reports else None
         try:
             for attempt in itertools.count(1):
                 wait = min(0.05 * 2**attempt, _LONGEST_WAIT) * (0.5 + random.random())
@@ -198,9 +271,8 @@ class Connection:
                     again = self._wait_for_retry(response, wait)
                     if again is None:
                         self.requests += 1
-                        if response.status_code >= 400:
-                            content = response.content if body is None else bytes(body)
-                            raise self._refusal(response.status_code, content)
+                        if response.status >= 400:
+                            raise self._refusal(response.status, bytes(response.body))
                         return response
                     wait = again
                 trouble = self.trouble()
@@ -234,7 +306,7 @@ class Connection:
         now, since = time.monotonic(), self._silent_since
         if since is None:
             since = began if isinstance(error, httpx.ReadTimeout) else now
-        if now + wait > since + _PATIENCE or isinstance(error, httpx.UnsupportedProtocol):
+        if now + wait > since + _PATIENCE or isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
             raise ConnectionFailed(
                 f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, and is "
                 "the address right?"
@@ -246,10 +318,10 @@ class Connection:
             ) from None
         self._trouble, self._silent_since = f"no answer from {self.url}", since
 
-    def _wait_for_retry(self, response: httpx.Response, wait: float) -> float | None:
+    def _wait_for_retry(self, response: Response, wait: float) -> float | None:
         """Returns the seconds after which a response asks for a retry, `wait` if it names none; None: it asks not."""
-        status = response.status_code
-        if status == 202 and "Retry-After" in response.headers:  # the batch runs, and asking again joins it
+        status = response.status
+        if status == 202 and response.retry_after is not None:  # the batch runs, and asking again joins it
             self._silent_since = None
             return _retry_after(response, wait)
         now = time.monotonic()
@@ -273,37 +345,23 @@ class Connection:
         return SessionEndedError(f"the server at {self.url} has no such session any more: {error.message}")
 
 
-def _transport(url: str) -> httpx.HTTPTransport:
-    """Returns the transport to a server, as httpx makes it, and with keep-alive: a client cannot pass these options."""
-    address = httpx.URL(url)
-    proxies = {} if urllib.request.proxy_bypass(address.host) else urllib.request.getproxies()
-    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    options += [
-        (socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in _KEEP_ALIVE if hasattr(socket, name)
-    ]
-    return httpx.HTTPTransport(
-        verify=address.scheme != "http",  # making a context of certificates takes longer than a session
-        proxy=proxies.get(address.scheme) or proxies.get("all"),
-        socket_options=options,
-    )
+def _frame_headers(content_type: str) -> dict[str, str]:
+    return {
+        "Content-Type": content_type,
+        "Accept": content_type,
+        "Accept-Encoding": "identity",  # the bytes are taken as they come; a proxy must not compress them
+    }
 
 
-def _check_encrypted(url: str) -> None:
-    """Raises InvalidArgumentError if what is sent to this address can be read on the way."""
-    address = httpx.URL(url)
-    if address.scheme == "http" and not _is_loopback(address.host):
-        raise InvalidArgumentError(
-            f"{url}: an API key would be sent there unencrypted, for anyone on the way to read. Use https://, or a "
-            "tunnel to localhost; in a network that you trust, tf.connect(url, allow_insecure=True) or "
-            "TELETAPE_ALLOW_INSECURE=1 allows it"
-        )
+def _read(response: httpx.Response) -> Response:
+    return Response(response.status_code, response.headers.get("Retry-After"), response.content)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost" or host.lower().endswith(".localhost")
+def _raiser(error: httpx.TransportError) -> FirstAnswer:
+    def send() -> Response:
+        raise error
+
+    return send
 
 
 def _chunks(buffers: Iterable[Any]) -> Iterator[bytes]:
@@ -313,13 +371,13 @@ def _chunks(buffers: Iterable[Any]) -> Iterator[bytes]:
             yield view[start : start + _CHUNK]  # type: ignore[misc]  # httpx takes any bytes-like object
 
 
-def _is_retried(response: httpx.Response) -> bool:
+def _is_retried(response: Response) -> bool:
     """Returns whether to send a request again: its status says so, or the server did."""
-    return response.status_code in _RETRIED or (response.status_code >= 400 and "Retry-After" in response.headers)
+    return response.status in _RETRIED or (response.status >= 400 and response.retry_after is not None)
 
 
-def _retry_after(response: httpx.Response, default: float) -> float:
+def _retry_after(response: Response, default: float) -> float:
     try:
-        return float(response.headers.get("Retry-After", default))
+        return default if response.retry_after is None else float(response.retry_after)
     except ValueError:
         return default

@@ -1,0 +1,122 @@
+"""Where a server is, and how it is reached: by TCP or by a Unix socket, in the clear or not, through a proxy or not."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+import urllib.request
+from typing import Final, NamedTuple
+
+import httpx
+
+from teletape_engine.errors import InvalidArgumentError
+
+_UNIX: Final = "unix://"
+#: (option, seconds or count): a peer that is gone without a word ends the connection after 25 s.
+_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPALIVE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+
+
+class Endpoint(NamedTuple):
+    """What a plain socket connects to.
+
+    Attributes:
+        host: A name, or an address without brackets; empty: `path` is used.
+        port: The port.
+        path: The file of a Unix socket.
+    """
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    def connect(self, seconds: float) -> socket.socket:
+        """Returns an open connection with keep-alive; of a name with several addresses to the first that answers.
+
+        Raises:
+            OSError: Nothing answers in that time.
+        """
+        if self.path:
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.settimeout(seconds)
+                connection.connect(self.path)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+        connection = socket.create_connection((self.host, self.port), timeout=seconds)
+        try:
+            for option in [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), *keep_alive()]:
+                connection.setsockopt(*option)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def keep_alive() -> list[tuple[int, int, int]]:
+    """Returns the options of a socket whose peer may be gone without a word."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    return options + [
+        (socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in _KEEP_ALIVE if hasattr(socket, name)
+    ]
+
+
+def base_url(url: str) -> str:
+    """Returns the address that HTTP requests name: of a Unix socket this machine's."""
+    return "http://localhost" if url.startswith(_UNIX) else url
+
+
+def plain_endpoint(url: str) -> Endpoint | None:
+    """Returns what a plain socket connects to; None: this address needs encryption, a proxy or a password."""
+    if url.startswith(_UNIX):
+        return Endpoint(path=_socket_path(url))
+    address = httpx.URL(url)
+    if address.scheme != "http" or not address.host or address.userinfo or _proxy(address) is not None:
+        return None
+    return Endpoint(address.host, address.port or 80)
+
+
+def transport(url: str) -> httpx.HTTPTransport:
+    """Returns the transport to a server, as httpx makes it, and with keep-alive: a client cannot pass these options."""
+    if url.startswith(_UNIX):
+        return httpx.HTTPTransport(verify=False, uds=_socket_path(url))
+    address = httpx.URL(url)
+    return httpx.HTTPTransport(
+        verify=address.scheme != "http",  # making a context of certificates takes longer than a session
+        proxy=_proxy(address),
+        socket_options=keep_alive(),
+    )
+
+
+def check_encrypted(url: str) -> None:
+    """Raises InvalidArgumentError if what is sent to this address can be read on the way."""
+    address = httpx.URL(base_url(url))
+    if address.scheme == "http" and not _is_loopback(address.host):
+        raise InvalidArgumentError(
+            f"{url}: an API key would be sent there unencrypted, for anyone on the way to read. Use https://, or a "
+            "tunnel to localhost; in a network that you trust, tf.connect(url, allow_insecure=True) or "
+            "TELETAPE_ALLOW_INSECURE=1 allows it"
+        )
+
+
+def _proxy(address: httpx.URL) -> str | None:
+    proxies = {} if urllib.request.proxy_bypass(address.host) else urllib.request.getproxies()
+    return proxies.get(address.scheme) or proxies.get("all")
+
+
+def _socket_path(url: str) -> str:
+    if not hasattr(socket, "AF_UNIX"):
+        raise InvalidArgumentError(f"{url}: Python has no Unix sockets on {sys.platform}; use the server's http:// URL")
+    path = url.removeprefix(_UNIX)
+    if not path.startswith("/"):
+        raise InvalidArgumentError(f"{url}: expected unix:// and an absolute path, as unix:///run/teletape.sock")
+    return path
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost" or host.lower().endswith(".localhost")
