@@ -36,16 +36,16 @@ class Server:
         self.settings = settings
         self.clock = Clock()
         self.app = create_app(settings, clock=self.clock)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server(("127.0.0.1", 0))
         # As the server's own listener: asyncio sets it for no listener made so, and each answer would wait 40 ms.
-        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.port: int = self._listener.getsockname()[1]
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.port: int = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._uvicorn = HttpServer(self.app, settings)
         self._thread = threading.Thread(target=self._run, name="server")
 
     def _run(self) -> None:
-        self._uvicorn.run(sockets=[self._listener])
+        self._uvicorn.run(sockets=[self.listener])
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Server"]:
@@ -61,7 +61,7 @@ class Server:
         finally:
             self.stop()
             self._thread.join()
-            self._listener.close()
+            self.listener.close()
 
     def stop(self) -> None:
         """Begins the server's orderly end, as a signal does."""

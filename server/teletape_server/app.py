@@ -27,7 +27,7 @@ from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.http import openapi
-from teletape_server.http.schemas import Info
+from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.problems import PROBLEMS, Problem, problem_response
 from teletape_server.quotas import Quota
@@ -40,28 +40,6 @@ ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
 FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
-LIMITS: Final = (  # settings that /v1/info returns
-    "connections",
-    "stall_limit",
-    "min_rate",
-    "memory_limit",
-    "max_body",
-    "bodies_per_key",
-    "bodies",
-    "max_header",
-    "sessions_per_key",
-    "sessions",
-    "idle_limit",
-    "max_age",
-    "patience",
-    "time_limit",
-    "grace",
-    "stuck_after",
-    "shutdown_grace",
-    "idempotency_window",
-    "max_iterations",
-)
-
 log = logging.getLogger("teletape")
 
 
@@ -168,7 +146,7 @@ def _info(settings: Settings, boot: Boot) -> Info:
         content_types=list(batch.TYPES),
         features=list(FEATURES),
         catalogue=describe.digest(),
-        limits={name: getattr(settings, name) for name in LIMITS},
+        limits=Limits(**{name: getattr(settings, name) for name in Limits.model_fields}),
     )
 
 

@@ -97,22 +97,16 @@ class Quota:
         Raises:
             Problem: busy, resource_exhausted.
         """
-        retry = {"Retry-After": "1"}
-        if mine and mine + length > self.bodies_per_key:
-            raise Problem(
-                "busy",
-                f"a body of {length} bytes is too much now: {mine} bytes of your requests are under way, the limit is "
-                f"{self.bodies_per_key}. Send it after an answer",
-                headers=retry,
-                found=mine,
-                limit=self.bodies_per_key,
-            )
-        if all_bytes and all_bytes + length > self.bodies:
-            raise Problem(
-                "resource_exhausted",
-                f"a body of {length} bytes is too much now: {all_bytes} bytes of requests to this server are under "
-                f"way, the limit is {self.bodies}. Send it again later",
-                headers=retry,
-                found=all_bytes,
-                limit=self.bodies,
-            )
+        for code, under_way, whose, limit, remedy in (
+            ("busy", mine, "of your requests", self.bodies_per_key, "Send it after an answer"),
+            ("resource_exhausted", all_bytes, "of requests to this server", self.bodies, "Send it again later"),
+        ):
+            if under_way and under_way + length > limit:
+                raise Problem(
+                    code,
+                    f"a body of {length} bytes is too much now: {under_way} bytes {whose} are under way, the limit is "
+                    f"{limit}. {remedy}",
+                    headers={"Retry-After": "1"},
+                    found=under_way,
+                    limit=limit,
+                )

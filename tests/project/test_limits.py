@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from teletape_server.app import LIMITS
+from teletape_server.http.schemas import Limits
 from teletape_server.leases import Reason
 from teletape_server.problems import PROBLEMS
 from teletape_server.settings import Settings
@@ -86,7 +86,7 @@ def test_every_setting_that_is_a_limit_is_on_the_page() -> None:
 
 def test_info_answers_every_setting_of_the_page_that_is_a_number() -> None:
     settings = [row[1].strip("`")[2:].replace("-", "_") for row in ROWS if row[1].startswith("`--")]
-    assert {name for name in settings if isinstance(getattr(Settings(), name), int | float)} == {*LIMITS}
+    assert {name for name in settings if isinstance(getattr(Settings(), name), int | float)} == {*Limits.model_fields}
 
 
 def test_every_constant_that_looks_like_a_limit_is_on_the_page() -> None:

@@ -14,10 +14,11 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok, problem
-from teletape_server.http.connections import MAX_HEAD, MAX_HEADERS, Connections, most_connections
+from teletape_server.http.connections import MAX_HEAD, MAX_HEADERS, Connection, Connections, most_connections
 from teletape_server.settings import Settings
 
 HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n"
+KEY = b"Authorization: Bearer " + KEYS["ann"].encode() + b"\r\n"
 POST = b"POST /v1/sessions/demo/batch HTTP/1.1\r\nHost: x\r\n"
 
 
@@ -164,16 +165,21 @@ def test_a_half_sent_head_is_ended(guarded: Server, start: bytes) -> None:
         assert refusal(sock, 408, "request_timeout")["details"] == {"limit": 0.3}
 
 
-def test_a_head_that_comes_byte_by_byte_is_ended(guarded: Server) -> None:
-    with connection(guarded) as sock:
-        sock.sendall(HEALTH + b"X: ")
+def answer_while_sending(server: Server, start: bytes, byte: bytes) -> bytes:
+    """The beginning of the answer to a request that goes on, byte by byte, until it is answered."""
+    with connection(server) as sock:
+        sock.sendall(start)
         sock.settimeout(0.01)
         first = b""
         while not first:
-            sock.sendall(b"a")
+            sock.sendall(byte)
             with contextlib.suppress(TimeoutError):
                 first = sock.recv(12)
-        assert first == b"HTTP/1.1 408"
+    return first
+
+
+def test_a_head_that_comes_byte_by_byte_is_ended(guarded: Server) -> None:
+    assert answer_while_sending(guarded, HEALTH + b"X: ", b"a") == b"HTTP/1.1 408"
 
 
 def test_half_a_second_request_is_ended(guarded: Server) -> None:
@@ -209,23 +215,74 @@ def test_a_body_that_stalls_is_ended_and_its_memory_freed(guarded: Server, demo:
 
 def test_a_body_that_comes_too_slowly_is_ended(guarded: Server, demo: Any) -> None:
     """It never rests for as long as the limit, and has fewer bytes a second than it must."""
-    with connection(guarded) as sock:
-        sock.sendall(post_head(1 << 20))
-        sock.settimeout(0.01)
-        first = b""
-        while not first:
-            sock.sendall(b" ")
-            with contextlib.suppress(TimeoutError):
-                first = sock.recv(12)
-        assert first == b"HTTP/1.1 408"
+    assert answer_while_sending(guarded, post_head(1 << 20), b" ") == b"HTTP/1.1 408"
 
 
-def test_a_body_that_no_answer_needs_is_not_received_for_ever(guarded: Server) -> None:
+REFUSED = {
+    "without a key": (POST, b"", 401, "unauthenticated"),
+    "no such path": (b"POST /v1/nothing HTTP/1.1\r\nHost: x\r\n", KEY, 404, "not_found"),
+    "no such session": (POST, KEY, 404, "unknown_session"),
+    "too large": (
+        b"POST /v1/sessions HTTP/1.1\r\nHost: x\r\n",
+        KEY + b"Content-Length: 99999999999\r\n",
+        413,
+        "body_too_large",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_an_answer_before_the_body_is_here_ends_the_connection(patient: Server, case: str) -> None:
+    """Also if the caller goes on sending, which must not cost it the answer."""
+    line, headers, status, code = REFUSED[case]
+    length = b"" if b"Content-Length" in headers else b"Content-Length: 1000000\r\n"
+    with connection(patient) as sock:
+        sock.sendall(line + headers + length + b"\r\n" + b"a" * 1000)
+        until(lambda: bool(connections_of(patient).refused))
+        for _ in range(10):
+            sock.sendall(b"a" * 10_000)
+        refusal(sock, status, code)
+    until(lambda: not connections_of(patient).refused)
+
+
+def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("teletape_server.http.connections._LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(connections_of(guarded), "stall_limit", 600.0)
+    sweeps, check = [], Connection.check
+    monkeypatch.setattr(Connection, "check", lambda self, seconds: (check(self, seconds), sweeps.append(self)))
+    guarded.listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 << 10)
+    with guarded.client() as http:
+        expected = ok(http.get("/v1/ops")).content
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", guarded.port))
+        sock.sendall(b"GET /v1/ops HTTP/1.1\r\nHost: x\r\n" + KEY + b"Content-Length: 1\r\n\r\n")
+        until(lambda: bool(connections_of(guarded).refused))
+        sweeps.clear()
+        until(lambda: len(sweeps) >= 3)
+        (left,) = connections_of(guarded).refused
+        assert left.transport.get_write_buffer_size() > 0
+        assert not left.flow.write_paused, "then uvicorn waits with the rest of the answer"
+        assert received(sock).partition(b"\r\n\r\n")[2] == expected
+
+
+def test_a_caller_that_does_not_close_after_such_an_answer_is_left(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("teletape_server.http.connections._LINGER_SECONDS", 0.0)
     with connection(guarded) as sock:
         sock.sendall(POST + b"Content-Length: 1000000\r\n\r\n")
-        answer = received(sock)
-        assert answer.startswith(b"HTTP/1.1 401 ")
-        assert answer.count(b"HTTP/1.1") == 1
+        refusal(sock, 401, "unauthenticated")
+        until(lambda: not connections_of(guarded).refused)
+
+
+def test_a_connection_whose_refused_request_is_complete_goes_on(patient: Server) -> None:
+    with connection(patient) as sock:
+        sock.sendall((POST + b"Content-Length: 7\r\n\r\n{body:}") * 3 + HEALTH + b"Connection: close\r\n\r\n")
+        answers = received(sock)
+    assert (answers.count(b"HTTP/1.1 401 "), answers.count(b"HTTP/1.1 200 ")) == (3, 1)
 
 
 @pytest.mark.parametrize("reads", [False, True])

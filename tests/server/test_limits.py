@@ -15,6 +15,7 @@ from teletape_engine.commands import Call, Constant, Fetch
 from teletape_engine.errors import tree
 from teletape_engine.recording.values import Literal
 from teletape_server.problems import PROBLEMS, Problem
+from teletape_server.settings import Settings
 from teletape_server.worker.idempotency import IdempotencyConflictError
 from teletape_wire.errors import WireError
 
@@ -251,6 +252,14 @@ def test_info_reports_what_is_allowed(http: httpx.Client) -> None:
     assert info["frame_versions"] == [wire.VERSION]
     assert info["content_types"] == [wire.FRAME_TYPE, wire.JSON_TYPE]
     assert info["limits"]["max_body"] == 16 << 20
+    assert {name: type(limit) for name, limit in info["limits"].items()} == {
+        name: type(getattr(Settings(), name)) for name in info["limits"]
+    }
+    schema = ok(http.get("/openapi.json")).json()["components"]["schemas"]["Limits"]["properties"]
+    types = {int: "integer", float: "number"}
+    assert {name: schema[name]["type"] for name in schema} == {
+        name: types[type(limit)] for name, limit in info["limits"].items()
+    }
     assert len(info["catalogue"]) >= 16
 
 

@@ -2,7 +2,7 @@
 
 uvicorn parses HTTP with httptools, which has no limit on a request's head and copies it with every piece that arrives.
 Here bytes are counted before they are parsed, at most one head is parsed at a time, and one sweep a second ends what
-has stalled. Nothing here depends on a key.
+has stalled. Nothing here depends on a key. Long because a connection's states depend on each other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import resource
 import secrets
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ MAX_HEADERS: Final = 100  #: Headers of a request.
 _PIECE: Final = 8 << 10  # bytes of a head that are parsed at once
 _MAX_UNPARSED: Final = 1 << 20  # bytes of further requests that may wait for the answer to the one before
 _SWEEP_SECONDS: Final = 1.0
-_LINGER_SECONDS: Final = 2.0  # in which a caller can read why its request was refused
+_LINGER_SECONDS: Final = 2.0  # in which a caller can read an answer that did not need all of its request
 _MAX_REFUSED: Final = 256  # connections that may wait for this at the same time
 _MAX_DISCARDED: Final = 16 << 20  # bytes that a caller may still send meanwhile
 
@@ -74,7 +75,7 @@ class Connections:
         stall_limit: Seconds after which a connection that sends or reads nothing is ended.
         min_rate: Bytes a second at which a body has to arrive.
         open: The connections that are served.
-        refused: The connections that have got their refusal and are not closed yet.
+        refused: The connections that take no more requests, and wait for their callers to read the last answer.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -100,7 +101,7 @@ class Connections:
         return True
 
     def refuse(self, connection: Connection) -> bool:
-        """Stops serving a connection; returns whether it may stay open until its caller has read the refusal."""
+        """Stops serving a connection; returns whether it may stay open until its caller has read the last answer."""
         self.open.discard(connection)
         if len(self.refused) >= _MAX_REFUSED:
             return False
@@ -130,6 +131,15 @@ class _Stage(Enum):
     BODY = "the rest of a body"
 
 
+class _CycleTransport:
+    """What uvicorn's cycle of a request and its answer uses of a transport; `close` is the connection's."""
+
+    __slots__ = ("close", "is_closing", "write")
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close
+
+
 class Connection(HttpToolsProtocol):
     """uvicorn's protocol with limits.
 
@@ -145,6 +155,8 @@ class Connection(HttpToolsProtocol):
         self._unparsed = bytearray()  # further requests, until the one before is answered
         self._unanswered: deque[RequestResponseCycle] = deque()
         self._refused = False
+        self._cycle_transport: Any = None
+        self._keep_alive = True  # whether the caller allows another request after the one that is being received
         # Of the request that is being received, in bytes:
         self._head_bytes = 0  # everything except its body
         self._body_bytes = 0
@@ -158,6 +170,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begins to receive; refuses a connection too many."""
         super().connection_made(transport)
+        self._cycle_transport = _CycleTransport(transport, self._close_after_answer)
         if not self._all.add(self):
             most = self._all.most
             self._refuse("overloaded", f"this server has {most} connections, the limit: try again later", limit=most)
@@ -166,6 +179,7 @@ class Connection(HttpToolsProtocol):
         """Lets every request that is not answered yet know that its caller has left."""
         self._all.discard(self)
         self._abandon()
+        self._cycle_transport.close = self.transport.close  # ends a reference cycle
         super().connection_lost(exc)
 
     def _abandon(self) -> None:
@@ -187,6 +201,7 @@ class Connection(HttpToolsProtocol):
         if self._refused:
             self.transport.abort()
         else:
+            self._keep_alive = False
             super().shutdown()
 
     # ------------------------------------------------------------------------------------------------------ receiving
@@ -275,6 +290,9 @@ class Connection(HttpToolsProtocol):
         while self._unanswered and self._unanswered[0].response_complete:
             self._unanswered.popleft()
         self._unanswered.append(self.cycle)
+        self.cycle.transport = self._cycle_transport
+        # An answer that begins before the body is here says that the connection ends with it.
+        self._keep_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
         self._stage, self._head_ended = _Stage.BODY, True
         self._body_bytes, self._body_left = 0, None
         self._waited = self._stalled = 0.0
@@ -293,16 +311,18 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Ends a request."""
         super().on_message_complete()
+        if not self.cycle.response_started:
+            self.cycle.keep_alive = self._keep_alive
         self._stage, self._message_ended = _Stage.START, True
         self._waited = 0.0
 
     def on_response_complete(self) -> None:
         """Goes on with the next request."""
+        if self._unparsed:  # what is here of the next request's body is received before its answer begins
+            self.loop.call_soon(self._parse_next)
         super().on_response_complete()
         if self._stage is not _Stage.START:  # the connection is not idle: the sweep looks after it
             self._unset_keepalive_if_required()
-        if self._unparsed and not self.pipeline:
-            self.loop.call_soon(self._parse_next)
 
     def _parse_next(self) -> None:
         if self._unparsed and not self.transport.is_closing() and not self._refused:
@@ -313,12 +333,13 @@ class Connection(HttpToolsProtocol):
     # -------------------------------------------------------------------------------------------------------- stalled
     def check(self, seconds: float) -> None:
         """Ends the connection if it has stalled; the sweep calls this with the seconds since the last time."""
-        if self._refused:
+        is_sending = self._is_sending()
+        if is_sending:
+            self._check_reader(seconds)
+        elif self._refused:
             self._waited += seconds
             if self._waited > _LINGER_SECONDS:
                 self.transport.abort()
-        elif self.flow.write_paused or self.transport.is_closing():
-            self._check_reader(seconds)
         elif self._stage is _Stage.BODY:
             self._check_body(seconds)
         elif self.timeout_keep_alive_task is None and not self.is_unanswered:
@@ -326,8 +347,14 @@ class Connection(HttpToolsProtocol):
             if self._waited > self._all.stall_limit:
                 self._end_stalled_head()
         self._received_before = self._received
-        if not self.flow.write_paused and not self.transport.is_closing():
+        if not is_sending:
             self._unread, self._drained, self._unsent_before = 0.0, 0, 0
+
+    def _is_sending(self) -> bool:
+        """Returns whether the caller has to read before anything else can happen."""
+        if self.flow.write_paused or self.transport.is_closing():
+            return True
+        return self._refused and self.transport.get_write_buffer_size() > 0
 
     def _check_reader(self, seconds: float) -> None:
         """Ends a connection whose caller does not read its answer, or reads it too slowly."""
@@ -351,10 +378,7 @@ class Connection(HttpToolsProtocol):
         limit, rate = self._all.stall_limit, self._all.min_rate
         self._waited += seconds
         self._stalled = self._stalled + seconds if self._received == self._received_before else 0.0
-        if self.cycle.response_complete:  # the answer did not need the body
-            if self._waited > limit:
-                self.transport.close()
-        elif self._stalled > limit or self._waited > limit + self._body_bytes / rate:
+        if self._stalled > limit or self._waited > limit + self._body_bytes / rate:
             self._refuse(
                 "request_timeout",
                 f"the body's {self._body_bytes} bytes took {self._waited:.3g} s: none may be missing for {limit:g} s, "
@@ -374,26 +398,45 @@ class Connection(HttpToolsProtocol):
         )
 
     def _refuse(self, code: str, detail: str, **details: Any) -> None:
-        """Answers with a problem, takes no more requests, and closes when the caller does or after two seconds."""
-        self._refused, self._waited = True, 0.0
+        """Answers with a problem, and takes no more requests."""
         # An answer cannot come before those to earlier requests, nor inside one.
         own = self.cycle if self._stage is _Stage.BODY else None
         can_answer = all(cycle.response_complete for cycle in self._unanswered if cycle is not own) and (
             own is None or not own.response_started
         )
-        self._abandon()
-        self._unset_keepalive_if_required()
-        may_stay = self._all.refuse(self)
         if not can_answer:
+            self._end_requests()
             self.transport.close()
             return
-        self.flow.resume_reading()
         retry = {"Retry-After": "1"} if code in ("overloaded", "request_timeout") else {}
         response = problem_response(code, detail, request_id=secrets.token_hex(8), details=details, headers=retry)
         headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         self.transport.write(STATUS_LINE[response.status_code] + lines + b"\r\n" + bytes(response.body))
-        if may_stay:
+        self._linger()
+
+    def _close_after_answer(self) -> None:
+        """Closes the connection; uvicorn calls this after the last answer, or instead of the rest of one."""
+        if self._stage is _Stage.BODY and self.cycle.response_complete and not self.transport.is_closing():
+            self._linger()
+        else:
+            self.transport.close()
+
+    def _linger(self) -> None:
+        """Takes no more requests, and closes when the caller does, at the latest two seconds after its answer was sent.
+
+        A socket that is closed while something arrives makes the network discard what its peer has not read yet.
+        """
+        if self._end_requests():
+            self.flow.resume_reading()
             self.transport.write_eof()
         else:
             self.transport.close()
+
+    def _end_requests(self) -> bool:
+        """Receives no more requests; returns whether the connection may stay open until its caller has read."""
+        self._refused, self._waited = True, 0.0
+        self._received = self._received_before = 0
+        self._abandon()
+        self._unset_keepalive_if_required()
+        return self._all.refuse(self)

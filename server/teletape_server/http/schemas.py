@@ -113,6 +113,30 @@ class Health(BaseModel):
     status: Literal["ok"]
 
 
+class Limits(BaseModel):
+    """The server's settings that limit requests and sessions: numbers, bytes and seconds."""
+
+    connections: int
+    stall_limit: float
+    min_rate: int
+    memory_limit: int
+    max_body: int
+    bodies_per_key: int
+    bodies: int
+    max_header: int
+    sessions_per_key: int
+    sessions: int
+    idle_limit: float
+    max_age: float
+    patience: float
+    time_limit: float
+    grace: float
+    stuck_after: float
+    shutdown_grace: float
+    idempotency_window: float
+    max_iterations: int
+
+
 class Info(BaseModel):
     """The server's versions, limits and features."""
 
@@ -124,7 +148,7 @@ class Info(BaseModel):
     content_types: Annotated[list[str], Field(description="Of batches")]
     features: list[str]
     catalogue: Annotated[str, Field(description="Digest of the ops: equal digests mean equal ops")]
-    limits: dict[str, float]
+    limits: Limits
 
 
 class Devices(BaseModel):
