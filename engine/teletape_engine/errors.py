@@ -18,6 +18,7 @@
     ├─ ResourceExhaustedError           resource_exhausted
     ├─ SequenceConflictError            sequence_conflict
     ├─ OutOfTurnError                   out_of_turn
+    ├─ AnswerDroppedError               answer_dropped
     ├─ CancelledError                   cancelled
     ├─ DeadlineExceededError            deadline_exceeded
     └─ InternalError                    internal
@@ -165,6 +166,12 @@ class OutOfTurnError(TeletapeError, RuntimeError):
     """The sequence number is not the client's next one, which is in the details."""
 
     code = "out_of_turn"
+
+
+class AnswerDroppedError(TeletapeError, RuntimeError):
+    """A retry of a request whose answer is no longer stored: it was executed, and is not executed again."""
+
+    code = "answer_dropped"
 
 
 class CancelledError(TeletapeError):

@@ -22,7 +22,7 @@ from teletape_engine.commands import (
     TapeResume,
     TapeWatch,
 )
-from teletape_engine.errors import OutOfTurnError, UnknownIdError
+from teletape_engine.errors import AnswerDroppedError, UnknownIdError
 from teletape_engine.session import clients
 from teletape_engine.session.session import Session
 from teletape_engine.session.state import MOST_CONTEXTS
@@ -135,7 +135,7 @@ def test_old_answers_go_and_a_late_retry_is_reported_so(session):
     assert session.execute(batch).results  # between two calls it is kept
     session.forget_old_answers()
     assert session.bytes_in_use() == 0
-    with pytest.raises(OutOfTurnError, match="was executed; its answer is not kept") as error:
+    with pytest.raises(AnswerDroppedError, match="was executed, and its answer is no longer stored") as error:
         session.execute(batch)
     assert error.value.details["expected"] == 2
     fetching(session, client, 2)
@@ -154,7 +154,7 @@ def test_beyond_their_limit_the_oldest_answers_go_first(session, monkeypatch):
     monkeypatch.setattr(clients, "KEPT_BYTES", 8000)
     batches = [fetching(session, attach(session)["client"], 1) for _ in range(4)]
     assert session.bytes_in_use() == 8000
-    with pytest.raises(OutOfTurnError):
+    with pytest.raises(AnswerDroppedError):
         session.execute(batches[1])
     assert session.execute(batches[2]).results
     monkeypatch.setattr(clients, "KEPT_BYTES", 10)

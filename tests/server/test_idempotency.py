@@ -10,10 +10,10 @@ from rest_client import Rest
 
 from serving import Program, Server, ok, problem
 from teletape_engine.commands import Constant
-from teletape_engine.errors import ResourceExhaustedError, UnimplementedError
+from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
 from teletape_server.creations import Created, Creations
 from teletape_server.settings import Settings
-from teletape_server.worker.idempotency import AnswerDroppedError, IdempotencyConflictError, Once, Refusal, ReplyStore
+from teletape_server.worker.idempotency import IdempotencyConflictError, Once, Refusal, ReplyStore
 from teletape_server.worker.methods import METHODS, Request, Result, method
 
 WINDOW = 3600.0

@@ -22,7 +22,7 @@ import pytest
 import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, ClientAttach, Constant, Fetch
 from teletape_engine.commands.results import Answer, Facts, Fetched
-from teletape_engine.errors import OutOfTurnError, UnimplementedError
+from teletape_engine.errors import AnswerDroppedError, UnimplementedError
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_server.hosts import worker_pool
@@ -431,7 +431,7 @@ def test_answers_are_forgotten_from_time_to_time_also_in_a_session_that_is_busy(
         while session.bytes_in_use() == before:
             server.transmit(*server.encode(("do",)))  # a message waits each time
             assert worker._next_message() == (("do",), None)
-        with pytest.raises(OutOfTurnError):
+        with pytest.raises(AnswerDroppedError):
             session.execute(batch)
 
 

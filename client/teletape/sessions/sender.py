@@ -33,7 +33,7 @@ from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, 
 from teletape.network.http import Connection
 from teletape.sessions.batch_buffer import BatchBuffer, Reply, SealedBatch
 from teletape_engine.commands.results import Answer, Failure
-from teletape_engine.errors import OutOfTurnError
+from teletape_engine.errors import AnswerDroppedError
 
 EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when it ends, all together.
 
@@ -130,11 +130,8 @@ class Sender:
             except (ConnectionFailed, wire.CorruptFrameError) as error:
                 self._lose(sealed, error)
                 return
-            except OutOfTurnError as error:
-                if error.details.get("expected") == sealed.batch.seq + 1:
-                    self._answer_lost(sealed, error)
-                else:
-                    self._refuse(sealed, error)
+            except AnswerDroppedError as error:
+                self._answer_lost(sealed, error)
             except TeletapeError as error:
                 self._refuse(sealed, error)
             except BaseException as error:  # a defect here or in a library: it is unknown what the server has done

@@ -13,7 +13,7 @@ import numpy as np
 
 from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer, Fetched, Result, SlicesArrays
-from teletape_engine.errors import OutOfTurnError, SequenceConflictError, UnknownIdError
+from teletape_engine.errors import AnswerDroppedError, OutOfTurnError, SequenceConflictError, UnknownIdError
 
 KEPT_BYTES: Final = 64 << 20  #: Bytes of arrays in kept answers; beyond that the oldest go, but never the latest.
 CLIENT_BITS: Final = 40  #: The ids that a client makes are client << 40 | counter.
@@ -76,6 +76,7 @@ class Clients:
         Raises:
             UnknownIdError: The client is not attached.
             SequenceConflictError: The last batch had this number, and was another batch.
+            AnswerDroppedError: It repeats the last one, whose answer is not kept any more.
             OutOfTurnError: The number is not the client's next.
         """
         entry = self._clients.get(batch.client)
@@ -88,8 +89,9 @@ class Clients:
             if batch.nonce == entry.nonce and entry.answer is not None:
                 return entry.answer
             if batch.nonce == entry.nonce:
-                raise OutOfTurnError(
-                    f"client {batch.client}: seq {batch.seq} was executed; its answer is not kept any more",
+                raise AnswerDroppedError(
+                    f"client {batch.client}: seq {batch.seq} was executed, and its answer is no longer stored: nothing "
+                    "was executed again; read its results by their ids",
                     expected=entry.seq,
                 )
             raise SequenceConflictError(

@@ -66,6 +66,7 @@ class Session:
         Raises:
             UnknownIdError: The batch's client is not attached.
             SequenceConflictError: The client's last batch had this seq, and was another batch.
+            AnswerDroppedError: It repeats the client's last batch, whose answer is not kept any more.
             OutOfTurnError: The seq is not the client's next.
         """
         state = self._state

@@ -37,6 +37,7 @@ TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
         "corrupt_frame",
         "frame_too_large",
         "not_acceptable",
+        "answer_dropped",
         "out_of_turn",
         "sequence_conflict",
         others={wire.FRAME_TYPE: RAW},

@@ -8,7 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from teletape_engine.errors import ResourceExhaustedError, TeletapeError
+from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, TeletapeError
 from teletape_server.worker.methods import Request, Result
 
 MAX_KEYS: Final = 100_000  # within the window; each takes 300 to 550 bytes without its reply
@@ -22,12 +22,6 @@ class IdempotencyConflictError(TeletapeError):
     """Raised for a key that was used for another request."""
 
     code = "idempotency_conflict"
-
-
-class AnswerDroppedError(TeletapeError):
-    """Raised for a retry of a request whose answer is no longer stored: it was executed, and is not executed again."""
-
-    code = "answer_dropped"
 
 
 class Refusal(NamedTuple):

@@ -23,7 +23,8 @@ class Loopback(httpx.BaseTransport):
         session: The engine's session behind it.
         batches: Every batch received, decoded, repeated ones too.
         paths: Method and path of every request.
-        mishaps: What happens to the batches to come, one each: `lost` (executed, its answer lost), `unreached` (lost on
+        mishaps: What happens to the batches to come, one each: `lost` (executed, its answer lost), `forgotten`
+            (so, and the server has it no more at the retry), `unreached` (lost on
             the way), `busy` (429), `running` (202), `refused` (413), `ended` (410), `garbled` (an unreadable answer),
             `page` (a proxy's), `fine`.
         gate: Closed, it holds back every answer.
@@ -90,7 +91,10 @@ class Loopback(httpx.BaseTransport):
             answer = self.session.execute(batch)
         except TeletapeError as error:
             return _problem(409, error.code, error.message)
-        if mishap == "lost":
+        if mishap == "forgotten":
+            self.session.forget_old_answers()
+            self.session.forget_old_answers()
+        if mishap in ("lost", "forgotten"):
             raise httpx.ReadError("the connection broke", request=request)
         frame = wire.encode_answer(answer, client=batch.client, seq=batch.seq, nonce=batch.nonce)
         body = b"".join(bytes(buffer) for buffer in frame.buffers)

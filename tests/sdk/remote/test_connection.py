@@ -16,7 +16,7 @@ from teletape.errors import (
 )
 from teletape.network import http as module
 from teletape.network.http import Connection
-from teletape_engine.errors import OutOfTurnError, ReleasedIdError, tree
+from teletape_engine.errors import AnswerDroppedError, OutOfTurnError, ReleasedIdError, tree
 
 TYPE = "application/x-frame"
 
@@ -201,6 +201,7 @@ def test_an_address_that_is_none():
         (422, "invalid_argument", InvalidArgumentError),
         (410, "released_id", ReleasedIdError),
         (409, "out_of_turn", OutOfTurnError),
+        (410, "answer_dropped", AnswerDroppedError),
         (413, "body_too_large", RequestError),
     ],
 )

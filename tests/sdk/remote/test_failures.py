@@ -17,6 +17,7 @@ from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
+from teletape_engine.errors import AnswerDroppedError
 
 
 def out_of_range(x):
@@ -309,3 +310,17 @@ def test_the_end_of_the_program_reports_what_was_not_delivered(loopback, caplog)
 def test_numbers_survive_the_way_there_and_back(remote):
     values = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45], np.float32)
     assert tf.identity(tf.constant(values)).numpy().tobytes() == values.tobytes()
+
+
+# ------------------------------------------------------------------------------------------------- a forgotten answer
+def test_a_retry_whose_answer_is_no_longer_stored_says_so_and_nothing_happens_twice(remote, loopback):
+    v = tf.Variable(1.0)
+    tf.sync()
+    loopback.mishaps.append("forgotten")
+    v.assign_add(1.0)
+    with pytest.raises(AnswerDroppedError, match="was executed, and its answer is no longer stored"):
+        v.numpy()
+    assert v.numpy() == 2.0
+    v.assign_add(1.0)
+    assert v.numpy() == 3.0
+    assert [batch.seq for batch in loopback.batches[1:]] == [2, 2, 3, 4]
