@@ -65,11 +65,18 @@ def _vjp_b(
     is_complex = b_spec.dtype in COMPLEX
     a = conj(a) if is_complex and not adjoint_a else a
     turned_a = transpose_a or adjoint_a
+    if b_spec.ndim == 2 and len(ct.shape) > 2 and not turned_a:  # one product, and no sum over a stack of them
+        a, ct = _rows(a), _rows(ct)
     if transpose_b or adjoint_b:
         gradient = matmul(ct, a, transpose_a=True, transpose_b=turned_a)
     else:
         gradient = matmul(a, ct, transpose_a=not turned_a)
     return sum_to(conj(gradient) if is_complex and adjoint_b else gradient, b_spec.shape)
+
+
+def _rows(x: Any) -> Any:
+    """A stack of matrices as one matrix of all their rows."""
+    return reshape(x, shape=(math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _jvp_a(t: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
@@ -105,8 +112,7 @@ def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attr
     turned_a, turned_b = attrs["transpose_a"], attrs["transpose_b"]
     if not (attrs["adjoint_a"] or attrs["adjoint_b"]):
         if not batched[1] and len(b.shape) == 2 and not turned_a:
-            flat = reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
-            product = record(flat, b, transpose_b=turned_b)
+            product = record(_rows(a), b, transpose_b=turned_b)
             return reshape(product, shape=(*a.shape[:-1], product.shape[-1]))
         if not batched[0] and len(a.shape) == 2 and len(b.shape) == 3 and b.shape[1 if turned_b else 2] == 1:
             product = record(reshape(b, shape=(b.shape[0], math.prod(b.shape[1:]))), a, transpose_b=not turned_a)
@@ -181,4 +187,9 @@ def matmul(
         a = _transposed(xp, xp.conj(a) if adjoint_a and dtype in COMPLEX else a)
     if transpose_b or adjoint_b:
         b = _transposed(xp, xp.conj(b) if adjoint_b and dtype in COMPLEX else b)
-    return xp.matmul(a, b).astype(dtype, copy=False)
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:  # one product, not one for each matrix of the stack
+        rows = math.prod(a.shape[:-1])
+        product = xp.matmul(a.reshape((rows, a.shape[-1])), b).reshape((*a.shape[:-1], b.shape[-1]))
+    else:
+        product = xp.matmul(a, b)
+    return product.astype(dtype, copy=False)
