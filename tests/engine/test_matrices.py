@@ -43,6 +43,41 @@ def test_substitution_without_scipy_is_the_same(dtype, lower, adjoint):
     np.testing.assert_allclose((triangle.conj().T if adjoint else triangle) @ result, b, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("n", [1, 64, 65, 150])
+def test_the_gradient_of_cholesky_block_by_block_is_the_formula(dtype, n):
+    random = np.random.default_rng(n)
+    turn = 1 + 0.5j if dtype.startswith("complex") else 1
+    chol = np.tril(turn * random.normal(size=(n, n)) / n) + np.eye(n)
+    ct = turn * random.normal(size=(n, n))
+    inner = np.tril(chol.conj().T @ np.tril(ct))
+    inner[np.diag_indices(n)] *= 0.5
+    inverse = np.linalg.inv(chol)
+    whole = inverse.conj().T @ inner @ inverse
+    dirty = chol + np.triu(ct, 1)  # the other triangle is not read
+    result = CATALOGUE["cholesky_grad"](np.stack([dirty, chol]).astype(dtype), np.stack([ct, 2 * ct]).astype(dtype))
+    assert result.dtype == dtype
+    expected = (whole + whole.conj().T) / 2
+    near = {"rtol": 1e-3, "atol": 1e-3} if dtype in ("float32", "complex64") else {"rtol": 1e-10, "atol": 1e-11}
+    np.testing.assert_allclose(result[0], expected, **near)
+    np.testing.assert_allclose(result[1], 2 * expected, **near)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("adjoint", [True, False])
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_triangular_system_in_any_layout(columns, adjoint, turned):
+    random = np.random.default_rng(0)
+    a = random.normal(size=(5, 5)) + 1j * random.normal(size=(5, 5)) + 4 * np.eye(5)
+    a = np.asfortranarray(a) if turned else a
+    b = np.asfortranarray(random.normal(size=(5, columns)) + 0j) if turned else random.normal(size=(5, columns)) + 0j
+    triangle = np.tril(a).conj().T if adjoint else np.tril(a)
+    before = b.copy()
+    result = CATALOGUE["triangular_solve"](a, b, lower=True, adjoint=adjoint)
+    np.testing.assert_allclose(triangle @ result, b, rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(b, before)
+
+
 def test_triangular_systems_need_numpy_alone():
     code = """if True:
         import sys

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from teletape_engine.arrays.cpu import CPU
+from teletape_engine.arrays.cpu import CPU, reuse_freed_memory
 from teletape_engine.arrays.gpu import Gpu, count
 from teletape_engine.errors import UnimplementedError
 
@@ -67,13 +67,14 @@ def namespace(args: Iterable[Any]) -> Any:
 
 
 def backend(device: str = "cpu") -> Backend:
-    """The backend for a device name: `cpu`, `gpu` or `gpu:N`.
+    """The backend for a device name: `cpu`, `gpu` or `gpu:N`. The first use of the CPU calls `reuse_freed_memory`.
 
     Raises:
         UnimplementedError: No such device here; the message says what is missing.
     """
     kind, _, index = device.partition(":")
     if kind == "cpu" and not index:
+        reuse_freed_memory()
         return CPU
     if kind == "gpu" and (not index or index.isdigit()):
         return Gpu(int(index or 0))

@@ -6,11 +6,13 @@ TensorFlow raises.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError
+
+_BLOCK: Final = 64  # columns at a time
 
 
 def cholesky(xp: Any, a: Any) -> Any:
@@ -23,6 +25,54 @@ def cholesky(xp: Any, a: Any) -> Any:
         if a.ndim > 2:
             return xp.stack([cholesky(xp, matrix) for matrix in a])
         return xp.tril(xp.full_like(a, np.nan))
+
+
+def cholesky_grad(xp: Any, chol: Any, ct: Any) -> Any:
+    """The Hermitian gradient of `cholesky`: L⁻ᴴ Φ(Lᴴ ct) L⁻¹ made Hermitian, from the lower triangles of L and ct.
+
+    On the CPU block by block, as the factorisation itself: a third of the operations of that formula, all of them
+    matrix products (Murray 2016, Differentiation of the Cholesky decomposition, section 3).
+    """
+    if chol.size == 0:
+        return xp.zeros_like(chol)
+    if chol.ndim > 2:
+        n = chol.shape[-1]
+        pairs = zip(chol.reshape((-1, n, n)), ct.reshape((-1, n, n)), strict=True)
+        return xp.stack([cholesky_grad(xp, *pair) for pair in pairs]).reshape(chol.shape)
+    n, step = len(chol), _BLOCK if xp is np else len(chol)
+    grad = xp.tril(ct)  # the gradient so far: of L below and right of the block, of the matrix elsewhere
+    for first in reversed(range(0, n, step)):
+        end = min(first + step, n)
+        left, block = slice(0, first), slice(first, end)
+        diagonal = chol[block, block]
+        inverse = triangular_solve(xp, diagonal, xp.eye(end - first, dtype=chol.dtype), lower=True, adjoint=False)
+        if end < n:
+            below = grad[end:, block] @ inverse
+            adjoint = _adjoint(below)
+            grad[end:, block] = below
+            grad[end:, left] -= below @ chol[block, left]
+            grad[block, block] -= adjoint @ chol[end:, block]
+            grad[block, left] -= adjoint @ chol[end:, left]
+        inner = _half_lower(xp, _adjoint(xp.tril(diagonal)) @ xp.tril(grad[block, block]))
+        whole = _adjoint(inverse) @ (inner @ inverse)
+        whole = whole + _adjoint(whole)
+        grad[block, left] -= whole @ chol[block, left]
+        grad[block, block] = _half_lower(xp, whole)
+    grad = grad + _adjoint(grad)
+    grad *= 0.5
+    return grad
+
+
+def _adjoint(a: Any) -> Any:
+    return a.conj().T if a.dtype.kind == "c" else a.T  # the conjugate of real numbers would be a copy
+
+
+def _half_lower(xp: Any, a: Any) -> Any:
+    """The lower triangle of a square matrix, half of the diagonal; a new array."""
+    lower = xp.tril(a)
+    at = xp.arange(len(a))
+    lower[at, at] *= 0.5
+    return lower
 
 
 def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
@@ -42,10 +92,12 @@ def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> 
         from scipy.linalg.blas import get_blas_funcs
     except ImportError:
         return _substituted(a, b, lower=lower, adjoint=adjoint)
-    # BLAS reads columns first: to it a is aᵀ, with the other triangle.
-    (trsm,) = get_blas_funcs(("trsm",), (a, b))
-    matrix = a.conj() if adjoint else a
-    return np.ascontiguousarray(trsm(1.0, matrix.T, b, lower=not lower, trans_a=0 if adjoint else 1))
+    # BLAS reads columns first: to it a is aᵀ, with the other triangle, and the equation is xᵀ aᵀ = bᵀ.
+    trsm, trsv = get_blas_funcs(("trsm", "trsv"), (a, b))
+    matrix = _adjoint(a) if adjoint else a.T
+    if b.shape[1] == 1:
+        return trsv(matrix, b[:, 0], lower=not lower, trans=0 if adjoint else 1)[:, None]
+    return np.ascontiguousarray(trsm(1.0, matrix, b.T, side=1, lower=not lower, trans_a=1 if adjoint else 0).T)
 
 
 def _substituted(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:

@@ -82,6 +82,9 @@ class _CheckNumerics(Op):
 class _Cholesky(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _CholeskyGrad(Op):
+    def __call__(self, chol: Array, grad: Array, /) -> Any: ...
+
 class _CholeskySolve(Op):
     def __call__(self, chol: Array, rhs: Array, /) -> Any: ...
 
@@ -602,6 +605,7 @@ class Ops:
     ceil: Final[_Ceil]
     check_numerics: Final[_CheckNumerics]
     cholesky: Final[_Cholesky]
+    cholesky_grad: Final[_CholeskyGrad]
     cholesky_solve: Final[_CholeskySolve]
     clip_by_value: Final[_ClipByValue]
     complex: Final[_Complex]

@@ -249,18 +249,32 @@ def _hermitian(x: Any) -> Any:
     return (x + adjoint_of(x)) * 0.5
 
 
-def _cholesky_vjp(ct: Any, y: Any) -> Any:
-    # L⁻ᴴ Φ(Lᴴ ct) L⁻¹, made Hermitian.
-    inner = _half_lower(matmul(y, ct, adjoint_a=True))
-    left = ops.triangular_solve(y, inner, lower=True, adjoint=True)
-    return _hermitian(adjoint_of(ops.triangular_solve(y, adjoint_of(left), lower=True, adjoint=True)))
+def _within(chol: Any, x: Any, *, adjoint: bool = False) -> Any:
+    """L⁻¹ x L⁻ᴴ, or L⁻ᴴ x L⁻¹ if `adjoint`."""
+    left = ops.triangular_solve(chol, x, lower=True, adjoint=adjoint)
+    return adjoint_of(ops.triangular_solve(chol, adjoint_of(left), lower=True, adjoint=adjoint))
 
 
 def _cholesky_jvp(t: Any, y: Any) -> Any:
     # L Φ(L⁻¹ t L⁻ᴴ)
-    left = ops.triangular_solve(y, _hermitian(t), lower=True)
-    inner = adjoint_of(ops.triangular_solve(y, adjoint_of(left), lower=True))
-    return matmul(y, _half_lower(inner))
+    return matmul(band_part(y, **_LOWER), _half_lower(_within(y, _hermitian(t))))
+
+
+# The gradient is S = L⁻ᴴ Φ(Lᴴ C) L⁻¹ made Hermitian, C the cotangent's lower triangle. Its own derivatives, with
+# dL⁻¹ = -L⁻¹ dL L⁻¹ on both sides of Φ:
+#   dS = L⁻ᴴ (Φ(dLᴴ C) - 2 Lᴴ S dL) L⁻¹ made Hermitian, and by C it is linear;
+#   by L, with U = L⁻¹ ct L⁻ᴴ: the lower triangle of C Φ(U)ᴴ - 2 S L U.
+def _cholesky_grad_vjp(ct: Any, chol: Any, grad: Any, y: Any) -> Any:
+    lower, within = band_part(chol, **_LOWER), _within(chol, _hermitian(ct))
+    straight = matmul(band_part(grad, **_LOWER), _half_lower(within), adjoint_b=True)
+    return band_part(straight - 2 * matmul(y, matmul(lower, within)), **_LOWER)
+
+
+def _cholesky_grad_jvp(t: Any, chol: Any, grad: Any, y: Any) -> Any:
+    lower, t = band_part(chol, **_LOWER), band_part(t, **_LOWER)
+    straight = _half_lower(matmul(t, band_part(grad, **_LOWER), adjoint_a=True))
+    through = matmul(lower, matmul(y, t), adjoint_a=True)
+    return _hermitian(_within(chol, straight - 2 * through, adjoint=True))
 
 
 def _definite(*lead: int) -> Any:
@@ -272,7 +286,7 @@ def _definite(*lead: int) -> Any:
 
 @op(
     infer=_cholesky_spec,
-    vjp=_cholesky_vjp,
+    vjp=lambda ct, y: ops.cholesky_grad(y, ct),
     jvp=_cholesky_jvp,
     batch=stacked,
     samples=lambda: [sample(_definite()), sample(_definite(2)), sample(np.zeros((0, 0)))],
@@ -288,6 +302,38 @@ def cholesky(xp: Any, x: Any) -> Any:
     Only the lower triangle of x is read; the gradient is Hermitian.
     """
     return linalg.cholesky(xp, x)
+
+
+def _cholesky_grad_spec(chol: Spec, grad: Spec) -> Spec:
+    check_dtypes("CholeskyGrad", (chol, grad), SOLVABLE)
+    if chol.ndim < 2 or chol.shape[-1] != chol.shape[-2] or grad.shape != chol.shape:
+        raise InvalidArgumentError(
+            "CholeskyGrad: a factor of square matrices and a gradient of the same shape, found "
+            f"{shape_text(chol.shape)}, {shape_text(grad.shape)}"
+        )
+    return chol
+
+
+@op(
+    infer=_cholesky_grad_spec,
+    vjp=[_cholesky_grad_vjp, lambda ct, chol: _cholesky_jvp(ct, chol)],
+    jvp=[_cholesky_grad_jvp, lambda t, chol: ops.cholesky_grad(chol, t)],
+    batch=lambda record, args, batched, attrs: record(*batch_all(args, batched)),
+    samples=lambda: [
+        sample(np.linalg.cholesky(_definite()), (3, 3)),
+        sample(np.linalg.cholesky(_definite(2)), (2, 3, 3), seed=1),
+        sample(_triangle(), (3, 3), seed=2),
+        sample(np.zeros((0, 0)), np.zeros((0, 0))),
+    ],
+    op_type="CholeskyGrad",
+    like=(0, 0),
+    workspace=lambda chol, grad: 3 * chol.nbytes,
+    work=lambda chol, grad: chol.size * chol.shape[-1] // 3,
+    traits=[Trait.SELECTS],
+)
+def cholesky_grad(xp: Any, chol: Any, grad: Any) -> Any:
+    """The vjp of cholesky, Hermitian matrices, from its result L and the cotangent: only lower triangles are read."""
+    return linalg.cholesky_grad(xp, chol, grad)
 
 
 # ------------------------------------------------------------------------------------------------- triangular systems
@@ -313,8 +359,8 @@ def _solve_spec(matrix: Spec, rhs: Spec, *, lower: bool, adjoint: bool) -> Spec:
 
 def _outer(x: Any, y: Any, lower: bool, adjoint: bool) -> Any:
     """-x yᴴ within the triangle, or its adjoint if the matrix is used as its adjoint."""
-    product = matmul(y, x, adjoint_b=True) if adjoint else matmul(x, y, adjoint_b=True)
-    return -band_part(product, **(_LOWER if lower else _UPPER))
+    product = matmul(y, -x, adjoint_b=True) if adjoint else matmul(-x, y, adjoint_b=True)
+    return band_part(product, **(_LOWER if lower else _UPPER))
 
 
 def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, matrix_spec: Spec, lower: bool, adjoint: bool) -> Any:
