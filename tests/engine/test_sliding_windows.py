@@ -13,7 +13,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn import conv
 from teletape_engine.ops.nn.windows import windows
-from teletape_engine.spec import Spec
+from teletape_engine.spec import DTYPES, Spec, finfo
 
 
 def spec(name, *arrays, **attrs):
@@ -88,6 +88,33 @@ def test_pooling_is_its_definition(case):
     np.testing.assert_array_equal(CATALOGUE["max_pool"](x, **how), largest)
     np.testing.assert_allclose(CATALOGUE["avg_pool"](x, **how), mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(CATALOGUE["max_pool_backprop"](ct, x, **how), back, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int64"])
+@pytest.mark.parametrize(("size", "strides"), [((2, 2), (2, 2)), ((2, 3), (1, 2)), ((1, 2), (3, 3))])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+def test_the_first_of_the_largest_has_the_gradient(dtype, size, strides, padding):
+    dtype = DTYPES[dtype]
+    number = np.iinfo if dtype.kind in "iu" else finfo
+    lowest = number(dtype).min
+    values = [lowest, 0, 1, 1, 2] if dtype.kind in "iu" else [lowest, 0.0, -0.0, 1.0, np.inf, -np.inf, np.nan]
+    random = np.random.default_rng(0)
+    x = random.choice(np.array(values).astype(dtype), size=(2, 7, 6, 3))
+    at = windows((7, 6), size, strides, padding, None, (1, 1))
+    ct = random.integers(1, 9, (2, *at.counts, 3)).astype(dtype)
+    t = random.integers(1, 9, x.shape).astype(dtype)
+    back, picked = np.zeros_like(x), np.zeros_like(ct)
+    for n, i, j, channel in np.ndindex(ct.shape):
+        best, first = lowest, None
+        for _, _, place in seen(at, i, j):
+            if place and x[n, *place, channel] > best:
+                best, first = x[n, *place, channel], place
+        if first:  # none of numbers that are all the lowest, or none
+            back[n, *first, channel] += ct[n, i, j, channel]
+            picked[n, i, j, channel] = t[n, *first, channel]
+    how = {"ksize": size, "strides": strides, "padding": padding}
+    np.testing.assert_array_equal(CATALOGUE["max_pool_backprop"](ct, x, **how), back)
+    np.testing.assert_array_equal(CATALOGUE["max_pool_pick"](t, x, **how), picked)
 
 
 @pytest.mark.parametrize("buffer", [1, 400, 5000])

@@ -5,7 +5,7 @@ If elements of a window are equal, the first counts as the largest, as in Tensor
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,11 @@ def _pooled(shape: Shape, at: dict[str, Any]) -> Shape:
 def _border(x: Spec, at: dict[str, Any]) -> int:
     """Bytes of images with their border, in the dtype that sums are computed in."""
     return _windows(x.shape, **at).border_bytes(x.with_dtype(wide(x.dtype)))
+
+
+def _masks_bytes(pooled: Spec) -> int:
+    """The workspace of `_first_largest`."""
+    return 4 * pooled.nbytes + 2 * pooled.size
 
 
 def _check_pair(op_type: str, x: Spec, grad: Shape, at: dict[str, Any]) -> None:
@@ -87,17 +92,33 @@ def _lowest(dtype: DType) -> Any:
     return np.iinfo(dtype).min if dtype in INTEGER else finfo(dtype).min
 
 
-def _first_largest(xp: Any, x: Any, at: Windows) -> Any:
-    """For each window the number of its first largest element, counted row by row; -1 if there is none (NaN)."""
-    x = at.bordered(xp, x, _lowest(x.dtype))
-    best = xp.full((x.shape[0], *at.counts, x.shape[3]), _lowest(x.dtype), x.dtype)
-    numbers = xp.full(best.shape, -1, np.int32 if math.prod(at.size) < 2**31 else np.int64)
-    for i, j, index in at.offsets():
-        elements = x[index]
-        larger = elements > best
-        xp.copyto(numbers, numbers.dtype.type(i * at.size[1] + j), where=larger)
-        xp.copyto(best, elements, where=larger)
-    return numbers
+def _largest(xp: Any, x: Any, at: Windows) -> Any:
+    """The largest element of each window of bordered images; the lowest number if there is none (NaN)."""
+    lowest = _lowest(x.dtype)
+    out = xp.full((x.shape[0], *at.counts, x.shape[3]), lowest, x.dtype)
+    for _, _, index in at.offsets():
+        xp.fmax(out, x[index], out=out)
+    return out
+
+
+def _bits(x: Any) -> Any:
+    """The same memory as integers."""
+    return x.view(f"i{x.dtype.itemsize}")
+
+
+def _first_largest(xp: Any, x: Any, at: Windows) -> Iterator[tuple[tuple[slice, ...], Any]]:
+    """(index, mask) for each position in a window: all bits of the mask are set for windows whose first largest it is.
+
+    Masks of bits and not of truth values: `where` takes four times as long as the whole of this.
+    """
+    largest = _largest(xp, x, at)
+    bits = _bits(largest).dtype
+    missing = xp.negative((largest > _lowest(x.dtype)).view(np.int8)).astype(bits)
+    for _, _, index in at.offsets():
+        mask = xp.negative((x[index] == largest).view(np.int8)).astype(bits)
+        mask &= missing
+        missing ^= mask
+        yield index, mask
 
 
 def _fraction(xp: Any, at: Windows, dtype: DType) -> Any:
@@ -164,12 +185,8 @@ def max_pool(
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
     in TensorFlow.
     """
-    at, lowest = _windows(x.shape, ksize, strides, padding, paddings), _lowest(x.dtype)
-    x = at.bordered(xp, x, lowest)
-    out = xp.full((x.shape[0], *at.counts, x.shape[3]), lowest, x.dtype)
-    for _, _, index in at.offsets():
-        xp.fmax(out, x[index], out=out)
-    return out
+    at = _windows(x.shape, ksize, strides, padding, paddings)
+    return _largest(xp, at.bordered(xp, x, _lowest(x.dtype)), at)
 
 
 @op(
@@ -185,7 +202,7 @@ def max_pool(
     batch=_batch,
     samples=[sample(_pooled(shape, _whole(at)), shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="MaxPoolGrad",
-    workspace=lambda grad, x, **at: 2 * _border(x, at) + 3 * x.nbytes + 4 * grad.nbytes + 8 * grad.size,
+    workspace=lambda grad, x, **at: 2 * _border(x, at) + _masks_bytes(grad),
     traits=[Trait.SELECTS],
 )
 def max_pool_backprop(
@@ -193,10 +210,14 @@ def max_pool_backprop(
 ) -> Any:
     """Each window's grad at the index of its first largest element in x: the transpose of max_pool_pick."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
-    first = _first_largest(xp, x, at)
     out = xp.zeros((x.shape[0], *at.lengths(), x.shape[3]), x.dtype)
-    for i, j, index in at.offsets():
-        out[index] += xp.where(first == i * at.size[1] + j, grad, x.dtype.type(0))
+    x, grad, apart = at.bordered(xp, x, _lowest(x.dtype)), _bits(grad), at.apart
+    for index, mask in _first_largest(xp, x, at):
+        if apart:
+            xp.bitwise_and(grad, mask, out=_bits(out)[index])
+        else:
+            mask &= grad
+            out[index] += mask.view(out.dtype)
     return xp.ascontiguousarray(at.inside(out))
 
 
@@ -213,9 +234,7 @@ def max_pool_backprop(
     batch=_batch,
     samples=[sample(shape, shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="MaxPoolGradGrad",
-    workspace=lambda t, x, **at: (
-        2 * _border(x, at) + 2 * x.nbytes + 6 * x.with_shape(_pooled(x.shape, at)).nbytes + 4 * x.size
-    ),
+    workspace=lambda t, x, **at: 2 * _border(x, at) + _masks_bytes(x.with_shape(_pooled(x.shape, at))),
     traits=[Trait.SELECTS],
 )
 def max_pool_pick(
@@ -223,10 +242,12 @@ def max_pool_pick(
 ) -> Any:
     """The elements of t at the index of each window's first largest element in x: the tangent of max_pool."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
-    first, t = _first_largest(xp, x, at), at.bordered(xp, t)
-    out = xp.zeros(first.shape, t.dtype)
-    for i, j, index in at.offsets():
-        xp.copyto(out, t[index], where=first == i * at.size[1] + j)
+    out = xp.zeros((x.shape[0], *at.counts, x.shape[3]), t.dtype)
+    x, t = at.bordered(xp, x, _lowest(x.dtype)), _bits(at.bordered(xp, t))
+    picked = _bits(out)
+    for index, mask in _first_largest(xp, x, at):
+        mask &= t[index]
+        picked |= mask
     return out
 
 

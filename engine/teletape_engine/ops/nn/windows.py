@@ -39,6 +39,11 @@ class Windows(NamedTuple):
         """Whether there is a border."""
         return any(map(any, self.paddings))
 
+    @property
+    def apart(self) -> bool:
+        """Whether no two windows overlap, if the elements of each are adjacent."""
+        return all(step >= n or count <= 1 for step, n, count in zip(self.strides, self.size, self.counts, strict=True))
+
     def bordered(self, xp: Any, x: Any, value: Any = 0) -> Any:
         """x [n, height, width, channels] with a border of that value; x itself without a border."""
         if not self.padded:
