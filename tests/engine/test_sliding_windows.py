@@ -11,7 +11,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn import conv
+from teletape_engine.ops.nn import patches
 from teletape_engine.ops.nn.windows import windows
 from teletape_engine.spec import DTYPES, Spec, finfo
 
@@ -65,6 +65,37 @@ def test_convolution_is_its_definition(case, groups, depth, out):
     result = CATALOGUE["conv2d"](x, filters, **how, dilations=dilations)
     assert spec("conv2d", x, filters, **how, dilations=dilations).shape == result.shape
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=120, deadline=None)
+@given(sliding(), st.integers(1, 2), st.integers(1, 2), st.sampled_from([0, 100]))
+def test_the_transposes_of_convolution_are_its_transposes(case, groups, depth, few):
+    (n, height, width), size, how, dilations = case
+    how["dilations"] = dilations
+    random = np.random.default_rng(0)
+    x = random.normal(size=(n, height, width, groups * depth))
+    filters = random.normal(size=(*size, depth, groups * 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patches, "_FEW", few)  # channels: what few and what many take
+        y = CATALOGUE["conv2d"](x, filters, **how)
+        ct = random.normal(size=y.shape)
+        to_images = CATALOGUE["conv2d_backprop_input"](ct, filters, shape=x.shape, **how)
+        to_filters = CATALOGUE["conv2d_backprop_filter"](x, ct, shape=filters.shape, **how)
+    product = (ct * y).sum()
+    near = {"rtol": 1e-11, "atol": 1e-11}
+    np.testing.assert_allclose((x * to_images).sum(), product, **near)
+    np.testing.assert_allclose((filters * to_filters).sum(), product, **near)
+    direction = random.normal(size=x.shape)
+    moved = CATALOGUE["conv2d"](direction, filters, **how)
+    np.testing.assert_allclose((direction * to_images).sum(), (ct * moved).sum(), **near)
+
+
+def test_the_gradient_of_images_of_many_channels_is_a_convolution():
+    at = windows((8, 9), (3, 2), (1, 1), "SAME", None, (1, 1))
+    assert patches.transposed(at, 5) is not None
+    assert patches.transposed(at, 4) is None
+    assert patches.transposed(windows((8, 9), (3, 2), (2, 1), "SAME", None, (1, 1)), 5) is None
+    assert patches.transposed(windows((8, 9), (8, 9), (1, 1), "VALID", None, (1, 1)), 5) is None
 
 
 @settings(max_examples=120, deadline=None)
@@ -123,7 +154,8 @@ def test_patches_in_parts_give_what_they_give_at_once(buffer, monkeypatch):
     x, filters = random.normal(size=(3, 7, 6, 2)), random.normal(size=(3, 2, 2, 4))
     whole = CATALOGUE["conv2d"](x, filters)
     back = CATALOGUE["conv2d_backprop_filter"](x, whole, shape=filters.shape)
-    monkeypatch.setattr(conv, "_BUFFER", buffer)
+    monkeypatch.setattr(patches, "_BUFFER", buffer)
+    monkeypatch.setattr(patches, "_FEWEST", 1)
     np.testing.assert_allclose(CATALOGUE["conv2d"](x, filters), whole, rtol=1e-12)
     np.testing.assert_allclose(CATALOGUE["conv2d_backprop_filter"](x, whole, shape=filters.shape), back, rtol=1e-12)
 

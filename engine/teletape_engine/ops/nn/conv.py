@@ -8,7 +8,6 @@ are divided into groups, each with its own filters; batched filters are computed
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from teletape_engine.catalogue.attributes import Ints, Pairs
@@ -17,12 +16,24 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Cut, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
+from teletape_engine.ops.nn.patches import (
+    MOST_BYTES,
+    columns,
+    convolved,
+    grouped,
+    images_of,
+    joined,
+    parts,
+    patches_of,
+    split,
+    transposed,
+    turned,
+)
+from teletape_engine.ops.nn.windows import image_lengths, windows
 from teletape_engine.ops.shapes.shape import reshape, transpose
 from teletape_engine.spec import DTYPES, FLOATING, DType, Shape, Spec, shape_text, wide
 
 _TAKES = FLOATING | {DTYPES["int32"]}
-_BUFFER = 8 << 20  # bytes of patches at a time
 
 
 # ---------------------------------------------------------------------------------------------------------- geometry
@@ -76,60 +87,28 @@ def _fits(op_type: str, shape: Shape, expected: Shape) -> None:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------- kernels
-def _images(x: Any) -> Any:
-    """x [..., height, width, channels] as [n, height, width, channels], in the dtype that sums are computed in."""
-    x = x.astype(wide(x.dtype), copy=False)
-    return x if x.ndim == 4 else x.reshape((math.prod(x.shape[:-3]), *x.shape[-3:]))
-
-
-def _patches(xp: Any, x: Any, at: Windows) -> Any:
-    """The windows of bordered images as a view [n, *counts, *size, channels]."""
-    n, row, column, channel = x.strides
-    (a, b), (c, d) = at.strides, at.dilations
-    shape = (x.shape[0], *at.counts, *at.size, x.shape[3])
-    return xp.lib.stride_tricks.as_strided(x, shape, (n, row * a, column * b, row * c, column * d, channel))
-
-
-def _parts(patches: Any) -> Iterator[tuple[slice, slice]]:
-    """(images, rows of windows): parts of the patches, each small enough for the buffer."""
-    n, rows, *rest = patches.shape
-    row = math.prod(rest) * patches.dtype.itemsize
-    if not n * rows * row:
-        return
-    images, lines = max(_BUFFER // (row * rows), 1), max(_BUFFER // row, 1)
-    for i in range(0, n, images):
-        for k in range(0, rows, lines):
-            yield slice(i, i + images), slice(k, k + lines)
-
-
-def _grouped(x: Any, groups: int, axes: int) -> Any:
-    """x [*many, *few, groups * c], with that many axes in `many`, as matrices [groups, many, few * c]."""
-    many, few, c = math.prod(x.shape[:axes]), math.prod(x.shape[axes:-1]), x.shape[-1] // groups
-    if groups == 1:
-        return x.reshape((1, many, few * c))
-    return x.reshape((many, few, groups, c)).transpose((2, 0, 1, 3)).reshape((groups, many, few * c))
-
-
-def _joined(xp: Any, x: Any, shape: Shape) -> Any:
-    """Matrices [groups, many, c] as [many, groups * c], in that shape."""
-    return xp.swapaxes(x, 0, 1).reshape(shape)
-
-
-def _split(filters: Any, groups: int) -> Any:
-    """Filters [height, width, c, groups * out] as matrices [groups, height * width * c, out]."""
-    height, width, c, out = filters.shape
-    return filters.reshape((height * width * c, groups, out // groups)).transpose((1, 0, 2))
-
-
+# ------------------------------------------------------------------------------------------------------------ prices
 def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) -> int:
     sliding, channels, n = windows(image_lengths(images), filters[:2], **at), images[-1], math.prod(images[:-3])
     row = sliding.counts[1] * math.prod(filters[:2]) * channels
     bordered, counted = n * math.prod(sliding.lengths()) * channels, n * math.prod(sliding.counts)
     sliding.border_bytes(Spec.of((n, *images[-3:]), wide(dtype)))  # refuses what cannot be addressed
-    most = max(_BUFFER // wide(dtype).itemsize, row)
+    most = max(MOST_BYTES // wide(dtype).itemsize, row)
     size = 2 * bordered + min(counted * row, most) + counted * (channels + 2 * filters[3]) + 3 * math.prod(filters)
     return size * wide(dtype).itemsize
+
+
+def _input_workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) -> int:
+    """The same of the transpose with respect to the images."""
+    workspace = _workspace(images, filters, dtype, at)
+    back = transposed(windows(image_lengths(images), filters[:2], **at), filters[2])
+    if back is None:
+        return workspace
+    n, out = math.prod(images[:-3]), filters[3]
+    row = back.counts[1] * math.prod(filters[:2]) * out
+    patches = min(n * back.counts[0] * row, max(MOST_BYTES // wide(dtype).itemsize, row))
+    bordered, rows = n * math.prod(back.lengths()) * out, n * math.prod(back.counts) * (images[-1] + out)
+    return max(workspace, (bordered + patches + 2 * rows + 4 * math.prod(filters)) * wide(dtype).itemsize)
 
 
 def _work(result: Shape, filters: Shape) -> int:
@@ -263,12 +242,8 @@ def conv2d(
     """
     at = windows(image_lengths(x.shape), filters.shape[:2], strides, padding, paddings, dilations)
     groups, out = _groups(x.shape, filters.shape), filters.shape[3]
-    images = at.bordered(xp, _images(x))
-    y = xp.zeros((images.shape[0], *at.counts, out), images.dtype)
-    patches, matrices = _patches(xp, images, at), _split(filters.astype(y.dtype, copy=False), groups)
-    for part in _parts(patches):
-        chosen = patches[part]
-        y[part] = _joined(xp, xp.matmul(_grouped(chosen, groups, 3), matrices), (*chosen.shape[:3], out))
+    images = at.bordered(xp, images_of(x))
+    y = convolved(xp, images, filters.astype(images.dtype, copy=False), at, groups)
     return y.reshape((*x.shape[:-3], *at.counts, out)).astype(x.dtype, copy=False)
 
 
@@ -303,7 +278,7 @@ def conv2d(
         ),
     ),
     like=(0, 0),
-    workspace=lambda grad, filters, *, shape, **at: _workspace(shape, filters.shape, grad.dtype, at),
+    workspace=lambda grad, filters, *, shape, **at: _input_workspace(shape, filters.shape, grad.dtype, at),
     work=lambda grad, filters, **_: _work(grad.shape, filters.shape),
     traits=[Trait.MULTIPLIES],
 )
@@ -321,13 +296,18 @@ def conv2d_backprop_input(
     """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(shape), filters.shape[:2], strides, padding, paddings, dilations)
     groups, channels = _groups(shape, filters.shape), shape[-1]
-    grads = _images(grad)
+    grads = images_of(grad)
+    back = transposed(at, channels // groups)
+    if back is not None and grads.size:
+        filters = turned(xp, filters.astype(grads.dtype, copy=False), groups)
+        images = convolved(xp, back.bordered(xp, grads), filters, back, groups)
+        return images.reshape(shape).astype(grad.dtype, copy=False)
     out = xp.zeros((grads.shape[0], *at.lengths(), channels), grads.dtype)
     if grads.size and out.size:
-        rows, weights = _grouped(grads, groups, 3), filters.astype(grads.dtype, copy=False)
+        rows, weights = grouped(grads, groups, 3), filters.astype(grads.dtype, copy=False)
         for i, j, index in at.offsets():
-            matrices = _split(weights[i : i + 1, j : j + 1], groups)  # [groups, channels, out], each a part
-            out[index] += _joined(xp, xp.matmul(rows, xp.swapaxes(matrices, 1, 2)), (*grads.shape[:3], channels))
+            matrices = split(weights[i : i + 1, j : j + 1], groups)  # [groups, channels, out], each a part
+            out[index] += joined(xp, xp.matmul(rows, xp.swapaxes(matrices, 1, 2)), (*grads.shape[:3], channels))
     return at.inside(out).reshape(shape).astype(grad.dtype, copy=False)
 
 
@@ -365,10 +345,14 @@ def conv2d_backprop_filter(
     """The transpose of conv2d with respect to its filters, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(x.shape), shape[:2], strides, padding, paddings, dilations)
     groups, out = _groups(x.shape, shape), shape[3]
-    images, grads = at.bordered(xp, _images(x)), _images(grad)
+    images, grads = at.bordered(xp, images_of(x)), images_of(grad)
     total = xp.zeros((groups, math.prod(shape[:3]), out // groups), images.dtype)
-    patches = _patches(xp, images, at)
-    for part in _parts(patches):
-        columns = xp.swapaxes(_grouped(patches[part], groups, 3), 1, 2)
-        total += xp.matmul(columns, _grouped(grads[part], groups, 3))
-    return _joined(xp, total, shape).astype(x.dtype, copy=False)
+    patches = patches_of(xp, images, at)
+    if groups == 1:
+        for part, matrix in columns(xp, patches):
+            total[0] += xp.matmul(matrix.T, grads[part].reshape((len(matrix), out)))
+    else:
+        for part in parts(xp, patches):
+            matrices = xp.swapaxes(grouped(patches[part], groups, 3), 1, 2)
+            total += xp.matmul(matrices, grouped(grads[part], groups, 3))
+    return joined(xp, total, shape).astype(x.dtype, copy=False)
