@@ -7,13 +7,13 @@ from teletape.ops.derived.composites import matrix_transpose as matrix_transpose
 from teletape.ops.derived.composites import matvec as matvec
 from teletape.ops.derived.composites import trace as trace
 from teletape.ops.derived.create import eye as eye
+from teletape.ops.derived.diagonal import band_part as band_part
+from teletape.ops.derived.diagonal import diag as diag
+from teletape.ops.derived.diagonal import diag_part as diag_part
+from teletape.ops.derived.diagonal import set_diag as set_diag
 from teletape.ops.derived.einsum import einsum as einsum
-from teletape.ops.derived.matrix import band_part as band_part
 from teletape.ops.derived.matrix import cholesky as cholesky
 from teletape.ops.derived.matrix import cholesky_solve as cholesky_solve
-from teletape.ops.derived.matrix import diag as diag
-from teletape.ops.derived.matrix import diag_part as diag_part
-from teletape.ops.derived.matrix import set_diag as set_diag
 from teletape.ops.derived.matrix import triangular_solve as triangular_solve
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.solve import det as det

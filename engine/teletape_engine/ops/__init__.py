@@ -5,7 +5,7 @@ from __future__ import annotations
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.ops import assertions, cumulative, image, random, reduce, segment
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
-from teletape_engine.ops.linalg import composites, einsum, matrix, products, solve
+from teletape_engine.ops.linalg import composites, diagonal, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, conv, loss, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, shape
 
@@ -26,6 +26,7 @@ FAMILIES = (
     logic,
     loss,
     math,
+    diagonal,
     matrix,
     composites,
     activations,

@@ -12,7 +12,8 @@ from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real
 from teletape_engine.ops.elementwise.math import log
-from teletape_engine.ops.linalg.matrix import cholesky, diag_part
+from teletape_engine.ops.linalg.diagonal import diag_part
+from teletape_engine.ops.linalg.matrix import cholesky
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.shape import expand_dims, squeeze, transpose

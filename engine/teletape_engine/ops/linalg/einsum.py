@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.linalg.matrix import diag_part
+from teletape_engine.ops.linalg.diagonal import diag_part
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.shape import reshape, transpose

@@ -14,7 +14,8 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import always
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
-from teletape_engine.ops.linalg.matrix import SOLVABLE, diag_part, stacked
+from teletape_engine.ops.linalg.diagonal import diag_part, stacked
+from teletape_engine.ops.linalg.matrix import SOLVABLE
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.create import zeros_like

@@ -11,7 +11,7 @@ import numpy as np
 from teletape_engine.ops.nn.windows import Windows, windows
 from teletape_engine.spec import Shape, wide
 
-# Patches at a time: as many bytes as a CPU's second cache holds, but so many windows that a product is worth its call.
+# Patches at a time: what a CPU's second cache holds, and at least as many windows as make a product worth its call.
 _BUFFER, _FEWEST, MOST_BYTES = 256 << 10, 512, 8 << 20
 _FEW = 4  # channels
 
