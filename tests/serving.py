@@ -1,5 +1,6 @@
 """The real server in a thread of the tests: real HTTP, real worker processes, and a clock that tests can move."""
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -72,6 +73,16 @@ class Server:
         if self.settings.api_keys and owner is not None:
             headers = {"Authorization": f"Bearer {KEYS[owner]}", **headers}
         return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+
+    def connection(self) -> Any:
+        """The protocol of a new connection, without a network; call it in the server's loop."""
+        config = self._uvicorn.config
+        return config.http_protocol_class(config=config, server_state=self._uvicorn.server_state, app_state={})
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The server's event loop."""
+        loop: asyncio.AbstractEventLoop = self._uvicorn.servers[0].get_loop()  # type: ignore[union-attr]  # uvloop's
+        return loop
 
     def answering(self) -> int:
         """The number of requests that the application has begun to answer."""

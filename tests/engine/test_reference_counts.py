@@ -1,5 +1,7 @@
 """Reference counts of the Python that runs: every kind of holder is counted, or none is relied on."""
 
+import gc
+import sys
 import sysconfig
 import types
 import weakref
@@ -60,6 +62,51 @@ def address(variable: Variable) -> int:
 
 def test_builds_without_the_gil_do_not_rely_on_counts() -> None:
     assert not (sysconfig.get_config_var("Py_GIL_DISABLED") and memory.EXACT_COUNTS)
+
+
+def first_count() -> Callable[[Any], int]:
+    counts: dict[int, int] = {}
+    return lambda target: counts.setdefault(id(target), sys.getrefcount(target))
+
+
+#: How another Python may count: what `sys.getrefcount` would return, and whether that can be relied on.
+COUNTS: dict[str, tuple[Callable[[Any], int], bool]] = {
+    "of 3.11": (sys.getrefcount, memory.EXACT_COUNTS),
+    "one less: names are borrowed": (lambda target: sys.getrefcount(target) - 1, memory.EXACT_COUNTS),
+    "immortal": (lambda target: (1 << 32) - 1, False),
+    "not counted": (lambda target: 1, False),
+    "counted late": (first_count(), False),
+    "saturated": (lambda target: min(sys.getrefcount(target), 4), False),
+    "split": (lambda target: sys.getrefcount(target) // 2, False),
+    "doubled": (lambda target: 2 * sys.getrefcount(target), False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_python_that_counts_otherwise_is_found_out(name: str) -> None:
+    """Then every assignment copies, and a footprint promises nothing: the two tests below."""
+    count, is_exact = COUNTS[name]
+    assert memory.counts_every_reference(count) is is_exact
+
+
+@pytest.mark.parametrize("kind", ["a list", "a dictionary", "a closure", "an attribute in a slot", "a generator"])
+def test_a_python_that_does_not_count_one_kind_of_holder_is_found_out(kind: str) -> None:
+    types_of_holders = {
+        "a list": list,
+        "a dictionary": dict,
+        "a closure": types.CellType,
+        "a generator": types.GeneratorType,
+    }
+
+    def count(target: Any) -> int:
+        holders = gc.get_referrers(target)
+        if kind == "an attribute in a slot":
+            deferred = sum(type(holder).__name__ == "Target" for holder in holders)
+        else:
+            deferred = sum(isinstance(holder, types_of_holders[kind]) for holder in holders)
+        return sys.getrefcount(target) - deferred
+
+    assert not memory.counts_every_reference(count)
 
 
 @pytest.mark.skipif(not memory.EXACT_COUNTS, reason="this build of Python does not count references exactly")

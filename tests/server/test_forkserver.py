@@ -104,6 +104,21 @@ def test_a_forkserver_that_starts_nothing_is_not_ended() -> None:
     assert is_alive(forkserver_pid())
 
 
+def test_a_forkserver_that_is_stopped_while_it_is_idle_is_ended_before_anyone_needs_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("teletape_server.hosts.worker_pool._STOPPED_SECONDS", 0.0)
+    monkeypatch.setattr(forkserver, "_START_LIMIT", 3600.0)
+    until_spare(server)
+    pid = forkserver_pid()
+    with stopped(pid):
+        until_ended(pid)
+    assert f"the forkserver, process {pid}, was stopped" in caplog.text
+    with server.client() as http:
+        for _ in range(2):  # the second one's process is started by the new forkserver
+            ok(http.post("/v1/sessions", json={}))
+
+
 def test_callers_get_503_while_the_forkserver_hangs_and_then_sessions_again(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

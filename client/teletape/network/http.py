@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import random
@@ -90,9 +89,9 @@ class Connection:
         self.boot_id = facts.get("boot_id")
         return facts
 
-    def create(self, path: str, body: Any = None) -> Any:
-        """Makes something by a POST of JSON, once however often it must be sent, and returns the JSON of the answer."""
-        return self.json("POST", path, body, {"Idempotency-Key": secrets.token_hex(16)})
+    def create(self, path: str, body: Any = None, key: str | None = None) -> Any:
+        """Makes something by a POST of JSON, once for the key however often it is sent; returns the answer's JSON."""
+        return self.json("POST", path, body, {"Idempotency-Key": key or new_key()})
 
     def json(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         """Sends JSON and returns the JSON of the answer; None if it is empty."""
@@ -215,16 +214,26 @@ class Connection:
 
     def try_json(self, path: str) -> Any:
         """Returns the JSON of a GET, tried once and not counted; None: there was no answer."""
+        return self._tried("GET", path, timeout=1.0)
+
+    def try_create(self, path: str, body: Any, key: str, seconds: float) -> Any:
+        """Sends a POST as `create` does, but once, and waits no longer than that; None: there was no answer in time."""
+        return self._tried("POST", path, json=body, headers={"Idempotency-Key": key}, timeout=seconds)
+
+    def _tried(self, method: str, path: str, **options: Any) -> Any:
         try:
-            response = self._by_side("GET", path, timeout=1.0)
-            return response.json() if response.status_code == 200 else None
+            response = self._by_side(method, path, **options)
+            return response.json() if response.is_success else None
         except (httpx.HTTPError, ValueError):
             return None
 
-    def try_delete(self, path: str, seconds: float) -> None:
-        """Sends a DELETE once, and waits for the answer no longer than that."""
-        with contextlib.suppress(httpx.HTTPError):
+    def try_delete(self, path: str, seconds: float) -> bool:
+        """Sends a DELETE once, and waits for the answer no longer than that; returns whether there was one."""
+        try:
             self._by_side("DELETE", path, timeout=seconds)
+        except httpx.HTTPError:
+            return False
+        return True
 
     def trouble(self) -> str | None:
         """Returns what is wrong while a request is sent again and again, as a line for people; None: nothing is."""
@@ -343,6 +352,11 @@ class Connection:
                 "functions and tapes is lost"
             )
         return SessionEndedError(f"the server at {self.url} has no such session any more: {error.message}")
+
+
+def new_key() -> str:
+    """Returns an Idempotency-Key that no other request has."""
+    return secrets.token_hex(16)
 
 
 def _frame_headers(content_type: str) -> dict[str, str]:

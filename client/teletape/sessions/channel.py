@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from teletape import environment, logs
 from teletape.call_site import Where, caller
-from teletape.errors import TeletapeError
+from teletape.errors import ConnectionFailed, TeletapeError
 from teletape.network import progress
-from teletape.network.http import Connection
+from teletape.network.http import Connection, new_key
 from teletape.sessions.batch_buffer import BatchBuffer, Name, Recording, Reply
 from teletape.sessions.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
@@ -49,22 +49,27 @@ class Channel:
     def __init__(self, http: Connection, device: str | None, *, lazy: bool) -> None:
         self.http, self.lazy = http, lazy
         _compare_catalogues(http.info())
-        self.session: str = http.create("/v1/sessions", {} if device is None else {"device": device})["id"]
-        self._path = f"/v1/sessions/{self.session}"
+        body, key = {} if device is None else {"device": device}, new_key()
+        self._path = ""
         try:
+            self.session: str = http.create("/v1/sessions", body, key)["id"]
+            self._path = f"/v1/sessions/{self.session}"
             attached = http.create(f"{self._path}/attach")
             self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
             self.buffer = BatchBuffer(attached["client"], attached["seq"])
             self.call_sites = environment.call_sites()
             self._record = self.buffer.recordings.append
             self._sender = Sender(http, self.session, self.buffer)
+            self._sender.start()
             weakref.finalize(self, self._sender.end).atexit = False
-        except BaseException:  # an interrupt, or no answer: nothing will use the session
+        except BaseException as error:  # an interrupt, or no answer: nothing will use the session
             sender: Sender | None = getattr(self, "_sender", None)
-            if sender is None:
-                http.try_delete(self._path, _FAREWELL)
-            else:
+            if sender is not None:
                 sender.end()
+            if sender is not None and sender.started:
+                raise
+            if self._path or isinstance(error, ConnectionFailed) or not isinstance(error, TeletapeError):
+                _end_unused(http, self._path, body, key)
             raise
 
     # ------------------------------------------------------------------------------------------------------ recording
@@ -168,6 +173,27 @@ class Channel:
                 self.sync()
         finally:
             self._sender.close()
+
+
+def _end_unused(http: Connection, path: str, body: Any, key: str) -> None:
+    """Ends a session that nothing will use, or says that it is left.
+
+    Args:
+        http: The connection.
+        path: The session's; "": its creation may not have been answered. Asked again, it has the same answer.
+        body: Of the creation.
+        key: The creation's Idempotency-Key.
+    """
+    if not path:
+        created = http.try_create("/v1/sessions", body, key, _FAREWELL)
+        path = "" if created is None else f"/v1/sessions/{created['id']}"
+    if not path or not http.try_delete(path, _FAREWELL):
+        logs.get_logger().warning(
+            "interrupted while connecting to %s, which may have made a session and did not answer again in %g s: if it "
+            "has, the session ends by itself when it has been idle for the server's limit",
+            http.url,
+            _FAREWELL,
+        )
 
 
 def _compare_catalogues(info: Any) -> None:

@@ -74,8 +74,16 @@ class Sender:
         self._numbers = itertools.count(1)
         self._wakes = self._turns = 0
         self._thread = threading.Thread(target=self._work, name="teletape-sender", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread; interrupted here, it may have started, and `end` ends it."""
         self._thread.start()
         _live.add(self)
+
+    @property
+    def started(self) -> bool:
+        """Whether the thread has certainly started."""
+        return self._thread.is_alive()
 
     # ------------------------------------------------------------------------------------------------------ any thread
     def wake(self) -> None:

@@ -14,6 +14,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
@@ -119,12 +120,24 @@ class PerThread(threading.local):
 
 
 def _running_task() -> Any:
-    """Returns the async task that runs in this thread, or None."""
-    asyncio = sys.modules.get("asyncio")  # not imported: nothing uses it
+    """Returns the task of asyncio or trio, or the greenlet of gevent, that runs in this thread; None: there is none.
+
+    A library that is not imported runs no tasks.
+    """
+    modules = sys.modules
+    asyncio = modules.get("asyncio")
     current_task = getattr(asyncio, "current_task", None)
-    if current_task is None or asyncio._get_running_loop() is None:  # type: ignore[union-attr]  # it has the one above
-        return None
-    return current_task()
+    if current_task is not None and asyncio._get_running_loop() is not None:  # type: ignore[union-attr]  # it has both
+        return current_task()
+    current_task = getattr(modules.get("trio.lowlevel"), "current_task", None)
+    if current_task is not None:
+        with suppress(RuntimeError):  # trio does not run in this thread
+            return current_task()
+    getcurrent = getattr(modules.get("greenlet"), "getcurrent", None)
+    if getcurrent is not None:
+        greenlet = getcurrent()
+        return None if greenlet.parent is None else greenlet
+    return None
 
 
 class Session(ABC):

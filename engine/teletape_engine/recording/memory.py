@@ -12,15 +12,63 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple, Protocol
 
+import numpy as np
+
 from teletape_engine import object_bytes
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import ResourceExhaustedError
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Unrecorded, Value, Variable, new_uid
 
+
+def counts_every_reference(count: Callable[[Any], int]) -> bool:
+    """Returns whether each holder of an object adds one to its count, and takes one away when it goes.
+
+    A Python that counts otherwise, as one that defers or splits counts or makes objects immortal, is found here and not
+    by a wrong value.
+
+    Args:
+        count: `sys.getrefcount`, or what a test has in its place.
+    """
+
+    class Target:
+        __slots__ = ("target",)
+
+    def closure(target: Any) -> Any:
+        return lambda: target
+
+    def generator(target: Any) -> Iterator[Any]:
+        yield None
+        yield target
+
+    def slot(target: Any) -> Any:
+        holder = Target()
+        holder.target = target  # type: ignore[attr-defined]  # in __slots__
+        return holder
+
+    def started(target: Any) -> Any:
+        waiting = generator(target)
+        next(waiting)
+        return waiting
+
+    holds: list[Callable[[Any], Any]] = [lambda x: [x], lambda x: (x, 0), lambda x: {0: x}, closure, started, slot]
+    for target in (Target(), np.zeros(1)):
+        before = count(target)
+        for hold in holds:
+            holder = hold(target)
+            during = count(target)
+            del holder
+            if (during, count(target)) != (before + 1, before):
+                return False
+        name = target
+        if not before <= count(name) <= before + 1:  # one more name may count, or be borrowed
+            return False
+    return True
+
+
 #: Whether `sys.getrefcount` counts every reference. Builds of Python without the GIL defer and split their counts, also
-#: while their GIL is switched on; there everything counts as referred to by something else.
-EXACT_COUNTS: Final = "free-threading" not in sys.version
+#: while their GIL is switched on. If it does not, everything counts as referred to by something else.
+EXACT_COUNTS: Final = "free-threading" not in sys.version and counts_every_reference(sys.getrefcount)
 
 
 _LOOK_BYTES: Final = 1 << 20  #: Bytes of objects after which everything is counted, at the earliest.

@@ -1,7 +1,8 @@
 """Starts processes from a forkserver that has the worker's modules loaded, each with its ends of two socket pairs.
 
 The forkserver and its processes have the environment that the server has when the first of them starts: without keys.
-A forkserver that does not answer is ended; the next start begins a new one. Processes that run are not ended by that.
+A forkserver that does not answer, or is stopped, is ended; the next start begins a new one. The processes that it has
+started go on.
 """
 
 from __future__ import annotations
@@ -79,8 +80,37 @@ def end_stuck_start(reason: str) -> None:
     Args:
         reason: What the forkserver did, for the log.
     """
+    if _fork_lock.locked():
+        _end(_pid(), reason)
+
+
+def is_stopped() -> bool:
+    """Returns whether the forkserver is stopped, as by SIGSTOP, so that the next start would have to end it first."""
+    pid = _pid()
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+    except OSError:  # it has not started yet, or it has ended: the next start begins one
+        return False
+
+
+def end_stopped() -> None:
+    """Ends the forkserver if it is stopped and no process is starting; the next start begins a new one."""
+    if _fork_lock.acquire(blocking=False):  # else the limit of that start ends it
+        try:
+            if is_stopped():
+                _end(_pid(), "was stopped")
+        finally:
+            _fork_lock.release()
+
+
+def _pid() -> int | None:
     pid: int | None = getattr(multiprocessing.forkserver, "_forkserver")._forkserver_pid  # noqa: B009  # not in the stubs
-    if pid is None or not _fork_lock.locked():
+    return pid
+
+
+def _end(pid: int | None, reason: str) -> None:
+    if pid is None:
         return
     log.warning("the forkserver, process %d, %s: it is ended, and the next start begins a new one", pid, reason)
     with contextlib.suppress(ProcessLookupError, ChildProcessError):  # it has ended meanwhile

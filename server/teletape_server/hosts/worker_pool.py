@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from teletape_server.hosts.forkserver import end_stuck_start, present_devices, start_process
+from teletape_server.hosts.forkserver import end_stopped, end_stuck_start, is_stopped, present_devices, start_process
 from teletape_server.hosts.protocols import Host, HostGone, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
@@ -25,6 +25,7 @@ from teletape_server.worker.shared_memory import IdleMemory
 _SHUT_DOWN: Final = Ending(Reason.SHUTDOWN, "the server shut down")
 _MAX_IDLE: Final = 256 << 20  # bytes of free shared memory for requests, and of shared memory with answers
 _IDLE_SECONDS: Final = 10.0  # without a request, after which a session's free shared memory is freed
+_STOPPED_SECONDS: Final = 5.0  # after which a stopped forkserver is ended, so that the next session need not wait
 _START_SECONDS: Final = 2.0  # that the end of the pool waits for a process that is just starting
 
 
@@ -142,13 +143,17 @@ class WorkerPool:
             total -= host.answers_memory()
 
     async def _watch(self) -> None:
-        """Watches every process, and replaces a spare that has ended, until it is cancelled."""
+        """Watches every process and the forkserver, and replaces a spare that has ended, until it is cancelled."""
         seconds = min(1.0, self._grace / 4, self._stuck_after / 8)
+        stopped = 0.0
         while True:
             await asyncio.sleep(seconds)
             for host in [*self.hosts]:
                 host.watch(seconds)
             self._trim()
+            stopped = stopped + seconds if is_stopped() else 0.0
+            if stopped > _STOPPED_SECONDS:
+                await asyncio.to_thread(end_stopped)
             spare = self.spare
             if spare is not None and spare.done() and (spare.exception() or spare.result().ended.done()):
                 self.spare = None

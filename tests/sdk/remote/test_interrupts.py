@@ -10,13 +10,17 @@ the session's end.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from loopback import Loopback, session_on
@@ -272,3 +276,101 @@ def test_an_interrupt_at_any_line() -> None:
                     wrong.append(f"{case.__name__}, {interrupting.where}: {type(error).__name__}: {error}")
     assert not wrong, "\n".join(wrong)
     assert len(interrupted) > 180
+
+
+# ----------------------------------------------------------------------------------------------------------- connecting
+class Sessions(Loopback):
+    """Makes a session for each new key, as a server does.
+
+    Attributes:
+        open: The ids of the sessions that are not deleted yet.
+        by_key: The id that was made for an Idempotency-Key.
+        interrupts: How many answers to creations are not read because of an interrupt.
+        silent: How many creations after that are not answered.
+        limits: Seconds for which each creation waits for its answer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: set[str] = set()
+        self.by_key: dict[str, str] = {}
+        self.interrupts = self.silent = 0
+        self.limits: list[float] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if request.method == "DELETE":
+            self.open.discard(path.rpartition("/")[2])
+        if path != "/v1/sessions":
+            return super().handle_request(request)
+        self.limits.append(request.extensions["timeout"]["read"])
+        key = request.headers["Idempotency-Key"]
+        if key not in self.by_key:
+            self.by_key[key] = f"s{len(self.by_key)}"
+            self.open.add(self.by_key[key])
+        if self.interrupts:
+            self.interrupts -= 1
+            raise KeyboardInterrupt
+        if self.silent:
+            self.silent -= 1
+            raise httpx.ReadTimeout("no answer", request=request)
+        return httpx.Response(201, json={"id": self.by_key[key]})
+
+
+def connect(at: int) -> tuple[Sessions, Interrupting]:
+    """Connects with an interrupt at that line, and ends the session if there is one."""
+    sessions, interrupting = Sessions(), Interrupting(at)
+    try:
+        with interrupting:
+            use(session_on(sessions))
+    except KeyboardInterrupt:
+        pass
+    else:
+        current.current().close()
+    use(LocalSession())
+    return sessions, interrupting
+
+
+def test_an_interrupt_at_any_line_of_connecting_leaves_no_session() -> None:
+    sessions, counted = connect(0)
+    assert not sessions.open
+    wrong = []
+    for at in range(1, len(counted.lines) + 1):  # each time: the same lines send three requests
+        sessions, interrupting = connect(at)
+        assert interrupting.where
+        if sessions.open:
+            gc.collect()
+        deadline = time.monotonic() + 20
+        while sessions.open and time.monotonic() < deadline:
+            time.sleep(0.001)  # its sender's thread ends it
+        if sessions.open:
+            wrong.append(interrupting.where)
+    assert not wrong
+    assert len(counted.lines) > 60
+    gc.collect()
+    deadline = time.monotonic() + 20
+    while any(thread.name == "teletape-sender" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_an_interrupt_while_the_answer_to_a_creation_is_awaited_ends_the_session() -> None:
+    sessions = Sessions()
+    sessions.interrupts = 1
+    with pytest.raises(KeyboardInterrupt):
+        session_on(sessions)
+    assert (len(sessions.by_key), sessions.open) == (1, set())
+    assert sessions.limits[1] == channel._FAREWELL
+
+
+def test_an_interrupt_that_cannot_end_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[str] = []
+    logger = _Quiet()
+    monkeypatch.setattr(logger, "warning", lambda text, *values: messages.append(text % values), raising=False)
+    monkeypatch.setattr(progress.logs, "get_logger", lambda: logger)
+    sessions = Sessions()
+    sessions.interrupts = sessions.silent = 1
+    with pytest.raises(KeyboardInterrupt):
+        session_on(sessions)
+    assert len(sessions.limits) == 2
+    assert "http://loopback, which may have made a session and did not answer again in 1 s" in messages[0]

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -186,6 +187,62 @@ def test_tasks_of_one_thread_record_on_their_own_tapes() -> None:
 
     assert asyncio.run(program()) == [1.0, 8.0, 27.0, 64.0, 125.0]
     assert lengths == [2, 2, 2]
+
+
+class Task:
+    """What another library has for a task: `current_task` of trio, `getcurrent` of greenlet, which gevent uses."""
+
+    parent: object = "the hub"
+
+
+class Turns:
+    """Runs generators in turn in one thread, each as a task of the library that is simulated."""
+
+    def __init__(self, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.task = thread = Task()
+        thread.parent = None
+        self._thread = thread
+        attribute = {"trio.lowlevel": "current_task", "greenlet": "getcurrent"}[library]
+        monkeypatch.setitem(sys.modules, library, types.SimpleNamespace(**{attribute: self.running}))  # type: ignore[arg-type]
+        self._outside = RuntimeError("must be called from async context") if library == "trio.lowlevel" else None
+
+    def running(self) -> Task:
+        if self.task is self._thread and self._outside is not None:
+            raise self._outside
+        return self.task
+
+    def run(self, programs: list[Iterator[None]]) -> None:
+        tasks = {program: Task() for program in programs}
+        while tasks:
+            for program, task in [*tasks.items()]:
+                self.task = task
+                if next(program, tasks) is tasks:
+                    del tasks[program]
+                self.task = self._thread
+
+
+@pytest.mark.usefixtures("anywhere")
+@pytest.mark.parametrize("library", ["trio.lowlevel", "greenlet"])
+def test_tasks_of_trio_and_gevent_record_on_their_own_tapes_too(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(library, monkeypatch)
+    gradients: list[tuple[int, float]] = []
+
+    def program(factor: int) -> Iterator[None]:
+        x = tf.constant(3.0)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(3):
+                yield
+                y = y * float(factor)
+        yield
+        gradients.append((len(tape._tape.nodes), float(tape.gradient(y, x))))
+
+    turns.run([program(factor) for factor in range(1, 6)])
+    assert gradients == [(3, 1.0), (3, 8.0), (3, 27.0), (3, 64.0), (3, 125.0)]
+    thread = tf.session()._thread
+    assert "recorder" in vars(thread)
+    assert len(thread._tasks) == 0
 
 
 @pytest.mark.usefixtures("anywhere")
