@@ -245,6 +245,28 @@ def test_an_answer_before_the_body_is_here_ends_the_connection(patient: Server, 
     until(lambda: not connections_of(patient).refused)
 
 
+def test_a_caller_that_reads_nothing_before_it_has_sent_all_of_its_body_gets_such_an_answer(patient: Server) -> None:
+    length = 64 << 20
+    with connection(patient) as sock:
+        sock.sendall(POST + b"Content-Length: %d\r\n\r\n" % length)
+        until(lambda: bool(connections_of(patient).refused))
+        sock.sendall(bytes(length))
+        refusal(sock, 401, "unauthenticated")
+
+
+def test_a_caller_that_goes_on_sending_too_slowly_after_such_an_answer_is_left(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("teletape_server.http.connections._LINGER_SECONDS", 0.2)
+    with connection(guarded) as sock, contextlib.suppress(ConnectionError):
+        sock.sendall(POST + b"Content-Length: 1000000\r\n\r\n")
+        until(lambda: bool(connections_of(guarded).refused))
+        while connections_of(guarded).refused:
+            sock.sendall(b" ")
+            time.sleep(0.005)
+    until(lambda: not connections_of(guarded).refused)
+
+
 def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

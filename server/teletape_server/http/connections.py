@@ -31,7 +31,7 @@ _MAX_UNPARSED: Final = 1 << 20  # bytes of further requests that may wait for th
 _SWEEP_SECONDS: Final = 1.0
 _LINGER_SECONDS: Final = 2.0  # in which a caller can read an answer that did not need all of its request
 _MAX_REFUSED: Final = 256  # connections that may wait for this at the same time
-_MAX_DISCARDED: Final = 16 << 20  # bytes that a caller may still send meanwhile
+_MAX_DISCARDED: Final = 16 << 20  # bytes that a caller may still send meanwhile, if they are not a body's
 
 log = logging.getLogger("teletape")
 
@@ -74,6 +74,7 @@ class Connections:
         most: How many there may be.
         stall_limit: Seconds after which a connection that sends or reads nothing is ended.
         min_rate: Bytes a second at which a body has to arrive.
+        max_body: Bytes of a body that are received although its request is answered.
         open: The connections that are served.
         refused: The connections that take no more requests, and wait for their callers to read the last answer.
     """
@@ -82,6 +83,7 @@ class Connections:
         self.most = most_connections(settings)
         self.stall_limit = settings.stall_limit
         self.min_rate = settings.min_rate
+        self.max_body = settings.max_body
         self.open: set[Connection] = set()
         self.refused: set[Connection] = set()
         self._interval = min(_SWEEP_SECONDS, self.stall_limit / 4)
@@ -209,7 +211,8 @@ class Connection(HttpToolsProtocol):
         """Parses what came: at most one head, and the body after it."""
         self._received += len(data)
         if self._refused:
-            if self._received > _MAX_DISCARDED:
+            body = self._all.max_body if self._stage is _Stage.BODY else 0
+            if self._received > max(body, _MAX_DISCARDED):
                 self.transport.abort()
             return
         self._unset_keepalive_if_required()
@@ -338,7 +341,8 @@ class Connection(HttpToolsProtocol):
             self._check_reader(seconds)
         elif self._refused:
             self._waited += seconds
-            if self._waited > _LINGER_SECONDS:
+            self._stalled = self._stalled + seconds if self._received == self._received_before else 0.0
+            if self._stalled > _LINGER_SECONDS or self._waited > _LINGER_SECONDS + self._received / self._all.min_rate:
                 self.transport.abort()
         elif self._stage is _Stage.BODY:
             self._check_body(seconds)
@@ -423,9 +427,10 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _linger(self) -> None:
-        """Takes no more requests, and closes when the caller does, at the latest two seconds after its answer was sent.
+        """Takes no more requests, and closes when the caller does, or when it has sent nothing for two seconds.
 
-        A socket that is closed while something arrives makes the network discard what its peer has not read yet.
+        Many callers read no answer before they have sent their body. What arrives at a closed socket makes the network
+        discard what its peer has not read yet.
         """
         if self._end_requests():
             self.flow.resume_reading()
@@ -435,7 +440,7 @@ class Connection(HttpToolsProtocol):
 
     def _end_requests(self) -> bool:
         """Receives no more requests; returns whether the connection may stay open until its caller has read."""
-        self._refused, self._waited = True, 0.0
+        self._refused, self._waited, self._stalled = True, 0.0, 0.0
         self._received = self._received_before = 0
         self._abandon()
         self._unset_keepalive_if_required()
