@@ -15,12 +15,13 @@ BIN := .venv/bin
 # Without -P, -m puts the working folder on sys.path, and engine/, wire/, client/ and server/ become importable.
 MODULE := $(BIN)/python -P -m
 INSTALLED := .venv/.installed
+PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test fuzz soak flood bench openapi reference layout pages browser clients lint format constraints image clean
+.PHONY: help install demo serve test fuzz soak flood bench bench-peers bench-check openapi reference layout pages browser clients lint format constraints image clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
 
 install: $(INSTALLED) ## make .venv with all that `make test` needs
 
@@ -51,10 +52,16 @@ soak: $(INSTALLED) ## add over a lossy network while processes are killed, and c
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)
 
-bench: $(INSTALLED) ## measure the cost of an op, of a round trip, of a Jacobian and of plans
-	$(BIN)/python scripts/with_server.py $(BIN)/python benchmarks/chain.py $(ARGS)
-	$(BIN)/python benchmarks/jacobian.py $(ARGS)
-	$(BIN)/python benchmarks/plans.py
+bench: $(INSTALLED) ## measure every row in turn with the peers: ARGS='--only chain --quick'
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+bench-peers: $(INSTALLED) ## install the systems that `make bench` compares with (2.5 GB)
+	$(BIN)/python -m venv .venv/peers
+	$(PEERS_PIP) --no-deps --extra-index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' benchmarks/peers.txt)"
+	$(PEERS_PIP) --requirement benchmarks/peers.txt
+
+bench-check: $(INSTALLED) ## compare the speed of two commits: ARGS='main . --only chain --pairs 40'
+	$(BIN)/python benchmarks/compare.py $(ARGS)
 
 openapi: $(INSTALLED) ## export openapi/openapi.json
 	$(MODULE) teletape_server.export $(ARGS)

@@ -1,0 +1,358 @@
+"""What runs a program with each system: a class for each entry of systems.py, used in the process that is measured.
+
+`load` takes a program's module and its inputs and returns a call; a call returns what the program computed, complete:
+arrays are computed, and read if they come from a server. Libraries are imported here alone, when a class is made.
+"""
+
+import http.client
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+Call = Callable[[], Sequence[Any]]
+
+
+class Binding:
+    """A system in this process.
+
+    Args:
+        threads: BLAS threads and cores.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        """A call of the program."""
+        raise NotImplementedError
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        """What a call returned, as NumPy arrays."""
+        return [np.asarray(result) for result in results]
+
+
+class NumPy(Binding):
+    """NumPy by hand."""
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        step, arguments = program.by_hand(data)
+        return lambda: step(*arguments)
+
+
+class _TensorFlowLike(Binding):
+    """Teletape or TensorFlow: the same programs. A traced function if `function`."""
+
+    function = False
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.tf = self.library()
+
+    def library(self) -> Any:
+        raise NotImplementedError
+
+    def step(self, program: Any, data: dict[str, Any]) -> tuple[Callable[..., Any], list[np.ndarray]]:
+        step, arguments = program.tensorflow(self.tf, data)
+        return (self.tf.function(step) if self.function else step), arguments
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        step, arguments = self.step(program, data)
+        tensors = [self.tf.constant(argument) for argument in arguments]
+        return lambda: step(*tensors)
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        return [result.numpy() for result in results]
+
+
+class TeletapeEager(_TensorFlowLike):
+    """Teletape in this process, op by op."""
+
+    def library(self) -> Any:
+        import teletape as tf
+
+        tf.connect(device="cpu", local=True)
+        return tf
+
+
+class TeletapeFunction(TeletapeEager):
+    """Teletape in this process, a traced function."""
+
+    function = True
+
+
+class TensorFlowEager(_TensorFlowLike):
+    """TensorFlow, op by op."""
+
+    def library(self) -> Any:
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(self.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(self.threads)
+        return tf
+
+
+class TensorFlowFunction(TensorFlowEager):
+    """TensorFlow, a traced function."""
+
+    function = True
+
+
+class Torch(Binding):
+    """PyTorch."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        import torch
+
+        torch.set_num_threads(threads)
+        self.torch = torch
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        step, arguments = program.pytorch(self.torch, data)
+        tensors = [self.torch.from_numpy(argument) for argument in arguments]
+        return lambda: step(*tensors)
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        return [result.detach().numpy() for result in results]
+
+
+class Jax(Binding):
+    """JAX, compiled."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        import jax
+
+        jax.config.update("jax_enable_x64", True)  # some programs are of float64
+        self.jax = jax
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        step, arguments = program.jax(self.jax, data)
+        compiled, wait = self.jax.jit(step), self.jax.block_until_ready
+        arrays = [self.jax.numpy.asarray(argument) for argument in arguments]
+        return lambda: wait(compiled(*arrays))
+
+
+# ------------------------------------------------------------------------------------------------------------- servers
+class _Remote(_TensorFlowLike):
+    """A server: the arguments travel with each call, and what is computed is read."""
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        step, arguments = self.step(program, data)
+        constant, read = self.tf.constant, self.read
+        return lambda: read(step(*[constant(argument) for argument in arguments]))
+
+    def read(self, tensors: Sequence[Any]) -> list[Any]:
+        raise NotImplementedError
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        return [np.asarray(result) for result in results]
+
+
+class RemoteEager(_Remote):
+    """Teletape through a server."""
+
+    def library(self) -> Any:
+        import teletape as tf
+
+        tf.connect(os.environ["BENCHMARK_ADDRESS"])
+        return tf
+
+    def step(self, program: Any, data: dict[str, Any]) -> tuple[Callable[..., Any], list[np.ndarray]]:
+        if hasattr(program, "teletape"):
+            step: tuple[Callable[..., Any], list[np.ndarray]] = program.teletape(self.tf, data)
+            return step
+        return super().step(program, data)
+
+    def read(self, tensors: Sequence[Any]) -> list[Any]:
+        if not tensors:
+            self.tf.sync()
+        elif len(tensors) > 1:  # in one request
+            self.tf.session().fetch_all([tensor.operand() for tensor in tensors])
+        return [tensor.numpy() for tensor in tensors]
+
+
+class RemoteFunction(RemoteEager):
+    """Teletape through a server, a traced function."""
+
+    function = True
+
+
+class TensorFlowRemote(_Remote):
+    """A TensorFlow server over gRPC."""
+
+    def library(self) -> Any:
+        import tensorflow as tf
+
+        tf.config.experimental_connect_to_host(urlsplit(os.environ["BENCHMARK_ADDRESS"]).netloc)
+        return tf
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        device = "/job:worker/replica:0/task:0/device:CPU:0"
+        with self.tf.device(device):
+            call = super().load(program, data)
+
+        def on_server() -> Sequence[Any]:
+            with self.tf.device(device):
+                return call()
+
+        return on_server
+
+    def read(self, tensors: Sequence[Any]) -> list[Any]:
+        return [tensor.numpy() for tensor in tensors]
+
+
+class TensorFlowRemoteFunction(TensorFlowRemote):
+    """A TensorFlow server over gRPC, a traced function."""
+
+    function = True
+
+
+class _Bodies(Binding):
+    """A server that takes the arguments' bytes and answers with those of the results; shapes are known."""
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        step, arguments = program.by_hand(data)
+        specs = [(np.asarray(result).shape, np.asarray(result).dtype) for result in step(*arguments)]
+        self.post(f"/load/{program.__name__.rpartition('.')[2]}", json.dumps(data["size"]).encode())
+        post = self.post
+
+        def call() -> list[np.ndarray]:
+            answer = memoryview(post("/step", b"".join([argument.tobytes() for argument in arguments])))
+            results, start = [], 0
+            for shape, dtype in specs:
+                array = np.frombuffer(answer, dtype, int(np.prod(shape)), start).reshape(shape)
+                results.append(array)
+                start += array.nbytes
+            return results
+
+        return call
+
+    def post(self, path: str, body: bytes) -> bytes | bytearray:
+        raise NotImplementedError
+
+
+class FastApi(_Bodies):
+    """A server as one writes it in an afternoon, called with httpx."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        import httpx
+
+        self._client = httpx.Client(base_url=os.environ["BENCHMARK_ADDRESS"], timeout=None, trust_env=False)
+
+    def post(self, path: str, body: bytes) -> bytes:
+        response = self._client.post(path, content=body)
+        response.raise_for_status()
+        return response.content
+
+
+class Floor(_Bodies):
+    """The least: the same bodies over a bare socket, and NumPy by hand on the other side."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self._socket = _Socket()
+
+    def post(self, path: str, body: bytes) -> bytearray:
+        return self._socket.exchange(
+            f"POST {path} HTTP/1.1\r\nHost: floor\r\nContent-Length: {len(body)}\r\n\r\n", body
+        )
+
+
+class Health(Binding):
+    """A health request to Teletape's server over a bare socket: what no call can be faster than."""
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        exchange = _Socket().exchange
+        head = "GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+        def call() -> list[np.ndarray]:
+            exchange(head)
+            return []
+
+        return call
+
+
+class Tcp(Binding):
+    """Bytes over loopback TCP into memory that is there."""
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        connection, array = _connect(), data["x"]
+        received, view = np.empty_like(array), memoryview(array).cast("B")
+        room = memoryview(received).cast("B")
+
+        def up() -> list[np.ndarray]:
+            connection.sendall(b"u" + len(view).to_bytes(8, "little"))
+            connection.sendall(view)
+            _receive(connection, room[:1])
+            return []
+
+        def down() -> list[np.ndarray]:
+            connection.sendall(b"d" + len(view).to_bytes(8, "little"))
+            _receive(connection, room)
+            return [received]
+
+        return {"up": up, "down": down}[data["call"]]
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        return []  # the server sends zeros
+
+
+def _connect() -> socket.socket:
+    address = urlsplit(os.environ["BENCHMARK_ADDRESS"])
+    connection = socket.create_connection((address.hostname, address.port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _receive(connection: socket.socket, room: memoryview) -> None:
+    while room:
+        count = connection.recv_into(room)
+        if not count:
+            raise ConnectionError("the server closed the connection")
+        room = room[count:]
+
+
+class _Socket:
+    """HTTP over a bare socket, one for each thread, connected again if the server has closed it."""
+
+    def __init__(self) -> None:
+        self._thread = threading.local()
+
+    def exchange(self, head: str, body: bytes = b"") -> bytearray:
+        """Sends a request and returns the answer's body, which has a Content-Length."""
+        if not hasattr(self._thread, "connection"):
+            self._thread.connection = _connect()
+        try:
+            return _exchange(self._thread.connection, head.encode(), body)
+        except ConnectionError:  # idle for too long
+            self._thread.connection = _connect()
+            return _exchange(self._thread.connection, head.encode(), body)
+
+
+def _exchange(connection: socket.socket, head: bytes, body: bytes) -> bytearray:
+    sent = connection.sendmsg([head, body])
+    if sent < len(head) + len(body):
+        connection.sendall(memoryview(body)[sent - len(head) :])
+    received = b""
+    while (end := received.find(b"\r\n\r\n")) < 0:
+        part = connection.recv(1 << 16)
+        if not part:
+            raise ConnectionError("the server closed the connection")
+        received += part
+    status, _, fields = received[:end].partition(b"\r\n")
+    if status.split(b" ")[1] != b"200":
+        raise http.client.HTTPException(status.decode())
+    names = (field.partition(b":") for field in fields.split(b"\r\n"))
+    length = next(int(value) for name, _, value in names if name.lower() == b"content-length")
+    answer, start = bytearray(length), received[end + 4 :]
+    answer[: len(start)] = start
+    _receive(connection, memoryview(answer)[len(start) :])
+    return answer

@@ -1,0 +1,54 @@
+"""The systems that are measured, a registry: each is a Python with its packages, a way to write programs, a server.
+
+A new system is one entry here, and, if it needs another way to write programs, one class in bindings.py.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class System:
+    """A system that rows measure.
+
+    Attributes:
+        label: Its name in tables.
+        binding: The class of bindings.py that runs programs with it.
+        packages: The distributions that it needs, whose versions are reported.
+        peer: Whether it runs with the Python of the peers' environment instead of the checkout's.
+        server: The server of servers.py that its programs call; None: it computes in its own process.
+    """
+
+    label: str
+    binding: str
+    packages: tuple[str, ...]
+    peer: bool = False
+    server: str | None = None
+
+
+SYSTEMS = {
+    "eager": System("Teletape", "TeletapeEager", ("teletape", "numpy")),
+    "function": System("Teletape function", "TeletapeFunction", ("teletape", "numpy")),
+    "numpy": System("NumPy by hand", "NumPy", ("numpy", "scipy")),
+    "torch": System("PyTorch", "Torch", ("torch",), peer=True),
+    "tf": System("TensorFlow eager", "TensorFlowEager", ("tensorflow-cpu",), peer=True),
+    "tf-function": System("tf.function", "TensorFlowFunction", ("tensorflow-cpu",), peer=True),
+    "jax": System("jax.jit", "Jax", ("jax", "jaxlib"), peer=True),
+    "remote": System("Teletape", "RemoteEager", ("teletape", "numpy"), server="teletape"),
+    "remote-function": System("Teletape function", "RemoteFunction", ("teletape", "numpy"), server="teletape"),
+    "fastapi": System(
+        "FastAPI + PyTorch", "FastApi", ("fastapi", "uvicorn", "httpx", "torch"), peer=True, server="fastapi"
+    ),
+    "tf-remote": System(
+        "TensorFlow, remote eager", "TensorFlowRemote", ("tensorflow-cpu",), peer=True, server="tensorflow"
+    ),
+    "tf-remote-function": System(
+        "TensorFlow, remote function",
+        "TensorFlowRemoteFunction",
+        ("tensorflow-cpu",),
+        peer=True,
+        server="tensorflow",
+    ),
+    "floor": System("floor: raw bodies, no engine", "Floor", ("uvicorn", "numpy"), server="floor"),
+    "health": System("raw health request", "Health", ("teletape",), server="teletape"),
+    "tcp": System("loopback TCP", "Tcp", ("numpy",), server="tcp"),
+}
