@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
-import numpy as np
 
-from teletape_engine.commands import Batch, Call, Command, FieldKind, Id, Input, OnFailure, schema
-from teletape_engine.commands.fields import Field
+from teletape_engine.commands import Batch, Id, OnFailure
 from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, Result, SlicesArrays, Specs
-from teletape_engine.commands.schema import is_id
 from teletape_engine.errors import BadCommandError
-from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec, dtype_of
 from teletape_wire.checksum import crc32
 from teletape_wire.errors import CorruptFrameError, FrameTooLargeError, WireError
 from teletape_wire.frame import (
-    CODES,
     EXT_BIG,
     EXT_COMPLEX,
     EXT_INDEX,
@@ -32,7 +27,6 @@ from teletape_wire.frame import (
     MAX_HEADER,
     MAX_INT_BYTES,
     MAX_ITEMS,
-    OP,
     PARTS,
     PREFIX_LENGTH,
     SLICES,
@@ -43,9 +37,8 @@ from teletape_wire.frame import (
     Served,
     decode_prefix,
 )
+from teletape_wire.rows import commands_of, ids_of
 from teletape_wire.tensors import Array, Buffer, read
-
-_VERBS: Final = {code: verb for verb, code in CODES.items()}
 
 
 def _header(frame: memoryview, kind: FrameKind, max_header: int) -> tuple[Prefix, memoryview]:
@@ -98,6 +91,15 @@ class _Reader:
         """The length of the next list; its members follow, each by `next`."""
         return int(self._stream.read_array_header())
 
+    def members(self) -> Iterable[Any]:
+        """The members of the next list, which alone may be longer than `MAX_ITEMS`."""
+        if self._length > MAX_ITEMS:
+            return (self.next() for _ in range(self.count()))
+        value = self.next()  # no list of a short header can be longer
+        if value.__class__ is not tuple:
+            raise TypeError(f"a list is needed, found {value!r:.60}")
+        return value
+
     def done(self) -> None:
         """Checks that the header has no further content."""
         if self._stream.tell() != self._length:
@@ -138,22 +140,21 @@ def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) 
     parts = reader.count()
     if parts != PARTS and not (parts == WITH_OPTIONS and kind is FrameKind.BATCH):
         raise WireError(f"the header must be a list of {PARTS} parts, found {parts}")
-    rows = [reader.next() for _ in range(reader.count())]
+    rows = [*reader.members()]
     reader.tensors += read(frame, rows, PREFIX_LENGTH + len(header), copy_below=copy_below)
     return prefix, parts, reader
 
 
 def _batch(frame: memoryview, copy_below: int, max_header: int) -> Batch:
     prefix, parts, reader = _open(frame, FrameKind.BATCH, copy_below, max_header)
-    decoded = _commands(reader.next, reader.count())
-    next_value = reader.next
-    releases = tuple([_id(next_value(), "a release") for _ in range(reader.count())])
+    decoded = tuple(commands_of(reader.members()))
+    releases = ids_of(reader.members(), "a release")
     temporaries: tuple[Id, ...] = ()
     on_failure = OnFailure.POISON
     if parts == WITH_OPTIONS:
-        temporaries, on_failure = _options(next_value())
+        temporaries, on_failure = _options(reader.next())
     reader.done()
-    return Batch(tuple(decoded), releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure)
+    return Batch(decoded, releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure)
 
 
 def _options(part: Any) -> tuple[tuple[Id, ...], OnFailure]:
@@ -163,114 +164,7 @@ def _options(part: Any) -> tuple[tuple[Id, ...], OnFailure]:
     temporaries, on_failure = part
     if on_failure not in set(OnFailure):
         raise BadCommandError(f"on_failure is {', '.join(OnFailure)}; found {on_failure!r:.60}")
-    return tuple([_id(value, "a temporary") for value in temporaries]), OnFailure(on_failure)
-
-
-def _id(value: Any, what: str) -> Id:
-    if is_id(value):
-        return value  # type: ignore[no-any-return]  # checked
-    raise BadCommandError(f"{what} must be an id (a name, or an integer from 0 up), found {value!r:.60}")
-
-
-def _commands(next_row: Callable[[], Any], count: int) -> list[Command]:
-    decoded: list[Command] = []
-    try:
-        for _ in range(count):
-            row = next_row()
-            if row.__class__ is not tuple or not row:
-                raise BadCommandError(f"must be an array [code, fields ...], found {row!r:.60}")
-            decoded.append(_call(row) if row[0] == OP else _other(row))
-    except BadCommandError as error:
-        raise BadCommandError(f"command {len(decoded)}: {error.message}", command=len(decoded)) from None
-    return decoded
-
-
-def _call(row: tuple[Any, ...]) -> Command:
-    """A fast path for op, the command that comes by the thousand. Rows that it does not know go to `schema.make`."""
-    size = len(row)
-    if 4 <= size <= 6:
-        op, operands, outputs = row[1], row[2], row[3]
-        attrs = row[4] if size > 4 else {}
-        where = row[5] if size > 5 else None
-        if (
-            op.__class__ is str
-            and op
-            and operands.__class__ is tuple
-            and outputs.__class__ is tuple
-            and attrs.__class__ is dict
-            and (where is None or (where.__class__ is str and where))
-        ):
-            inputs: list[Input] = []
-            for operand in operands:
-                if operand.__class__ is int and operand >= 0:
-                    inputs.append(operand)
-                elif operand.__class__ is float:
-                    inputs.append(Literal(operand))
-                else:
-                    inputs.append(_input(operand))
-            for output in outputs:
-                if (output.__class__ is not int or output < 0) and (output.__class__ is not str or not output):
-                    return _other(row)
-            for key in attrs:
-                if key.__class__ is not str:
-                    return _other(row)
-            return Call(op, tuple(inputs), outputs, attrs, where)
-    return _other(row)
-
-
-def _input(value: Any) -> Any:
-    """An id or a tensor as it is, a number as a Literal."""
-    kind = type(value)
-    if kind is float:
-        return Literal(value)
-    if kind is tuple:
-        if len(value) == 1 and type(value[0]) in (int, bool, float):
-            return Literal(value[0])
-        if len(value) == 2 and all(type(part) in (int, float) for part in value):
-            return Literal(complex(*value))
-        raise BadCommandError(f"an input in brackets is [number] or [re, im], found {value!r:.60}")
-    if (kind is int and value >= 0) or (kind is str and value) or kind is np.ndarray:
-        return value
-    raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
-
-
-def _steps(value: Any) -> Any:
-    return tuple(_commands(iter(value).__next__, len(value))) if type(value) is tuple else value
-
-
-def _field_reader(field: Field) -> Callable[[Any], Any] | None:
-    """From a field's msgpack form to what `schema.make` takes; None: they are the same."""
-    if field.kind is FieldKind.STEP:
-        return _steps
-    if field.kind not in (FieldKind.INPUT, FieldKind.TENSOR):
-        return None
-    if field.is_list:
-        return lambda value: (
-            tuple([None if member is None else _input(member) for member in value]) if type(value) is tuple else value
-        )
-    return lambda value: None if value is None and field.nullable else _input(value)
-
-
-_FIELDS: Final = {
-    verb: tuple([(name, _field_reader(field)) for name, field in fields.items()])
-    for verb, fields in schema.FIELDS.items()
-}
-
-
-def _other(row: tuple[Any, ...]) -> Command:
-    verb = _VERBS.get(row[0]) if type(row[0]) is int else None
-    if verb is None:
-        codes = ", ".join(f"{code} {verb}" for code, verb in _VERBS.items())
-        raise BadCommandError(f"unknown command code {row[0]!r:.60}; the codes are {codes}")
-    fields = _FIELDS[verb]
-    if len(row) - 1 > len(fields):
-        names = ", ".join(name for name, _ in fields)
-        raise BadCommandError(f"command {verb!r} has {len(fields)} fields ({names}), found {len(row) - 1}")
-    values = {
-        name: value if read_field is None else read_field(value)
-        for (name, read_field), value in zip(fields, row[1:], strict=False)
-    }
-    return schema.make(verb, values)
+    return ids_of(temporaries, "a temporary"), OnFailure(on_failure)
 
 
 def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answer, Served]:
@@ -284,7 +178,7 @@ def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answ
 
 def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
     _, _, reader = _open(frame, FrameKind.ANSWER, 0, max_header)
-    results = tuple([_result(*reader.next()) for _ in range(reader.count())])
+    results = tuple([_result(*row) for row in reader.members()])
     failed, bytes_in_use, expires_at, queue_seconds, compute_seconds = reader.next()
     reader.done()
     failure = None if failed is None else Failure(*failed)
