@@ -174,15 +174,15 @@ def _last_mentions(batch: Batch) -> dict[int, list[Id]]:
     """For each command index the released ids that it is the last to mention; -1: no command mentions them."""
     if not batch.releases:
         return {}
-    pending = dict.fromkeys(batch.releases)
+    pending = set(batch.releases)
     due: dict[int, list[Id]] = {}
     for index in range(len(batch.commands) - 1, -1, -1):
         for name in commands.mentions(batch.commands[index]):
             if name in pending:
-                del pending[name]
+                pending.discard(name)
                 due.setdefault(index, []).append(name)
         if not pending:
             break
     if pending:
-        due[-1] = list(pending)
+        due[-1] = [name for name in dict.fromkeys(batch.releases) if name in pending]
     return due

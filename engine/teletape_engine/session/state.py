@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from sys import getsizeof
 from typing import Any, Final, TypeVar, overload
@@ -60,8 +61,8 @@ class State:
         value_reads: The values that the program has read, for explanations.
         numbers: Those of them with one element: empty until there are any.
         entries: What each id names.
-        released: Ids that were released, the latest last, except those of clients' own counters. Of very many the
-            latest are known; an earlier one names nothing, as if it never had.
+        released: Ids that were released, except those of clients' own counters. Of very many the latest are known; an
+            earlier one names nothing, as if it never had.
         current: The context that the commands belong to.
         results: The results of the batch so far.
         index: The position of the command in its batch.
@@ -84,7 +85,8 @@ class State:
         self.results: list[Result] = []
         self.index = 0
         self.entries: dict[Id, Any] = {}
-        self.released: dict[Id, None] = {}
+        self.released: set[Id] = set()
+        self._released: deque[Id] = deque()  # the same, the latest last
         self.latest = 0  # the highest integer id that this batch has made so far
         self._highest: dict[int, int] = {}  # by client
         self._contexts: dict[Id, Executor] = {}  # that used last is last
@@ -204,17 +206,18 @@ class State:
         entry = self.entries.pop(name, None)
         if entry is None:
             return
-        if isinstance(name, str) or name < FIRST_CLIENT_ID:
+        if name.__class__ is not int or name < FIRST_CLIENT_ID:
             self._note_released(name)
-        if isinstance(entry, Entry):
+        if entry.__class__ is not Value and isinstance(entry, Entry):
             entry.close()
 
     def _note_released(self, name: Id) -> None:
         if isinstance(name, str) and len(name) > _LONG_ID:
             return
         if len(self.released) >= MOST_RELEASED:
-            del self.released[next(iter(self.released))]
-        self.released[name] = None
+            self.released.discard(self._released.popleft())  # the first key of a dict is found in linear time
+        self.released.add(name)
+        self._released.append(name)
 
     def forget(self, names: Iterable[Id]) -> None:
         """Ends ids that no answer has named: they are free again."""

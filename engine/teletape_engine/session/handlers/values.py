@@ -65,7 +65,7 @@ def call(state: State, command: commands.Call) -> None:
     inputs: list[Any] = []
     for operand in command.inputs:
         value: Any = operand
-        if operand.__class__ is int:
+        if operand.__class__ is int or operand.__class__ is str:
             value = entries.get(operand)
         if value.__class__ is Value or value.__class__ is Literal:
             inputs.append(value)
@@ -86,12 +86,13 @@ def call(state: State, command: commands.Call) -> None:
     if state.numbers:
         state.current.provenance.note_numbers(inputs, result.uid)
     (name,) = command.outputs
-    if name.__class__ is int and name not in entries and name not in state.released:
-        entries[name] = result
-        if name > state.latest:
-            state.latest = name
-    else:
-        state.name(name, result)
+    if name in entries or name in state.released:
+        state.name(name, result)  # which refuses it
+    entries[name] = result
+    if name.__class__ is str:
+        state.memory.noted += getsizeof(name)
+    elif name > state.latest:  # type: ignore[operator]  # an integer
+        state.latest = name  # type: ignore[assignment]  # the same
     if op.dynamic:
         state.results.append(Specs(state.index, (result.spec,)))
 
