@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
 
@@ -39,6 +39,8 @@ from teletape_wire.frame import (
 )
 from teletape_wire.rows import commands_of, ids_of
 from teletape_wire.tensors import Array, Buffer, read
+
+_SHORT: Final = MAX_ITEMS  # bytes of a header in which no list can be too long: its lists are unpacked whole
 
 
 def _header(frame: memoryview, kind: FrameKind, max_header: int) -> tuple[Prefix, memoryview]:
@@ -93,9 +95,9 @@ class _Reader:
 
     def members(self) -> Iterable[Any]:
         """The members of the next list, which alone may be longer than `MAX_ITEMS`."""
-        if self._length > MAX_ITEMS:
+        if self._length > _SHORT:
             return (self.next() for _ in range(self.count()))
-        value = self.next()  # no list of a short header can be longer
+        value = self.next()
         if value.__class__ is not tuple:
             raise TypeError(f"a list is needed, found {value!r:.60}")
         return value

@@ -172,4 +172,5 @@ def _result_row(result: Result) -> tuple[Any, ...]:
         return (FACTS, result.index, json.dumps(result.facts, allow_nan=False))
     if isinstance(result.array, SlicesArrays):
         return (SLICES, result.index, result.id, result.array.values, result.array.indices, result.spec)
-    return (FETCHED, result.index, result.id, result.array, result.spec, result.complete)
+    spec = result.spec
+    return (FETCHED, result.index, result.id, result.array, (NAMES[spec.dtype], spec.shape), result.complete)

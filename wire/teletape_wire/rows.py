@@ -178,18 +178,22 @@ def _call(row: Row) -> Command:
             and attrs.__class__ is dict
             and (where is None or (where.__class__ is str and where))
         ):
-            ids = True
+            inputs: list[Input] = []
             for operand in operands:
-                if operand.__class__ is not int or operand < 0:
-                    ids = False
-            inputs: tuple[Input, ...] = operands if ids else tuple([_operand(operand) for operand in operands])
+                kind = operand.__class__
+                if (kind is int and operand >= 0) or (kind is str and operand):
+                    inputs.append(operand)
+                elif kind is float:
+                    inputs.append(Literal(operand))
+                else:
+                    inputs.append(_operand(operand))
             for output in outputs:
                 if (output.__class__ is not int or output < 0) and (output.__class__ is not str or not output):
                     return _checked(row)
             for key in attrs:
                 if key.__class__ is not str:
                     return _checked(row)
-            return Call(op, inputs, outputs, attrs, where)
+            return Call(op, tuple(inputs), outputs, attrs, where)
     return _checked(row)
 
 

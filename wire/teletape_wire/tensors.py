@@ -67,10 +67,15 @@ class Table:
         """(dtype, shape, length, CRC32) of each tensor, and its bytes."""
         views = [raw(array) for array in self._arrays]
         rows = [
-            (NAMES[array.dtype.newbyteorder("=")], array.shape, view.nbytes, crc32(view))
+            (_name(array.dtype), array.shape, view.nbytes, crc32(view))
             for array, view in zip(self._arrays, views, strict=True)
         ]
         return rows, views
+
+
+def _name(dtype: np.dtype[Any]) -> str:
+    name = NAMES.get(dtype)
+    return NAMES[dtype.newbyteorder("=")] if name is None else name
 
 
 def padded(views: Sequence[memoryview]) -> list[Buffer]:
