@@ -198,6 +198,8 @@ class _Link:
         """Closes the connection."""
         self._socket.close()
 
+    __del__ = close  # after an interrupt nothing else does
+
     # --------------------------------------------------------------------------------------------------------- sending
     def send(self, head: bytes, buffers: Sequence[Buffer], length: int) -> None:
         """Sends a request. If the server answers before it has taken all of it, the rest is not sent.

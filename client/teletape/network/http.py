@@ -136,7 +136,7 @@ class Connection:
         """Sends a frame over the connection that is open, and waits for its answer for that time.
 
         For the thread that reads: an interrupt leaves nothing but a connection that is not used again. `frame` goes on
-        from everything else than the expected answer.
+        from everything else than the expected answer, which the caller counts in `requests`.
 
         Returns:
             The answer's bytes, or what `frame` needs to go on.
@@ -151,10 +151,7 @@ class Connection:
             waits = response
             return lambda: self._noted(waits(_READ_LIMIT))
         self._noted(response)
-        if response.status != 200:
-            return lambda: response
-        self.requests += 1
-        return response.body
+        return response.body if response.status == 200 else lambda: response
 
     @property
     def open_for_frames(self) -> bool:
@@ -248,7 +245,7 @@ class Connection:
             client = self._new_client()
         try:
             response = client.request(method, path, **options)
-        except Exception:
+        except BaseException:
             client.close()
             raise
         if self._side is None:

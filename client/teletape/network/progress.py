@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TextIO
 
 from teletape import environment, logs
 
-_QUIET: Final = 1.0  #: Seconds before anything is shown.
+QUIET: Final = 1.0  #: Seconds before anything is shown.
 _STEP: Final = 0.3  #: Seconds between two updates.
 _REPEAT: Final = 10.0  #: Seconds between two lines about trouble where lines cannot be rewritten.
 _WIDTH: Final = 30  #: Characters of the bar.
@@ -46,7 +46,7 @@ class Notice:
         if self._terminal:
             self._last = now
             _write(self._stream, f"\r\x1b[2Kteletape: {text}")
-        elif now >= (self._began + _QUIET if self._last is None else self._last + _REPEAT):
+        elif now >= (self._began + QUIET if self._last is None else self._last + _REPEAT):
             self._last = now
             _write(self._stream, f"teletape: {text}\n")
 
@@ -57,32 +57,39 @@ class Notice:
         self._last = None
 
 
-def wait(reply: Awaited, progress: Callable[[], Mapping[str, Any] | None], trouble: Callable[[], str | None]) -> None:
+def wait(
+    reply: Awaited,
+    progress: Callable[[], Mapping[str, Any] | None],
+    trouble: Callable[[], str | None],
+    began: float | None = None,
+) -> None:
     """Waits for a reply of the sender's thread.
 
     Args:
         reply: The reply.
         progress: Returns the progress as done, total, iteration, iterations; None: not known.
         trouble: Returns what is wrong with the connection now, as a line; None: nothing is.
-
-    Raises:
-        KeyboardInterrupt: The program was interrupted; the batch goes on.
+        began: When the caller began to wait; None: now.
     """
-    try:
-        if not reply.wait(_QUIET):
-            _watch(reply, progress, trouble, sys.stderr)
-    except KeyboardInterrupt:
-        problem = trouble()
-        if problem is None:
-            logs.get_logger().warning(
-                "interrupted while the server computes: it goes on, and the next read waits for it; "
-                "tf.session().cancel() stops it"
-            )
-        else:
-            logs.get_logger().warning(
-                "interrupted: %s. Nothing recorded is lost: the next read sends it again", problem
-            )
-        raise
+    now = time.monotonic()
+    began = now if began is None else began
+    if not reply.wait(max(0.0, began + QUIET - now)):
+        _watch(reply, progress, trouble, sys.stderr, began)
+
+
+def explain_interrupt(problem: str | None) -> None:
+    """Logs what becomes of a batch whose reader was interrupted.
+
+    Args:
+        problem: What is wrong with the connection; None: nothing is.
+    """
+    if problem is None:
+        logs.get_logger().warning(
+            "interrupted while the server computes: it goes on, and the next read waits for it; "
+            "tf.session().cancel() stops it"
+        )
+    else:
+        logs.get_logger().warning("interrupted: %s. Nothing recorded is lost: the next read sends it again", problem)
 
 
 def shown(stream: TextIO | None) -> bool:
@@ -96,9 +103,9 @@ def _watch(
     progress: Callable[[], Mapping[str, Any] | None],
     trouble: Callable[[], str | None],
     stream: TextIO | None,
+    began: float,
 ) -> None:
     """Waits, and shows what happens meanwhile."""
-    began = time.monotonic() - _QUIET
     notice, bar = Notice(stream), shown(stream)
     drawn = False
     try:

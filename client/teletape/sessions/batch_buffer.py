@@ -1,27 +1,23 @@
 """The commands of a remote session that wait for the next batch, and the ids that failed commands never made.
 
-Any thread records by one `append` to a list, without a lock, and any finalizer releases an id by one `append` to a
-queue. Everything else happens in the sender's thread (sender.py). So an interrupt, which Python raises in the main
-thread, comes before a command is recorded or after it, never in between.
+Any thread records by one `append` to a list, without a lock, and any finalizer releases an id by one `append` to
+another. A batch is sealed by the thread that has the right to send (sender.py): a reader's own, or the sender's. What
+that changes is a new `Position`, which counts from one `append` on; what it removes from the lists is removed once, in
+C. So an interrupt, which Python raises in the main thread, comes before a command is recorded or a batch is sealed, or
+after it, never in between; and so does a signal handler or a finalizer that reads.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections import deque
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from threading import Lock
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from teletape.call_site import Where
 from teletape.errors import TeletapeError
+from teletape.sessions.sealed_batch import Position, Recording, Reply, SealedBatch
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id
-from teletape_engine.commands.results import Answer, Result
-
-#: A command, the id of its recorder's context (None: it is of no context), and where the program recorded it.
-Recording: TypeAlias = tuple[int | None, Command, Where]
 
 
 class ContextName:
@@ -33,8 +29,10 @@ class ContextName:
         self.id, self._recordings = id, recordings
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # an interrupt came before it had its id
+        try:  # noqa: SIM105  # at the end of the program `suppress` may be gone
             self._recordings.append((None, commands.ContextEnd(self.id), None))
+        except (AttributeError, TypeError):  # an interrupt came before it had its id; or the program ends
+            pass
 
 
 class Name:
@@ -42,7 +40,7 @@ class Name:
 
     __slots__ = ("_released", "id")
 
-    def __init__(self, id: int, released: deque[int]) -> None:
+    def __init__(self, id: int, released: list[int]) -> None:
         self.id, self._released = id, released
 
     def __del__(self) -> None:
@@ -52,87 +50,12 @@ class Name:
             pass
 
 
-class Reply:
-    """What a thread waits for: the results of its questions, or that everything before was executed or sealed.
-
-    It stands in the buffer after the questions, so that it says where the batch ends.
-
-    Args:
-        questions: The number of questions directly before it.
-        empty: Whether a batch is sent even if there is nothing in it.
-        early: Whether the batch's sealing is enough; otherwise its answer is awaited.
-
-    Attributes:
-        questions, empty, early: As passed.
-        releases: The number of ids released before it, counted from the beginning of the session.
-        results: One for each question.
-        error: Why there are none.
-    """
-
-    __slots__ = ("_latch", "_settled", "early", "empty", "error", "questions", "releases", "results")
-
-    def __init__(self, questions: int = 0, *, empty: bool = False, early: bool = False) -> None:
-        self.questions, self.empty, self.early = questions, empty, early
-        self.releases = 0
-        self.results: Sequence[Result] = ()
-        self.error: BaseException | None = None
-        self._settled = False
-        self._latch = Lock()  # no Condition: an interrupt can leave one locked
-        self._latch.acquire()
-
-    def wait(self, seconds: float = -1) -> bool:
-        """Waits until it is settled, and returns whether it is. Called by the thread that made it, until it is True."""
-        return self._latch.acquire(timeout=seconds)
-
-    def settle(self, results: Sequence[Result] = (), error: BaseException | None = None) -> None:
-        """Wakes the thread that waits. Only the first call has an effect.
-
-        Called by the sender's thread, and by the waiting one if that has ended: both at once release the latch twice.
-        """
-        if not self._settled:
-            self.results, self.error, self._settled = results, error, True
-            with suppress(RuntimeError):
-                self._latch.release()
-
-
-class SealedBatch:
-    """A batch that was taken from the buffer.
-
-    Attributes:
-        batch: The batch; if it is sent again, its bytes are the same.
-        recordings: What of the buffer is in it.
-        call_sites: Where the program recorded each of its commands.
-        replies: What waits for its answer, each with the index of the first command after it.
-    """
-
-    __slots__ = ("batch", "call_sites", "recordings", "replies")
-
-    def __init__(
-        self, batch: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
-    ) -> None:
-        self.batch, self.recordings, self.call_sites, self.replies = batch, recordings, call_sites, replies
-
-    def answered(self, answer: Answer, cause: BaseException | None) -> None:
-        """Settles the replies: with their results, or if they are after the answer's failure with its cause."""
-        executed = len(self.batch.commands) if answer.failure is None else answer.failure.index
-        for end, reply in self.replies:
-            if end > executed:
-                reply.settle(error=cause)
-            else:
-                first = end - reply.questions
-                reply.settle([result for result in answer.results if first <= result.index < end])
-
-    def failed(self, error: BaseException) -> None:
-        """Settles the replies with an error."""
-        for _, reply in self.replies:
-            reply.settle(error=error)
-
-
 class BatchBuffer:
     """Commands recorded since the last batch.
 
     Threads that record call `recordings.append`, and `request` for questions; finalizers append to `released`, and the
-    ends of contexts to `recordings`. The other methods are called by the sender's thread alone.
+    ends of contexts to `recordings`. `advance` is called by the thread that has the right to send, the other methods by
+    the sender's thread alone.
 
     Args:
         client: The number of this client in the session.
@@ -141,18 +64,18 @@ class BatchBuffer:
     Attributes:
         recordings: What was recorded, in order, and the replies that threads wait for. The list is never replaced.
         nbytes: Bytes of the tensors among the commands, about: threads add to it without a lock.
-        released: Ids that nothing in the program holds any more.
+        released: Ids that nothing in the program holds any more. The list is never replaced.
         poisoned: Ids that were never made, and why.
     """
 
     def __init__(self, client: int, seq: int) -> None:
         self.recordings: list[Recording | Reply] = []
         self.nbytes = 0
-        self.released: deque[int] = deque()
+        self.released: list[int] = []
         self.poisoned: dict[Id, TeletapeError] = {}
-        self._released_before = 0  # ids that have left `released`
-        self._returned: list[Id] = []  # releases of refused batches
-        self._client, self._seq = client, seq
+        self._released_before = 0  # ids that have left `released`, or less
+        self._client = client
+        self._position = Position(seq)
 
     # ------------------------------------------------------------------------------------------------------ any thread
     def request(self, questions: Iterable[Recording], reply: Reply) -> None:
@@ -167,15 +90,29 @@ class BatchBuffer:
         """The commands that wait."""
         return [entry[1] for entry in self.recordings[:] if not isinstance(entry, Reply)]
 
-    # ------------------------------------------------------------------------------------------------------ the sender
-    def replies(self) -> list[Reply]:
-        """Returns the replies that threads wait for."""
-        return [entry for entry in self.recordings[:] if isinstance(entry, Reply)]
+    @property
+    def position(self) -> Position:
+        """How far the sequence of batches has come."""
+        here = self._position
+        while here.next:
+            here = here.next[0]
+            here.enter()
+            self._released_before = here.releases  # after they have left: a thread that counts meanwhile counts too few
+        self._position = here
+        return here
 
-    def seal(self) -> SealedBatch | None:
-        """Takes everything up to the last reply as the next batch; None: there is nothing to send.
+    # ------------------------------------------------------------------------------------ who has the right to send
+    def advance(self, here: Position) -> Position | None:
+        """Takes everything up to the last reply as the next batch.
 
         Commands that use an id that was never made are dropped, and a reply whose questions do is settled.
+
+        Args:
+            here: The position.
+
+        Returns:
+            The position after it, with the batch if there is something to send. None: nothing waits for an answer, or
+            another thread has taken it.
         """
         entries = self.recordings[:]
         while entries and not isinstance(entries[-1], Reply):
@@ -183,29 +120,62 @@ class BatchBuffer:
         if not entries:
             return None
         count, final = len(entries), entries[-1]
+        assert isinstance(final, Reply)
         if self.poisoned:
             entries = self._without_poisoned(entries)
             if not entries or entries[-1] is not final:
                 # The last questions cannot be answered: what was recorded before them waits for the next ones.
-                self.recordings[:count] = entries
-                return self.seal()
-        assert isinstance(final, Reply)
-        releases = (*self._returned, *self._take_releases(final.releases - self._released_before))
-        sealed = self._sealed(entries, releases)
-        self._returned = []
-        self.nbytes = 0
-        self.recordings[:count] = ()
-        if not (sealed.recordings or releases or any(reply.empty for _, reply in sealed.replies)):
+                return self._follow(here, self._after(here, count, entries))
+        return self._follow(here, self._after_sealing(here, count, entries, final.releases - here.releases))
+
+    def _after_sealing(self, here: Position, count: int, entries: list[Recording | Reply], released: int) -> Position:
+        releases = self.released[: max(0, released)]
+        for name in releases:
+            self.poisoned.pop(name, None)
+        sealed = self._sealed(here, entries, (*here.returned, *releases))
+        if not (sealed.recordings or sealed.batch.releases or any(reply.empty for _, reply in sealed.replies)):
             for _, reply in sealed.replies:
                 reply.settle()
-            return None
-        self._seq += 1
-        for _, reply in sealed.replies:
-            if reply.early:
-                reply.settle()
-        return sealed
+            return self._after(here, count, [])
+        removals = (
+            partial(self.released.__delitem__, slice(0, len(releases))),
+            partial(self.recordings.__delitem__, slice(0, count)),
+        )
+        return Position(here.seq + 1, here.batches + 1, here.releases + len(releases), (), sealed, removals)
 
-    def _sealed(self, entries: list[Recording | Reply], releases: tuple[Id, ...]) -> SealedBatch:
+    def _after(self, here: Position, count: int, entries: Sequence[Recording | Reply]) -> Position:
+        """Returns the position after the replacement of the first recordings by others."""
+        removal = partial(self.recordings.__setitem__, slice(0, count), entries)
+        return Position(here.seq, here.batches, here.releases, here.returned, here.sealed, (removal,))
+
+    def _follow(self, here: Position, there: Position) -> Position | None:
+        """Goes on to a position; None: another thread has gone on to one."""
+        sealed = there.sealed  # which another thread may have landed after the next line
+        here.next.append(there)
+        if here.next[0] is not there:
+            return None
+        _ = self.position  # enters it
+        if sealed is not None and sealed is not here.sealed:
+            self.nbytes = 0
+            for _, reply in sealed.replies:
+                if reply.early:
+                    reply.settle()
+        return there
+
+    # ------------------------------------------------------------------------------------------------------ the sender
+    def replies(self) -> list[Reply]:
+        """Returns the replies that threads wait for."""
+        return [entry for entry in self.recordings[:] if isinstance(entry, Reply)]
+
+    def seal(self) -> SealedBatch | None:
+        """Takes everything up to the last reply as the next batch; None: there is nothing to send."""
+        while any(isinstance(entry, Reply) for entry in self.recordings[:]):
+            there = self.advance(self.position)
+            if there is not None and there.sealed is not None:
+                return there.sealed
+        return None
+
+    def _sealed(self, here: Position, entries: list[Recording | Reply], releases: tuple[Id, ...]) -> SealedBatch:
         recordings: list[Recording] = []
         in_order: list[Command] = []
         call_sites: list[Where] = []
@@ -223,7 +193,7 @@ class BatchBuffer:
             recordings.append(entry)
             in_order.append(command)
             call_sites.append(where)
-        batch = Batch(tuple(in_order), releases, self._client, self._seq, secrets.token_bytes(16))
+        batch = Batch(tuple(in_order), releases, self._client, here.seq, secrets.token_bytes(16))
         return SealedBatch(batch, recordings, call_sites, replies)
 
     def fail(self, sealed: SealedBatch, index: int, cause: TeletapeError) -> None:
@@ -237,16 +207,17 @@ class BatchBuffer:
                 self.poison(command, cause)
         for name in sealed.batch.releases:  # the program can no longer ask for these
             self.poisoned.pop(name, None)
-        entries = self.recordings[:]
-        staying: list[Recording | Reply] = []
-        for entry in entries:
-            if isinstance(entry, Reply):
-                entry.settle(error=None if entry.early else cause)
-            elif entry[1].structural:
-                staying.append(entry)
-            else:
-                self.poison(entry[1], cause)
-        self.recordings[: len(entries)] = staying
+
+        def staying(entries: list[Recording | Reply]) -> Iterator[Recording]:
+            for entry in entries:
+                if isinstance(entry, Reply):
+                    entry.settle(error=None if entry.early else cause)
+                elif entry[1].structural:
+                    yield entry
+                else:
+                    self.poison(entry[1], cause)
+
+        self._edit(staying)
 
     def refuse_questions(self, error: BaseException, *, early: bool) -> None:
         """Settles the waiting replies with an error, and drops their questions; the other commands wait on.
@@ -255,21 +226,42 @@ class BatchBuffer:
             error: Why they are not answered.
             early: Whether the replies that wait for the sealing are settled too.
         """
-        entries = self.recordings[:]
-        staying: list[Recording | Reply] = []
-        for entry in entries:
-            if isinstance(entry, Reply) and (early or not entry.early):
-                del staying[len(staying) - entry.questions :]
-                entry.settle(error=error)
-            else:
-                staying.append(entry)
-        self.recordings[: len(entries)] = staying
+
+        def staying(entries: list[Recording | Reply]) -> list[Recording | Reply]:
+            others: list[Recording | Reply] = []
+            for entry in entries:
+                if isinstance(entry, Reply) and (early or not entry.early):
+                    del others[len(others) - entry.questions :]
+                    entry.settle(error=error)
+                else:
+                    others.append(entry)
+            return others
+
+        self._edit(staying)
+
+    def _edit(self, staying: Callable[[list[Recording | Reply]], Iterable[Recording | Reply]]) -> None:
+        """Replaces what was recorded by what a function returns for it."""
+        while True:
+            here, entries = self.position, self.recordings[:]
+            if self._follow(here, self._after(here, len(entries), list(staying(entries)))) is not None:
+                return
+
+    def landed(self, sealed: SealedBatch) -> None:
+        """Notes that the answer to a batch was applied."""
+        here = self.position
+        if here.sealed is sealed:
+            here.sealed = None
 
     def take_back(self, sealed: SealedBatch) -> None:
         """Takes back a batch of which the server executed nothing: its number, structural commands and releases."""
-        self._seq = sealed.batch.seq
-        self.recordings[:0] = [recording for recording in sealed.recordings if recording[1].structural]
-        self._returned += sealed.batch.releases
+        structural = [recording for recording in sealed.recordings if recording[1].structural]
+        removal = partial(self.recordings.__setitem__, slice(0, 0), structural)
+        while True:
+            here = self.position
+            returned = (*here.returned, *sealed.batch.releases)
+            there = Position(sealed.batch.seq, here.batches, here.releases, returned, None, (removal,))
+            if self._follow(here, there) is not None:
+                return
 
     def poison(self, command: Command, cause: TeletapeError) -> None:
         """Notes that the command's outputs are never made, because of `cause`."""
@@ -304,13 +296,3 @@ class BatchBuffer:
             else:
                 self.poison(entry[1], cause)
         return staying
-
-    def _take_releases(self, count: int) -> list[int]:
-        """Takes the first ids that were released."""
-        releases = []
-        for _ in range(count):
-            name = self.released.popleft()
-            self._released_before += 1  # after it has left: a thread that counts in between counts too few
-            self.poisoned.pop(name, None)
-            releases.append(name)
-        return releases

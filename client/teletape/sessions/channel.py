@@ -1,13 +1,14 @@
 """The channel of a remote session: records commands in its buffer, and waits for answers.
 
-Any thread records, without a lock: recording never waits for another thread that reads. The sender's thread (sender.py)
-takes what was recorded, sends it in batches and applies the answers. A failed command poisons what was recorded after
-it; its cause is raised once, at the next read.
+Any thread records, without a lock: recording never waits for another thread that reads. What was recorded is sent in
+batches, by the thread that reads or by the sender's (sender.py), and the answers are applied. A failed command poisons
+what was recorded after it; its cause is raised once, at the next read.
 """
 
 from __future__ import annotations
 
 import itertools
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +18,8 @@ from teletape.call_site import Where, caller
 from teletape.errors import ConnectionFailed, TeletapeError
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
-from teletape.sessions.batch_buffer import BatchBuffer, Name, Recording, Reply
+from teletape.sessions.batch_buffer import BatchBuffer, Name
+from teletape.sessions.sealed_batch import Recording, Reply
 from teletape.sessions.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Command, Id
@@ -126,11 +128,19 @@ class Channel:
 
     def _ask(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
         self._check_open()
-        self.buffer.request(questions, reply)  # before this line an interrupt leaves nothing, after it all of them
-        self._sender.wake()
-        if self._sender.over:  # another thread has closed the session since the first line
-            reply.settle(error=ended(self._sender.closed or ""))
-        progress.wait(reply, self.progress, self.http.trouble)
+        began = time.monotonic()
+        try:
+            self.buffer.request(questions, reply)  # before this line an interrupt leaves nothing, after it all of them
+            if not reply.early:
+                self._sender.send_at_once(progress.QUIET)
+            if not reply.settled:
+                self._sender.wake()
+                if self._sender.over:  # another thread has closed the session since the first line
+                    reply.settle(error=ended(self._sender.closed or ""))
+                progress.wait(reply, self.progress, self.http.trouble, began)
+        except KeyboardInterrupt:
+            progress.explain_interrupt(self.http.trouble())
+            raise
         error = reply.error
         if error is not None:
             try:

@@ -129,6 +129,7 @@ class RemoteSession(Session):
         # Its elements are not known from here on: the assignment may be poisoned, or interrupted on the next line.
         variable.assign(Handle(variable.spec, name))
         recorder.emit(commands.Assign(name.id, sent, mode, index))
+        variable.value = Handle(variable.spec, name)  # what another thread has read since then is the value before
         recorder.provenance.note_assignment(variable, value.uid, mode)
 
     def _changed_strings(self, variable: Variable, value: Handle, mode: str, indices: Handle | None) -> HostArray:

@@ -1,17 +1,22 @@
-"""The thread that sends a remote session's batches and applies the server's answers, so that recording goes on.
+"""How a remote session's batches are sent and the server's answers applied: by a reader, or by a thread of their own.
 
-A batch is in one of these states, and changes them in this thread alone:
+A batch is in one of these states:
 
-* **waiting**: its commands are in the buffer. A thread that needs an answer appends a `Reply` and wakes the sender.
-* **in flight**: `BatchBuffer.seal` has taken them; the batch has a number and a nonce, and `in_flight` is it. It is
+* **waiting**: its commands are in the buffer. A thread that needs an answer appends a `Reply`.
+* **in flight**: `BatchBuffer.advance` has taken them; the batch has a number and a nonce, and is `in_flight`. It is
   sent, and sent again with the same bytes, until the server's answer is here.
 * **landed**: the answer has been applied and its replies are settled; `in_flight` is None.
-* **lost**: the server cannot be reached. `in_flight` stays the batch, the threads that wait get the error, and the next
-  one that needs an answer makes it be sent again.
+* **lost**: the server cannot be reached, or the thread that sent it was interrupted. It stays in flight. Threads that
+  wait get the error of the server that cannot be reached, and the next one that needs an answer makes it be sent again.
 * **refused**: the server executed nothing of it. The buffer has its structural commands again, and its number.
 
-Interrupts (Ctrl-C) are raised in the main thread, never here. What that thread does for a batch is one append, one wake
-and a wait, and after an interrupt between any two of them the batch is in one of these states all the same.
+One thread at a time has the right to send (`Exclusive`). A reader takes it if it is free, nothing is in flight, and a
+connection is open: it seals, sends, and waits for a second (`send_at_once`). If the expected answer comes, it applies
+it, and no other thread had to wake up. Everything else is left to the sender's thread, in which no interrupt is raised:
+a failure, a refusal, silence, a connection that must be opened, a batch that is large. What the reader does until then
+counts from one step on each (batch_buffer.py), so an interrupt (Ctrl-C) leaves the batch waiting, lost or landed. A
+signal handler or a finalizer that reads in the middle of that gives the sender's thread the right to send as well; both
+then send the same bytes, which the server executes once.
 """
 
 from __future__ import annotations
@@ -24,20 +29,28 @@ import queue
 import threading
 import time
 import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import teletape_wire as wire
 from teletape import logs
 from teletape.call_site import call_site_text
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
+from teletape.network.frame_socket import Response
 from teletape.network.http import Connection
-from teletape.sessions.batch_buffer import BatchBuffer, Reply, SealedBatch
+from teletape.sessions.batch_buffer import BatchBuffer
+from teletape.sessions.exclusive import Exclusive
+from teletape.sessions.sealed_batch import Reply, SealedBatch
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import AnswerDroppedError
 
 EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when it ends, all together.
 
 FORKED: Final = "this session belongs to the parent process: connect again in the child"
+_LARGE: Final = 1 << 20  #: Bytes of tensors from which a batch is left to the sender's thread: waking it costs little.
+_LOOK: Final = 0.05  #: Seconds after which the sender's thread looks whether an interrupted reader sends no more.
+
 HOW_TO_GO_ON: Final = "tf.connect makes a new one"
 
 _live: weakref.WeakSet[Sender] = weakref.WeakSet()
@@ -46,6 +59,8 @@ _live: weakref.WeakSet[Sender] = weakref.WeakSet()
 class Sender:
     """The sending half of a channel. It holds nothing of the session, so that one that nothing holds is collected.
 
+    The attributes are changed by the thread that has the right to send.
+
     Args:
         http: The connection to the server.
         session: The session's id.
@@ -53,23 +68,24 @@ class Sender:
 
     Attributes:
         http, session, buffer: As passed.
-        in_flight: The batch that is sent, or whose answer is awaited; also a lost one.
         failure: The cause of a failure that no read has raised yet.
-        batches: The number of batches sealed.
         closed: Why the session can no longer be used, or None.
         over: Whether the thread answers no more questions.
     """
 
     def __init__(self, http: Connection, session: str, buffer: BatchBuffer) -> None:
         self.http, self.session, self.buffer = http, session, buffer
-        self.in_flight: SealedBatch | None = None
         self.failure: TeletapeError | None = None
-        self.batches = 0
         self.closed: str | None = None
         self.over = False
         self._path = f"/v1/sessions/{session}"
+        self._batch_path = f"{self._path}/batch"
         self._gone = False  # the server has no such session any more
         self._end_error: BaseException | None = None
+        self._exclusive = Exclusive()
+        self._waits = False
+        self._freed = threading.Lock()
+        self._freed.acquire()
         self._jobs: queue.SimpleQueue[bool] = queue.SimpleQueue()  # False: the last
         self._numbers = itertools.count(1)
         self._wakes = self._turns = 0
@@ -85,11 +101,69 @@ class Sender:
         """Whether the thread has certainly started."""
         return self._thread.is_alive()
 
+    @property
+    def in_flight(self) -> SealedBatch | None:
+        """The batch that is sent, or whose answer is awaited; also a lost one."""
+        return self.buffer.position.sealed
+
+    @property
+    def batches(self) -> int:
+        """The number of batches sealed."""
+        return self.buffer.position.batches
+
     # ------------------------------------------------------------------------------------------------------ any thread
+    def send_at_once(self, seconds: float) -> None:
+        """Sends what waits in the calling thread, if that is possible without a wait for another thread.
+
+        Replies that are not settled afterwards are the sender's thread's to settle, which the caller wakes.
+
+        Args:
+            seconds: How long it waits for a byte of the answer.
+        """
+        self._exclusive.run(partial(self._exchange, seconds))
+        if self._waits:
+            with contextlib.suppress(RuntimeError):  # it is free already
+                self._freed.release()
+
+    def _exchange(self, seconds: float) -> None:
+        http, buffer = self.http, self.buffer
+        if self.closed is not None or self.failure is not None or buffer.poisoned or buffer.nbytes >= _LARGE:
+            return
+        here = buffer.position
+        if here.sealed is not None or not http.open_for_frames:
+            return
+        there = buffer.advance(here)
+        if there is None or there.sealed is None:
+            return
+        sealed = there.sealed
+        try:
+            frame = _frame(sealed)
+            body = http.frame_at_once(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, seconds)
+            if callable(body):
+                sealed.first = body
+                return
+            sealed.first = partial(Response, 200, None, body)
+            answer, _ = wire.decode_answer(memoryview(body))
+        except Exception:  # the sender's thread comes to the same, and reports it
+            return
+        if answer.failure is None:
+            http.requests += 1
+            sealed.answered(answer, None)
+            there.sealed = None
+
     def wake(self) -> None:
         """Makes the thread look for replies that are waited for. Never waits."""
-        self._jobs.put(True)
+        self._put(True)
         self._wakes = next(self._numbers)
+
+    def _put(self, job: bool) -> None:
+        """Gives the thread a job; also in a signal handler that has interrupted this thread's own sending.
+
+        Such a handler takes the right to send from it: it would wait for the thread that it interrupts.
+        """
+        if self._exclusive.mine:
+            self._exclusive = Exclusive()
+        self._jobs.put(job)
 
     @property
     def idle(self) -> bool:
@@ -103,7 +177,7 @@ class Sender:
 
     def end(self) -> None:
         """Makes the thread deliver what waits, end the session on the server, and end itself. Never waits."""
-        self._jobs.put(False)
+        self._put(False)
 
     def close(self) -> None:
         """Ends the session on the server, without what waits, and waits until that is done; raises what failed."""
@@ -121,17 +195,28 @@ class Sender:
     # ------------------------------------------------------------------------------------------------------ its thread
     def _work(self) -> None:
         while self._jobs.get():
-            try:
-                self._turn()
-            except BaseException as error:  # a defect of the SDK: no thread waits for ever because of it
-                self._give_up(error)
+            self._alone(self._safe_turn)
             self._turns += 1
-        self._finish()
+        self._alone(self._finish)
+
+    def _alone(self, function: Callable[[], None]) -> None:
+        """Runs a function as soon as no other thread sends."""
+        self._waits = True
+        while not self._exclusive.run(function):
+            self._freed.acquire(timeout=_LOOK)
+        self._waits = False
+
+    def _safe_turn(self) -> None:
+        try:
+            self._turn()
+        except BaseException as error:  # a defect of the SDK: no thread waits for ever because of it
+            self._give_up(error)
 
     def _turn(self) -> None:
         """Sends batches until no thread waits for an answer, or the server cannot be reached."""
-        if self.in_flight is not None and not self.buffer.replies():
-            return  # it is lost, and whoever waited for it knows
+        lost = self.in_flight
+        if lost is not None and not lost.awaited and not self.buffer.replies():
+            return  # whoever waited for it knows
         while (sealed := self.in_flight or self._next()) is not None:
             try:
                 answer = self._post(sealed)
@@ -154,13 +239,12 @@ class Sender:
             return None
         if self.failure is not None:
             self.buffer.refuse_questions(self.failure, early=False)
-        self.in_flight = sealed = self.buffer.seal()
-        self.batches += sealed is not None
-        return sealed
+        return self.buffer.seal()
 
     def _post(self, sealed: SealedBatch) -> Answer:
-        frame = wire.encode_batch(sealed.batch)
-        body = self.http.frame(f"{self._path}/batch", frame.buffers, frame.length, wire.FRAME_TYPE)
+        frame = _frame(sealed)
+        first, sealed.first = sealed.first, None
+        body = self.http.frame(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first)
         try:
             answer, _ = wire.decode_answer(memoryview(body))
         except wire.WireError as error:  # the batch was executed all the same: this is not a refusal
@@ -175,7 +259,7 @@ class Sender:
                 self.failure = cause
             self.buffer.fail(sealed, answer.failure.index, cause)
         sealed.answered(answer, cause)
-        self.in_flight = None
+        self.buffer.landed(sealed)
 
     def _refuse(self, sealed: SealedBatch, error: TeletapeError) -> None:
         if isinstance(error, SessionEndedError):
@@ -186,12 +270,11 @@ class Sender:
         self.buffer.fail(sealed, 0, error)
         self.buffer.take_back(sealed)
         sealed.failed(error)
-        self.in_flight = None
 
     def _answer_lost(self, sealed: SealedBatch, error: TeletapeError) -> None:
         """The batch was executed, and the server keeps its answer no more: what it read must be read again."""
         sealed.failed(error)
-        self.in_flight = None
+        self.buffer.landed(sealed)
 
     def _lose(self, sealed: SealedBatch, error: BaseException) -> None:
         sealed.failed(error)
@@ -200,8 +283,9 @@ class Sender:
     def _give_up(self, error: BaseException) -> None:
         """Closes the session, because an answer could not be applied: what is here is no longer what the server has."""
         self._close_for(f"an answer of the server could not be applied ({type(error).__name__}: {error})")
-        sealed, self.in_flight = self.in_flight, None
+        sealed = self.in_flight
         if sealed is not None:
+            self.buffer.landed(sealed)
             sealed.failed(error)
         self.buffer.refuse_questions(error, early=True)
 
@@ -275,6 +359,13 @@ def ended(reason: str) -> SessionEndedError:
     if reason is FORKED:
         return SessionEndedError(FORKED)
     return SessionEndedError(f"this session has ended: {reason}; {HOW_TO_GO_ON}")
+
+
+def _frame(sealed: SealedBatch) -> wire.Frame:
+    """Returns the batch as bytes, which are encoded once."""
+    if sealed.frame is None:
+        sealed.frame = wire.encode_batch(sealed.batch)
+    return sealed.frame
 
 
 def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:

@@ -1,5 +1,6 @@
 """A server's batch endpoint without the network: the real wire and the real engine under httpx's transport seam."""
 
+import http.server
 import json
 import threading
 from collections import deque
@@ -39,6 +40,7 @@ class Loopback(httpx.BaseTransport):
         self.mishaps: deque[str] = deque()
         self.gate, self.arrived = threading.Event(), threading.Event()
         self.gate.set()
+        self._computing = threading.Lock()  # a session executes one batch at a time
 
     def commands(self, kind: type[Command] = Command) -> list[Any]:
         """All commands of a kind received so far."""
@@ -88,7 +90,8 @@ class Loopback(httpx.BaseTransport):
             case "page":
                 return httpx.Response(403, stream=httpx.ByteStream(b"<html>go away</html>"))
         try:
-            answer = self.session.execute(batch)
+            with self._computing:
+                answer = self.session.execute(batch)
         except TeletapeError as error:
             return _problem(409, error.code, error.message)
         if mishap == "forgotten":
@@ -106,8 +109,61 @@ def _problem(status: int, code: str, detail: str, headers: dict[str, str] | None
     return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
 
-def session_on(loopback: Loopback, *, lazy: bool = True) -> RemoteSession:
-    """A remote session that talks to `loopback`."""
+class Listener(http.server.ThreadingHTTPServer):
+    """Serves loopbacks over TCP, so that frames take the SDK's own socket. What is lost closes the connection."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self._loopbacks: list[Loopback] = []
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def url(self, loopback: Loopback) -> str:
+        """Serves a loopback too, and returns its address, which has a path of its own."""
+        self._loopbacks.append(loopback)
+        return f"http://127.0.0.1:{self.server_port}/{len(self._loopbacks) - 1}"
+
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+        """Returns what the loopback at a path answers."""
+        _, number, rest = path.split("/", 2)
+        request = httpx.Request(method, f"http://loopback/{rest}", headers=headers, content=body)
+        return self._loopbacks[int(number)].handle_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client may close a connection whenever it likes."""
+
+    def close(self) -> None:
+        """Ends it, without a wait for its threads."""
+        self.shutdown()
+        self.socket.close()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Listener
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            response = self.server.answer(self.command, self.path, dict(self.headers), body)
+        except httpx.TransportError:
+            self.close_connection = True
+            return False
+        content = response.read()
+        lines = [f"HTTP/1.1 {response.status_code} {response.reason_phrase}", f"Content-Length: {len(content)}"]
+        lines += [f"{name}: {value}" for name, value in response.headers.items() if name != "content-length"]
+        if response.status_code == 204:
+            del lines[1]
+        self.wfile.write("\r\n".join([*lines, "", ""]).encode() + content)
+        return False
+
+
+def session_on(loopback: Loopback, *, lazy: bool = True, url: str | None = None) -> RemoteSession:
+    """A remote session that talks to `loopback`: through httpx's transport seam, or at the address of its listener."""
+    if url is not None:
+        return RemoteSession(url, lazy=lazy)
     return RemoteSession(
         "http://loopback", connection=Connection("http://loopback", None, transport=loopback), lazy=lazy
     )

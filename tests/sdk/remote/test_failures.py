@@ -13,9 +13,9 @@ from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
 from teletape.network import http
 from teletape.sessions import channel as module
 from teletape.sessions import sender
-from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
+from teletape.sessions.sealed_batch import Reply
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
 from teletape_engine.errors import AnswerDroppedError
 

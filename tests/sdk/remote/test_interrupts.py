@@ -1,8 +1,9 @@
 """Interrupts: a KeyboardInterrupt at any line of the SDK's remote session leaves a state from which a program goes on.
 
 Each case runs a program once to count the lines that the main thread executes in the modules below, and then once for
-each of them with an interrupt there, as a signal raises it. Afterwards every read must return, each statement that had
-ended must have had its effect exactly once, and the interrupted one at most once.
+each of them with an interrupt there, as a signal raises it; once through httpx, where the sender's thread sends, and
+once over a socket, where this thread does. Afterwards every read must return, each statement that had ended must have
+had its effect exactly once, and the interrupted one at most once. A signal handler may also read a value there.
 
 Finalizers are left out: Python ignores what they raise. Such an interrupt is lost, and an id is not released before
 the session's end.
@@ -23,42 +24,44 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from loopback import Loopback, session_on
+from loopback import Listener, Loopback, session_on
 
 import teletape as tf
 from teletape.network import address, frame_socket, http, progress
-from teletape.sessions import batch_buffer, channel, current, functions, recorder, remote, sender
+from teletape.sessions import (
+    batch_buffer,
+    channel,
+    current,
+    exclusive,
+    functions,
+    recorder,
+    remote,
+    sealed_batch,
+    sender,
+)
 from teletape.sessions import custom_backward as custom
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine.commands import Assign
 
-MODULES = (
-    address,
-    batch_buffer,
-    channel,
-    current,
-    custom,
-    frame_socket,
-    functions,
-    http,
-    progress,
-    recorder,
-    remote,
-    sender,
-)
+OF_SENDING = (address, batch_buffer, channel, exclusive, frame_socket, http, progress, sealed_batch, sender)
+MODULES = (*OF_SENDING, current, custom, functions, recorder, remote)
 FILES = frozenset(module.__file__ for module in MODULES)
+FILES_OF_SENDING = frozenset(module.__file__ for module in OF_SENDING)
 
 
 class Interrupting:
-    """Counts the lines of `FILES` that this thread executes in a block, and raises an interrupt at one of them.
+    """Counts the lines of some files that this thread executes in a block, and calls a function at one of them.
 
     Args:
         at: The number of the line, from 1; 0: none.
+        act: The function; it raises an interrupt, or does what a signal handler may do.
+        files: The files.
     """
 
-    def __init__(self, at: int = 0) -> None:
+    def __init__(self, at: int = 0, act: Callable[[], None] | None = None, files: frozenset[Any] = FILES) -> None:
         self.at, self.where = at, ""
+        self.act, self.files = act, files
         self.lines: list[str] = []
 
     def __enter__(self) -> Interrupting:
@@ -70,7 +73,7 @@ class Interrupting:
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        return self._line if code.co_filename in FILES and code.co_name != "__del__" else None
+        return self._line if code.co_filename in self.files and code.co_name != "__del__" else None
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
@@ -78,7 +81,9 @@ class Interrupting:
             if len(self.lines) == self.at:
                 sys.settrace(None)
                 self.where = self.lines[-1]
-                raise KeyboardInterrupt
+                if self.act is None:
+                    raise KeyboardInterrupt
+                self.act()
         return self._line
 
 
@@ -90,16 +95,16 @@ class Program:
         v: What they count in.
     """
 
-    def __init__(self, loopback: Loopback) -> None:
+    def __init__(self, loopback: Loopback, url: str | None = None) -> None:
         self.loopback = loopback
-        self.session = use(session_on(loopback))
+        self.session = use(session_on(loopback, url=url))
         self.v = tf.Variable(0.0)
         self.row = tf.constant(np.arange(600, dtype=np.float32))
         self.ended = 0
 
     def shows_progress(self) -> None:
         """From now on a wait shows progress at once."""
-        progress._QUIET, progress._STEP = 0.0, 0.001
+        progress.QUIET, progress._STEP = 0.0, 0.001
 
     def count(self) -> None:
         self.v.assign_add(1.0)
@@ -193,7 +198,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(http.random, "random", lambda: -0.5)  # no waits between attempts
     monkeypatch.setattr(channel, "_MOST_COMMANDS", 6)
     monkeypatch.setattr(channel, "_STEP_COMMANDS", 3)
-    monkeypatch.setattr(progress, "_QUIET", progress._QUIET)
+    monkeypatch.setattr(progress, "QUIET", progress.QUIET)
     monkeypatch.setattr(progress, "_STEP", progress._STEP)
     monkeypatch.setenv("TELETAPE_PROGRESS", "1")
     monkeypatch.setattr(channel.describe, "digest", lambda: "the same on both sides")
@@ -209,11 +214,39 @@ class _Quiet:
     error = warning
 
 
-def run(case: Callable[[Program], None], at: int) -> tuple[Program, Interrupting]:
-    progress._QUIET, progress._STEP = 1.0, 0.3
-    program = Program(Loopback())
+class Way:
+    """How the programs of a test reach their servers.
+
+    Args:
+        listener: Serves their loopbacks; None: httpx's transport seam.
+
+    Attributes:
+        listener: As passed.
+        files: Whose lines are interrupted: over a socket those that send, since the others do the same as before.
+    """
+
+    def __init__(self, listener: Listener | None) -> None:
+        self.listener = listener
+        self.files = FILES if listener is None else FILES_OF_SENDING
+
+    def program(self) -> Program:
+        loopback = Loopback()
+        return Program(loopback, None if self.listener is None else self.listener.url(loopback))
+
+
+@pytest.fixture(params=["httpx", "socket"])
+def way(request: pytest.FixtureRequest) -> Iterator[Way]:
+    listener = Listener() if request.param == "socket" else None
+    yield Way(listener)
+    if listener is not None:
+        listener.close()
+
+
+def run(case: Callable[[Program], None], way: Way, at: int) -> tuple[Program, Interrupting]:
+    progress.QUIET, progress._STEP = 1.0, 0.3
+    program = way.program()
     tf.sync()
-    interrupting = Interrupting(at)
+    interrupting = Interrupting(at, files=way.files)
     try:
         with interrupting:
             case(program)
@@ -258,24 +291,52 @@ def assignments(loopback: Loopback) -> list[Any]:
     return [command for batch in unique(loopback) for command in batch.commands if isinstance(command, Assign)]
 
 
-def test_an_interrupt_at_any_line() -> None:
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of httpx's, interrupted
+def test_an_interrupt_at_any_line(way: Way) -> None:
     """At each line of the modules once; with TELETAPE_INTERRUPTS=all each time that a case executes it."""
     everything = os.environ.get("TELETAPE_INTERRUPTS") == "all"
     interrupted: set[str] = set()
     wrong = []
     for case in CASES:
-        program, counted = run(case, 0)
+        program, counted = run(case, way, 0)
         program.session.close()
         for at, line in enumerate(counted.lines, 1):
             if everything or line not in interrupted:
                 interrupted.add(line)
-                program, interrupting = run(case, at)
+                program, interrupting = run(case, way, at)
                 try:
                     check(case, program)
                 except Exception as error:
                     wrong.append(f"{case.__name__}, {interrupting.where}: {type(error).__name__}: {error}")
     assert not wrong, "\n".join(wrong)
     assert len(interrupted) > 180
+
+
+def test_a_signal_handler_that_reads_at_any_line_that_sends(way: Way) -> None:
+    """Also where the thread that it interrupts sends itself: neither waits for the other, nothing happens twice."""
+    program, handled = way.program(), set[str]()
+    values: list[float] = []
+
+    def handler() -> None:
+        program.count()
+        values.append(float(program.v.numpy()) - program.ended)
+
+    def run_at(case: Callable[[Program], None], at: int) -> Interrupting:
+        progress.QUIET, progress._STEP = 1.0, 0.3
+        values.clear()
+        with Interrupting(at, handler, FILES_OF_SENDING) as handling:
+            case(program)
+        assert values in ([], [0.0], [1.0]), handling.where  # with or without what it interrupted
+        assert program.v.numpy() == program.ended, handling.where
+        return handling
+
+    for case in (reads, takes_gradients, loses_answers, watches):
+        for at, line in enumerate(run_at(case, 0).lines, 1):
+            if line not in handled:
+                handled.add(run_at(case, at).where)
+    program.session.close()
+    assert len(handled) > 80
+    assert len(assignments(program.loopback)) == program.ended
 
 
 # ----------------------------------------------------------------------------------------------------------- connecting

@@ -264,7 +264,7 @@ def test_a_silent_network_ends_and_is_reported(
 ) -> None:
     monkeypatch.setattr(http, "_READ_LIMIT", 0.05)
     monkeypatch.setattr(http, "_PATIENCE", 1.0)
-    monkeypatch.setattr(http.progress, "_QUIET", 0.0)
+    monkeypatch.setattr(http.progress, "QUIET", 0.0)
     with pytest.raises(ConnectionFailed, match=r"no answer \(ReadTimeout"):
         tf.connect(silent)
     assert f"teletape: no answer from {silent}, trying again, 0 s of 1\n" in capsys.readouterr().err
@@ -277,7 +277,7 @@ def test_a_waiting_read_reports_what_is_wrong_without_a_terminal(
         """What the stderr of a notebook is: no terminal."""
 
     stream = Notebook()
-    monkeypatch.setattr(http.progress, "_QUIET", 0.0)
+    monkeypatch.setattr(http.progress, "QUIET", 0.0)
     monkeypatch.setattr(http.progress, "_STEP", 0.001)
     monkeypatch.setattr(http.progress.sys, "stderr", stream)
     session = use(session_on(loopback))
@@ -303,7 +303,7 @@ def test_an_interrupt_while_it_does_not_answer_says_so_and_stops_at_once(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as waiting:
-        waiting.setattr("teletape.sessions.batch_buffer.Reply.wait", interrupted)
+        waiting.setattr("teletape.sessions.sealed_batch.Reply.wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             v.numpy()
     assert "interrupted: no answer from http://loopback, trying again, 0 s of 60." in caplog.text
@@ -327,7 +327,7 @@ def test_a_defect_in_applying_an_answer_is_raised_and_no_thread_waits_for_ever(
 ) -> None:
     session = use(session_on(loopback))
     x = tf.ones(300)
-    monkeypatch.setattr("teletape.sessions.batch_buffer.SealedBatch.answered", lambda *args: 1 / 0)
+    monkeypatch.setattr("teletape.sessions.sealed_batch.SealedBatch.answered", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         x.numpy()
     with pytest.raises(SessionEndedError, match="could not be applied"):
@@ -359,7 +359,7 @@ def test_a_program_without_stderr_computes_all_the_same(
         stream = io.StringIO()
         stream.close()
     monkeypatch.setattr(http.progress.sys, "stderr", stream)
-    monkeypatch.setattr(http.progress, "_QUIET", 0.0)
+    monkeypatch.setattr(http.progress, "QUIET", 0.0)
     monkeypatch.setattr(http.progress, "_STEP", 0.001)
     session = use(session_on(loopback))
     loopback.mishaps.extend(["unreached", "running", "unreached"])

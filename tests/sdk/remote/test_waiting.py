@@ -10,8 +10,8 @@ import pytest
 import teletape as tf
 from teletape.errors import CancelledError
 from teletape.network import progress
-from teletape.sessions.batch_buffer import Reply
 from teletape.sessions.remote import RemoteSession
+from teletape.sessions.sealed_batch import Reply
 
 
 class Terminal(io.StringIO):
@@ -59,7 +59,7 @@ def test_the_line_is_drawn_while_it_runs_and_wiped_after_it(monkeypatch: pytest.
     stream, reply = Terminal(), Reply()
     looks: list[int] = []
     monkeypatch.setattr(progress.sys, "stderr", stream)
-    monkeypatch.setattr(progress, "_QUIET", 0.0)
+    monkeypatch.setattr(progress, "QUIET", 0.0)
     monkeypatch.setattr(progress, "_STEP", 0.001)
 
     def look() -> dict[str, int] | None:

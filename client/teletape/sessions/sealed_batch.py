@@ -1,0 +1,151 @@
+"""A batch that was taken from the buffer, the replies that threads wait for, and the sequence of batches."""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+from teletape.call_site import Where
+from teletape_engine.commands import Batch, Command, Id
+from teletape_engine.commands.results import Answer, Result
+
+if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
+    from teletape.network.http import FirstAnswer
+    from teletape_wire import Frame
+
+#: A command, the id of its recorder's context (None: it is of no context), and where the program recorded it.
+Recording: TypeAlias = tuple[int | None, Command, Where]
+
+
+class Reply:
+    """What a thread waits for: the results of its questions, or that everything before was executed or sealed.
+
+    It stands in the buffer after the questions, so that it says where the batch ends.
+
+    Args:
+        questions: The number of questions directly before it.
+        empty: Whether a batch is sent even if there is nothing in it.
+        early: Whether the batch's sealing is enough; otherwise its answer is awaited.
+
+    Attributes:
+        questions, empty, early: As passed.
+        releases: The number of ids released before it, counted from the beginning of the session.
+        results: One for each question.
+        error: Why there are none.
+    """
+
+    __slots__ = ("_latch", "_settled", "early", "empty", "error", "questions", "releases", "results")
+
+    def __init__(self, questions: int = 0, *, empty: bool = False, early: bool = False) -> None:
+        self.questions, self.empty, self.early = questions, empty, early
+        self.releases = 0
+        self.results: Sequence[Result] = ()
+        self.error: BaseException | None = None
+        self._settled = False
+        self._latch = Lock()  # no Condition: an interrupt can leave one locked
+        self._latch.acquire()
+
+    @property
+    def settled(self) -> bool:
+        """Whether results or an error are here."""
+        return self._settled
+
+    def wait(self, seconds: float = -1) -> bool:
+        """Waits until it is settled, and returns whether it is. Called by the thread that made it, until it is True."""
+        return self._latch.acquire(timeout=seconds)
+
+    def settle(self, results: Sequence[Result] = (), error: BaseException | None = None) -> None:
+        """Wakes the thread that waits. Only the first call has an effect.
+
+        Several threads may call it at once; then the latch is released twice.
+        """
+        if not self._settled:
+            self.results, self.error, self._settled = results, error, True
+            with suppress(RuntimeError):
+                self._latch.release()
+
+
+class SealedBatch:
+    """A batch that was taken from the buffer.
+
+    Attributes:
+        batch: The batch; if it is sent again, its bytes are the same.
+        recordings: What of the buffer is in it.
+        call_sites: Where the program recorded each of its commands.
+        replies: What waits for its answer, each with the index of the first command after it.
+        frame: The batch as bytes, after it was encoded.
+        first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
+    """
+
+    __slots__ = ("batch", "call_sites", "first", "frame", "recordings", "replies")
+
+    def __init__(
+        self, batch: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
+    ) -> None:
+        self.batch, self.recordings, self.call_sites, self.replies = batch, recordings, call_sites, replies
+        self.first: FirstAnswer | None = None
+        self.frame: Frame | None = None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a thread may wait for its answer."""
+        return not all(reply.settled for _, reply in self.replies)
+
+    def answered(self, answer: Answer, cause: BaseException | None) -> None:
+        """Settles the replies: with their results, or if they are after the answer's failure with its cause."""
+        executed = len(self.batch.commands) if answer.failure is None else answer.failure.index
+        for end, reply in self.replies:
+            if end > executed:
+                reply.settle(error=cause)
+            else:
+                first = end - reply.questions
+                reply.settle([result for result in answer.results if first <= result.index < end])
+
+    def failed(self, error: BaseException) -> None:
+        """Settles the replies with an error."""
+        for _, reply in self.replies:
+            reply.settle(error=error)
+
+
+class Position:
+    """How far the sequence of batches has come: all that changes when one is sealed, refused or has failed.
+
+    The first append to `next` decides what follows, whoever else tries. `enter` removes from the buffer's lists what
+    is now here, once, whoever calls it and how often.
+
+    Args:
+        seq: The number of the next batch.
+        batches: The number of batches sealed.
+        releases: The number of ids that have left `released`.
+        returned: Releases of refused batches.
+        sealed: The batch in flight.
+        removals: What `enter` calls: functions in C, so that no interrupt comes in the middle of one.
+
+    Attributes:
+        seq, batches, releases, returned, sealed: As passed; `sealed` is None after its answer was applied.
+        next: The positions that were to follow.
+    """
+
+    __slots__ = ("_removals", "batches", "next", "releases", "returned", "sealed", "seq")
+
+    def __init__(
+        self,
+        seq: int,
+        batches: int = 0,
+        releases: int = 0,
+        returned: tuple[Id, ...] = (),
+        sealed: SealedBatch | None = None,
+        removals: Sequence[Callable[[], object]] = (),
+    ) -> None:
+        self.seq, self.batches, self.releases, self.returned, self.sealed = seq, batches, releases, returned, sealed
+        self._removals = [None, *removals]
+        self.next: list[Position] = []
+
+    def enter(self) -> None:
+        """Calls each of the removals that has not been called. Taking one from the list and calling it is one step."""
+        with suppress(IndexError):
+            deque(map(operator.call, iter(self._removals.pop, None)), maxlen=0)
