@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import h11
 import httpx
-import numpy as np
 
+from teletape import host_memory
 from teletape.network.address import Endpoint
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -280,7 +280,7 @@ class _Link:
         if len(start) == length:
             body = memoryview(bytes(start))
         else:
-            body = np.empty(length, np.uint8).data
+            body = host_memory.empty(length).data
             body[: len(start)] = start
         self._body, self._filled = body, len(start)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from teletape import host_memory
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
@@ -161,7 +162,7 @@ class EagerTensor(Tensor):
         array = self.session.fetch(self.recorded)
         if array.ndim == 0:
             return array[()]
-        return array.copy()
+        return host_memory.copy(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         array = np.array(self.session.fetch(self.recorded))

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from teletape import host_memory
 from teletape.ops import dispatch
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, printing
@@ -173,7 +174,7 @@ class Variable(ScatterMethods):
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
         array = self._fetched()
-        return array[()] if array.ndim == 0 else array.copy()
+        return array[()] if array.ndim == 0 else host_memory.copy(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         array = np.array(self._fetched())
