@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.errors import UnimplementedError
+from teletape_engine.spec import wide
+
+_TILE: Final = 1 << 15  # elements: what is computed of them stays in a CPU's second cache
+_ONE, _ERF_END = np.float32(1), np.float32(3.832506856900711)  # from there on it is 1
+_ERF_TOP = np.array(
+    [0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084],
+    np.float32,
+)
+_ERF_BOTTOM = np.array(
+    [
+        -1.1791602954361697e-7,
+        2.3547966471313185e-5,
+        0.0010179625278914885,
+        0.014070470171167667,
+        0.11098505178285362,
+        0.49746925110067538,
+        1.0,
+    ],
+    np.float32,
+)
 
 
 def erf(xp: Any, x: Any) -> Any:
-    """The error function of a float32 or float64 array.
+    """The error function of floating-point numbers, of 16 bits in float32.
 
     Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
+        UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
     """
-    return _module(xp, "erf").erf(x)
+    dtype = x.dtype
+    if xp.__name__ != "numpy" or dtype.itemsize > 4:
+        return _module(xp, "erf").erf(x.astype(wide(dtype), copy=False)).astype(dtype, copy=False)
+    if xp is not np or x.size <= _TILE:
+        return _erf32(xp, x.astype(wide(dtype), copy=False)).astype(dtype, copy=False)
+    out = np.empty(x.shape, dtype)
+    source, target = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
+    for first in range(0, x.size, _TILE):
+        part = source[first : first + _TILE].astype(wide(dtype), copy=False)
+        target[first : first + _TILE] = _erf32(np, part)
+    return out
+
+
+def _erf32(xp: Any, x: Any) -> Any:
+    """x P(x²)/Q(x²), the rational function of Eigen's and XLA's kernels: within 6 units in the last place."""
+    x = xp.minimum(xp.maximum(x, -_ERF_END), _ERF_END)
+    square = x * x
+    bottom = _polynomial(square, _ERF_BOTTOM)
+    x *= _polynomial(square, _ERF_TOP)
+    x /= bottom
+    return xp.minimum(xp.maximum(x, -_ONE), _ONE)
+
+
+def _polynomial(x: Any, coefficients: Sequence[Any]) -> Any:
+    y = x * coefficients[0]
+    for coefficient in coefficients[1:-1]:
+        y += coefficient
+        y *= x
+    y += coefficients[-1]
+    return y
 
 
 def _module(xp: Any, function: str) -> Any:

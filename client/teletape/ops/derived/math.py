@@ -141,7 +141,7 @@ def erf(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
 
     Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
+        UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
     """
     return call(_ERF, (x,))
 

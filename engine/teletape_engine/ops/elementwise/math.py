@@ -14,7 +14,7 @@ from teletape_engine.catalogue.elementwise import elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED, wide
+from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED
 
 _POSITIVE = (0.2, 2.0)
 _INNER = (-0.8, 0.8)
@@ -179,9 +179,9 @@ def erf(xp: Any, x: Any) -> Any:
     """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
 
     Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
+        UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
     """
-    return special.erf(xp, x.astype(wide(x.dtype), copy=False)).astype(x.dtype, copy=False)
+    return special.erf(xp, x)
 
 
 # ------------------------------------------------------------------------------------------------- piecewise constant

@@ -18,6 +18,7 @@ from teletape_engine.ops.shapes.shape import broadcast_to, reshape
 from teletape_engine.spec import FLOATING, INTEGER, NUMERIC, Spec, half_bytes, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
+_ROW, _SHORT = 4096, 128  # elements
 
 # Klambauer et al. 2017, Self-Normalizing Neural Networks, section 2.
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -206,10 +207,17 @@ def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     batch=_batch_bias_add,
     samples=[sample((2, 3), (3,)), sample((2, 3, 4), (4,), seed=1)],
     tf="nn.bias_add",
+    workspace=lambda value, bias: _ROW * bias.dtype.itemsize,
 )
 def bias_add(xp: Any, value: Any, bias: Any) -> Any:
     """value [..., c] + bias [c]."""
-    return xp.add(value, bias)
+    rows, c = value.size // max(len(bias), 1), len(bias)
+    together = math.gcd(rows, _ROW // c) if 0 < c < _SHORT and value.flags.c_contiguous else 1
+    if together == 1:
+        return xp.add(value, bias)
+    # Few channels: loops over long rows, in which the biases are repeated, instead of many short ones.
+    repeated = xp.broadcast_to(bias, (together, c)).reshape(together * c)
+    return xp.add(value.reshape((rows // together, together * c)), repeated).reshape(value.shape)
 
 
 def _l2_loss_spec(x: Spec) -> Spec:
