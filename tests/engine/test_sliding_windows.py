@@ -144,8 +144,9 @@ def test_the_first_of_the_largest_has_the_gradient(dtype, size, strides, padding
             back[n, *first, channel] += ct[n, i, j, channel]
             picked[n, i, j, channel] = t[n, *first, channel]
     how = {"ksize": size, "strides": strides, "padding": padding}
-    np.testing.assert_array_equal(CATALOGUE["max_pool_backprop"](ct, x, **how), back)
-    np.testing.assert_array_equal(CATALOGUE["max_pool_pick"](t, x, **how), picked)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(CATALOGUE["max_pool_backprop"](ct, x, **how), back)
+        np.testing.assert_array_equal(CATALOGUE["max_pool_pick"](t, x, **how), picked)
 
 
 @pytest.mark.parametrize("buffer", [1, 400, 5000])

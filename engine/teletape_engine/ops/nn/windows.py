@@ -77,11 +77,15 @@ class Windows(NamedTuple):
         rows, columns = map(self._overlapping, (0, 1))
         for i in rows:
             for j in columns:
-                index = [
-                    slice(at * d, at * d + (n - 1) * s + 1 if n else 0, s)
-                    for at, d, s, n in zip((i, j), self.dilations, self.strides, self.counts, strict=True)
-                ]
-                yield i, j, (slice(None), *index)
+                yield i, j, (slice(None), self._slice(0, i), self._slice(1, j))
+
+    def slices(self, axis: int) -> list[slice]:
+        """For each position along a window's axis the part of the bordered images that holds it; see `offsets`."""
+        return [self._slice(axis, position) for position in self._overlapping(axis)]
+
+    def _slice(self, axis: int, position: int) -> slice:
+        first, step, count = position * self.dilations[axis], self.strides[axis], self.counts[axis]
+        return slice(first, first + (count - 1) * step + 1 if count else 0, step)
 
     def _overlapping(self, axis: int) -> range:
         """The positions along a window's axis at which one overlaps the image: 0 <= at·d + k·s - before < length."""
