@@ -11,7 +11,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn import patches
+from teletape_engine.ops.nn import patches, pool
 from teletape_engine.ops.nn.windows import windows
 from teletape_engine.spec import DTYPES, Spec, finfo
 
@@ -159,6 +159,15 @@ def test_patches_in_parts_give_what_they_give_at_once(buffer, monkeypatch):
     monkeypatch.setattr(patches, "_FEWEST", 1)
     np.testing.assert_allclose(CATALOGUE["conv2d"](x, filters), whole, rtol=1e-12)
     np.testing.assert_allclose(CATALOGUE["conv2d_backprop_filter"](x, whole, shape=filters.shape), back, rtol=1e-12)
+
+
+def test_pooling_image_by_image_is_the_same(monkeypatch):
+    random = np.random.default_rng(0)
+    x, ct = random.integers(0, 3, (5, 6, 7, 2)).astype("f4"), random.normal(size=(5, 3, 3, 2)).astype("f4")
+    how = {"ksize": (2, 2), "strides": (2, 2)}
+    at_once = CATALOGUE["max_pool_backprop"](ct, x, **how)
+    monkeypatch.setattr(pool, "_CACHED", 2 * x[0].nbytes)
+    np.testing.assert_array_equal(CATALOGUE["max_pool_backprop"](ct, x, **how), at_once)
 
 
 def test_same_padding_puts_the_odd_element_last():

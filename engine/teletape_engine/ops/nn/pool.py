@@ -25,6 +25,7 @@ from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import FLOATING, INTEGER, DType, Shape, Spec, finfo, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
+_CACHED = 512 << 10  # bytes
 
 
 # ------------------------------------------------------------------------------------------------------------- specs
@@ -130,6 +131,11 @@ def _first_largest(xp: Any, x: Any, at: Windows) -> Iterator[tuple[tuple[slice, 
         yield index, mask
 
 
+def _images_at_a_time(xp: Any, x: Any) -> int:
+    """As many images as a CPU's second cache holds; on a GPU all."""
+    return max(_CACHED * len(x) // max(x.nbytes, 1), 1) if xp is np else max(len(x), 1)
+
+
 def _scatter_apart(xp: Any, out: Any, grad: Any, x: Any, at: Windows) -> None:
     """Writes the bits of each window's grad at its first largest element, if windows do not overlap; x is bordered.
 
@@ -139,9 +145,10 @@ def _scatter_apart(xp: Any, out: Any, grad: Any, x: Any, at: Windows) -> None:
     if not rows or not columns:
         return
     lowest = _lowest(x.dtype)
-    in_row = xp.fmax(x[:, :, columns[0]], lowest)  # the largest of each window's row
-    for column in columns[1:]:
+    in_row = xp.fmax(x[:, :, columns[0]], x[:, :, columns[-1]])  # the largest of each window's row
+    for column in columns[1:-1]:
         xp.fmax(in_row, x[:, :, column], out=in_row)
+    xp.fmax(in_row, lowest, out=in_row)
     largest = in_row[:, rows[0]].copy()
     for row in rows[1:]:
         xp.fmax(largest, in_row[:, row], out=largest)
@@ -255,7 +262,10 @@ def max_pool_backprop(
     out = xp.zeros((x.shape[0], *at.lengths(), x.shape[3]), x.dtype)
     x, grad = at.bordered(xp, x, _lowest(x.dtype)), _bits(grad)
     if at.apart:
-        _scatter_apart(xp, _bits(out), grad, x, at)
+        bits, images = _bits(out), _images_at_a_time(xp, x)
+        for first in range(0, len(x), images):
+            part = slice(first, first + images)
+            _scatter_apart(xp, bits[part], grad[part], x[part], at)
     else:
         for index, mask in _first_largest(xp, x, at):
             mask &= grad
