@@ -165,8 +165,10 @@ def test_pooling_image_by_image_is_the_same(monkeypatch):
     random = np.random.default_rng(0)
     x, ct = random.integers(0, 3, (5, 6, 7, 2)).astype("f4"), random.normal(size=(5, 3, 3, 2)).astype("f4")
     how = {"ksize": (2, 2), "strides": (2, 2)}
-    at_once = CATALOGUE["max_pool_backprop"](ct, x, **how)
+    largest, at_once = CATALOGUE["max_pool"](x, **how), CATALOGUE["max_pool_backprop"](ct, x, **how)
     monkeypatch.setattr(pool, "_CACHED", 2 * x[0].nbytes)
+    monkeypatch.setattr(pool, "_LARGE", 0)
+    np.testing.assert_array_equal(CATALOGUE["max_pool"](x, **how), largest)
     np.testing.assert_array_equal(CATALOGUE["max_pool_backprop"](ct, x, **how), at_once)
 
 

@@ -25,7 +25,7 @@ from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import FLOATING, INTEGER, DType, Shape, Spec, finfo, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
-_CACHED = 512 << 10  # bytes
+_CACHED, _LARGE = 512 << 10, 8 << 20  # bytes
 
 
 # ------------------------------------------------------------------------------------------------------------- specs
@@ -100,12 +100,21 @@ def _lowest(dtype: DType) -> Any:
     return np.iinfo(dtype).min if dtype in INTEGER else finfo(dtype).min
 
 
+def _images_at_a_time(xp: Any, x: Any) -> int:
+    """As many images as a CPU's second cache holds; on a GPU all."""
+    return max(_CACHED * len(x) // max(x.nbytes, 1), 1) if xp is np else max(len(x), 1)
+
+
 def _largest(xp: Any, x: Any, at: Windows) -> Any:
     """The largest element of each window of bordered images; the lowest number if there is none (NaN)."""
     lowest = _lowest(x.dtype)
     out = xp.full((x.shape[0], *at.counts, x.shape[3]), lowest, x.dtype)
-    for _, _, index in at.offsets():
-        xp.fmax(out, x[index], out=out)
+    images = len(x) if x.nbytes < _LARGE else _images_at_a_time(xp, x)
+    for first in range(0, len(x), max(images, 1)):
+        part = slice(first, first + images)
+        largest, some = out[part], x[part]
+        for _, _, index in at.offsets():
+            xp.fmax(largest, some[index], out=largest)
     return out
 
 
@@ -129,11 +138,6 @@ def _first_largest(xp: Any, x: Any, at: Windows) -> Iterator[tuple[tuple[slice, 
         mask &= missing
         missing ^= mask
         yield index, mask
-
-
-def _images_at_a_time(xp: Any, x: Any) -> int:
-    """As many images as a CPU's second cache holds; on a GPU all."""
-    return max(_CACHED * len(x) // max(x.nbytes, 1), 1) if xp is np else max(len(x), 1)
 
 
 def _scatter_apart(xp: Any, out: Any, grad: Any, x: Any, at: Windows) -> None:
