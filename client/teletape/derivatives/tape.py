@@ -208,9 +208,13 @@ class GradientTape(Jacobians, TapeInspection):
         except TeletapeError as error:
             raise error.surfaced() from None
         finally:
-            if not self._persistent and not retain_tape:
-                self.watched_variables()
-                self._past, self._tape = self._tape, None
+            self._answered(retain_tape)
+
+    def _answered(self, retain_tape: bool) -> None:
+        """Ends a tape that is not persistent, unless another question follows; what it watched stays known."""
+        if not self._persistent and not retain_tape:
+            self.watched_variables()
+            self._past, self._tape = self._tape, None
 
     def explain(self, target: Any, sources: Any) -> Any:
         """Why the gradient of `target` with respect to each of `sources` is what it is.
@@ -314,8 +318,14 @@ class GradientTape(Jacobians, TapeInspection):
             retain_tape=retain_tape,
             declarations=owner.declarations,
         )
-        with self._computing(retain_tape=retain_tape):
+        try:  # as `_computing`, whose generator would be a twentieth of a small gradient
             gradients = iter(owner.gradient(query))
+        except TeletapeError as error:
+            raise error.surfaced() from None
+        finally:
+            self._answered(retain_tape)
+        if len(recorded) == 1 and not nest.is_nested(sources):
+            return None if recorded[0].spec.dtype.hasobject else wrap(next(gradients), owner)
         return nest.pack_sequence_as(
             sources, [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
         )

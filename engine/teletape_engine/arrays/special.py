@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -59,7 +58,7 @@ def _erf32(xp: Any, x: Any) -> Any:
     return xp.minimum(xp.maximum(x, -_ONE), _ONE)
 
 
-def _polynomial(x: Any, coefficients: Sequence[Any]) -> Any:
+def _polynomial(x: Any, coefficients: np.ndarray[Any, Any]) -> Any:
     y = x * coefficients[0]
     for coefficient in coefficients[1:-1]:
         y += coefficient

@@ -133,7 +133,9 @@ def answering(recorder: Recorder, query: GradientQuery) -> Iterator[None]:
     tape = query.tape
     if tape.consumed:
         raise TapeConsumedError
-    with recorder.provenance.at_call_site():
+    provenance = recorder.provenance
+    before, provenance.where = provenance.where, provenance.here()  # as `at_call_site`, without a second generator
+    try:
         if tape.persistent:
             yield
             return
@@ -147,6 +149,8 @@ def answering(recorder: Recorder, query: GradientQuery) -> Iterator[None]:
             yield
         finally:
             tape.free()
+    finally:
+        provenance.where = before
 
 
 # ---------------------------------------------------------------------------------------------------- output gradients
