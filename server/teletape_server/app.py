@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -23,13 +22,14 @@ from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server.auth import Keys
 from teletape_server.creations import Creations
-from teletape_server.guard import Guard
+from teletape_server.guard import Guard, GuardMiddleware
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.http import openapi
+from teletape_server.http.frames import TYPES
 from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
-from teletape_server.problems import PROBLEMS, Problem, problem_response
+from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
 from teletape_server.routes import batch, functions, info, loops, ops, page, run, sessions, tapes, tensors, variables
@@ -40,7 +40,6 @@ ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
 FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
-log = logging.getLogger("teletape")
 
 
 def create_app(
@@ -109,22 +108,19 @@ def create_app(
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
     app.state.info = _info(settings, boot)
-    app.add_middleware(
-        Guard,
-        loopback_only=not settings.api_keys,
-        boot_id=boot.id,
-        is_stopping=lambda: app.state.registry.stopping,
+    app.state.guard = Guard(
+        loopback_only=not settings.api_keys, boot_id=boot.id, is_stopping=lambda: app.state.registry.stopping
     )
+    app.add_middleware(GuardMiddleware, guard=app.state.guard)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     app.include_router(page.router)
     app.mount("/docs/static", page.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
-    app.add_exception_handler(Problem, _on_problem)
-    app.add_exception_handler(TeletapeError, _on_engine_error)
+    for error in (Problem, TeletapeError, Exception):
+        app.add_exception_handler(error, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_defect)
     return app
 
 
@@ -143,7 +139,7 @@ def _info(settings: Settings, boot: Boot) -> Info:
         boot_id=boot.id,
         started=boot.started,
         frame_versions=[wire.VERSION],
-        content_types=list(batch.TYPES),
+        content_types=list(TYPES),
         features=list(FEATURES),
         catalogue=describe.digest(),
         limits=Limits(**{name: getattr(settings, name) for name in Limits.model_fields}),
@@ -155,14 +151,8 @@ def _request_id(request: Request) -> str:
     return str(getattr(request.state, "request_id", "unknown"))
 
 
-async def _on_problem(request: Request, error: Any) -> Response:
-    return problem_response(
-        error.code, error.detail, request_id=_request_id(request), details=error.details, headers=error.headers
-    )
-
-
-async def _on_engine_error(request: Request, error: Any) -> Response:
-    return problem_response(error.code, error.message, request_id=_request_id(request), details=error.details)
+async def _on_error(request: Request, error: Exception) -> Response:
+    return error_response(error, _request_id(request))
 
 
 def _with_field_path(error: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,12 +191,3 @@ async def _on_http_error(request: Request, error: Any) -> Response:
         code = next((code for code, kind in PROBLEMS.items() if kind.status == error.status_code), "internal")
         detail = str(error.detail)
     return problem_response(code, detail, request_id=_request_id(request), headers=headers)
-
-
-async def _on_defect(request: Request, error: Exception) -> Response:
-    log.error("request %s failed", _request_id(request), exc_info=error)
-    return problem_response(
-        "internal",
-        "this request met a defect of the server; the server's log has the details under the request's id",
-        request_id=_request_id(request),
-    )

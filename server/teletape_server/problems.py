@@ -6,12 +6,17 @@ The codes above the line belong to exceptions of the engine and the wire; those 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
+from teletape_engine.errors import TeletapeError
+
 PROBLEM_TYPE: Final = "application/problem+json"
+
+log = logging.getLogger("teletape")
 
 
 class Kind(NamedTuple):
@@ -127,6 +132,22 @@ def problem_response(
     }
     content = json.dumps(body, default=str, ensure_ascii=False).encode()
     return Response(content, kind.status, {**(headers or {}), "x-request-id": request_id}, media_type=PROBLEM_TYPE)
+
+
+def error_response(error: Exception, request_id: str) -> Response:
+    """Returns the answer to a request that raised the error; one that is no refusal is a defect, and is logged."""
+    if isinstance(error, Problem):
+        return problem_response(
+            error.code, error.detail, request_id=request_id, details=error.details, headers=error.headers
+        )
+    if isinstance(error, TeletapeError):
+        return problem_response(error.code, error.message, request_id=request_id, details=error.details)
+    log.error("request %s failed", request_id, exc_info=error)
+    return problem_response(
+        "internal",
+        "this request met a defect of the server; the server's log has the details under the request's id",
+        request_id=request_id,
+    )
 
 
 def overloaded(lack: str) -> Problem:

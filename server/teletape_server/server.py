@@ -15,7 +15,8 @@ from typing import Final
 import uvicorn
 from fastapi import FastAPI
 
-from teletape_server.http.connections import Connections, server_config
+from teletape_server.connections.config import server_config
+from teletape_server.connections.open_connections import Connections
 from teletape_server.registry import Registry
 from teletape_server.settings import Settings
 

@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok, problem
-from teletape_server.http.connections import MAX_HEAD, MAX_HEADERS, Connection, Connections, most_connections
+from teletape_server.connections.connection import MAX_HEAD, MAX_HEADERS, Connection
+from teletape_server.connections.open_connections import Connections, most_connections
 from teletape_server.settings import Settings
 
 HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n"
@@ -257,7 +258,7 @@ def test_a_caller_that_reads_nothing_before_it_has_sent_all_of_its_body_gets_suc
 def test_a_caller_that_goes_on_sending_too_slowly_after_such_an_answer_is_left(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.http.connections._LINGER_SECONDS", 0.2)
+    monkeypatch.setattr("teletape_server.connections.connection._LINGER_SECONDS", 0.2)
     with connection(guarded) as sock, contextlib.suppress(ConnectionError):
         sock.sendall(POST + b"Content-Length: 1000000\r\n\r\n")
         until(lambda: bool(connections_of(guarded).refused))
@@ -270,7 +271,7 @@ def test_a_caller_that_goes_on_sending_too_slowly_after_such_an_answer_is_left(
 def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.http.connections._LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("teletape_server.connections.connection._LINGER_SECONDS", 0.0)
     monkeypatch.setattr(connections_of(guarded), "stall_limit", 600.0)
     sweeps, check = [], Connection.check
     monkeypatch.setattr(Connection, "check", lambda self, seconds: (check(self, seconds), sweeps.append(self)))
@@ -293,7 +294,7 @@ def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
 def test_a_caller_that_does_not_close_after_such_an_answer_is_left(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.http.connections._LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("teletape_server.connections.connection._LINGER_SECONDS", 0.0)
     with connection(guarded) as sock:
         sock.sendall(POST + b"Content-Length: 1000000\r\n\r\n")
         refusal(sock, 401, "unauthenticated")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from serving import KEYS, Server
-from teletape_server.http.connections import MAX_HEAD, Connection
+from teletape_server.connections.connection import MAX_HEAD, Connection
 from teletape_server.settings import Settings
 
 LIMIT = 0.05  #: Seconds of CPU time that a turn of the loop may take, other programs on this machine left out.

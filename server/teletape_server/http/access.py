@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
+from starlette.datastructures import Headers
 
 from teletape_server.auth import Keys, presented_key
 from teletape_server.problems import Problem
@@ -12,14 +13,13 @@ from teletape_server.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
 
 
-async def authenticated_owner(request: Request) -> str:
-    """Returns the owner of the key that the request carries.
+def owner_of(headers: Headers, keys: Keys) -> str:
+    """Returns the owner of the key that a request carries.
 
     Raises:
         Problem: unauthenticated.
     """
-    keys: Keys = request.app.state.keys
-    presented = presented_key(request.headers.get("authorization"), request.headers.get("x-api-key"))
+    presented = presented_key(headers.get("authorization"), headers.get("x-api-key"))
     owner = keys.owner(presented)
     if owner is None:
         reason = "the request has none" if presented is None else "the key of the request is unknown"
@@ -29,6 +29,11 @@ async def authenticated_owner(request: Request) -> str:
             headers={"WWW-Authenticate": 'Bearer realm="teletape"'},
         )
     return owner
+
+
+async def authenticated_owner(request: Request) -> str:
+    """Returns the owner of the key that the request carries; see `owner_of`."""
+    return owner_of(request.headers, request.app.state.keys)
 
 
 Owner = Annotated[str, Depends(authenticated_owner)]

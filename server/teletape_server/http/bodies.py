@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from fastapi import Request
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.hosts.counted_bodies import CountedBody
-from teletape_server.http.access import authenticated_owner, registry_of, settings_of
+from teletape_server.http.access import authenticated_owner, registry_of
 from teletape_server.http.negotiation import body_type
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
@@ -20,24 +21,32 @@ from teletape_server.registry import SessionEntry
 _SMALL: Final = 1 << 20  # bytes of the largest body that the front parses
 
 
-def declared_length(request: Request, limit: int | None = None) -> int:
+def declared_length(headers: Headers, limit: int) -> int:
     """Returns the body's declared length in bytes; 0 for a request without a body.
 
     Args:
-        request: The request.
-        limit: Bytes of the largest body; None: the server's setting.
+        headers: Of the request.
+        limit: Bytes of the largest body.
 
     Raises:
         Problem: length_required, body_too_large.
     """
-    if limit is None:
-        limit = settings_of(request).max_body
-    header = request.headers.get("content-length")
+    header = headers.get("content-length")
     if header is None:
-        if "transfer-encoding" in request.headers:
+        if "transfer-encoding" in headers:
             raise Problem("length_required", "send a Content-Length: memory for the body is reserved before it is read")
         return 0
     length = int(header)  # the HTTP parser has refused anything but digits
+    check_length(length, limit)
+    return length
+
+
+def check_length(length: int, limit: int) -> None:
+    """Checks that a body may have that many bytes.
+
+    Raises:
+        Problem: body_too_large.
+    """
     if length > limit:
         raise Problem(
             "body_too_large",
@@ -45,7 +54,6 @@ def declared_length(request: Request, limit: int | None = None) -> int:
             found=length,
             limit=limit,
         )
-    return length
 
 
 class _JsonRequest(Request):
@@ -71,10 +79,10 @@ class SmallBodyRoute(APIRoute):
 
         async def checked(request: Request) -> Response:
             owner = await authenticated_owner(request)
-            length = declared_length(request, _SMALL)
+            length = declared_length(request.headers, _SMALL)
             if not length:
                 return await handle(request)
-            body_type(request, (wire.JSON_TYPE,))
+            body_type(request.headers, (wire.JSON_TYPE,))
             with registry_of(request).admit_body(owner, length):
                 request = _JsonRequest(request.scope, request.receive)
                 try:
@@ -119,10 +127,10 @@ async def read_body(
             buffer.view[position:end] = chunk
             position = end
         if position != length:
-            raise _incomplete(position, length)
+            raise incomplete_body(position, length)
     except ClientDisconnect:
         buffer.discard()
-        raise _incomplete(position, length) from None
+        raise incomplete_body(position, length) from None
     except BaseException:
         buffer.discard()
         raise
@@ -138,9 +146,10 @@ async def first_bytes(stream: AsyncIterator[bytes], count: int, length: int) -> 
     except StopAsyncIteration:
         pass
     except ClientDisconnect:
-        raise _incomplete(len(beginning), length) from None
+        raise incomplete_body(len(beginning), length) from None
     return beginning
 
 
-def _incomplete(received: int, length: int) -> Problem:
+def incomplete_body(received: int, length: int) -> Problem:
+    """Returns the problem of a body whose sender left before its end."""
     return Problem("incomplete_body", f"the body ended after {received} of {length} bytes: the request changed nothing")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 import teletape_wire as wire
 from teletape_server.hosts.protocols import HostGone, Running
@@ -21,8 +22,11 @@ from teletape_server.http.negotiation import answer_type, body_type, wants_event
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
 from teletape_server.problems import Problem
-from teletape_server.registry import SessionEntry
+from teletape_server.registry import Registry, SessionEntry
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+
+#: Bytes of a large body that are written at once.
+PIECE: Final = 1 << 20
 
 
 async def dispatch(
@@ -53,7 +57,7 @@ async def dispatch(
     Raises:
         Problem: The request was refused by the front or by the method.
     """
-    key = idempotency_key(request)
+    key = idempotency_key(request.headers)
     accepted = (RAW_TYPE, wire.JSON_TYPE) if query is not None else (wire.JSON_TYPE,)
     offered = (wire.JSON_TYPE, RAW_TYPE) if binary_answer else (wire.JSON_TYPE,)
     if query is not None:
@@ -61,10 +65,10 @@ async def dispatch(
         params |= {"query": dict(query), "dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}
     if "accept" not in params:
         # An answer without a body has no type; browsers then ask for that of the problems.
-        params["accept"] = wire.JSON_TYPE if status == 204 else answer_type(request, offered, wire.JSON_TYPE)
+        params["accept"] = wire.JSON_TYPE if status == 204 else answer_type(request.headers, offered, wire.JSON_TYPE)
     params |= {"id": id, "full": full, "collection": request.url.path, "idempotency_key": key}
-    content_type = body_type(request, accepted) if request.method in ("POST", "PUT") else ""
-    body = await read_body(request, session, declared_length(request))
+    content_type = body_type(request.headers, accepted) if request.method in ("POST", "PUT") else ""
+    body = await read_body(request, session, declared_length(request.headers, settings_of(request).max_body))
     running = registry_of(request).submit(session, method, params, content_type=content_type, body=body)
     patience = None if key is None else settings_of(request).patience
     return await respond(request, session, running, patience=patience, status=status)
@@ -86,11 +90,29 @@ async def respond(
         Problem: The method refused the request, or the session ended.
     """
     registry = registry_of(request)
-    if wants_events(request):
+    if wants_events(request.headers):
         return event_stream(request, running, status=status, session_ended=lambda: registry.ended(session))
     done, _ = await asyncio.wait([running.reply], timeout=patience)
-    if not done:
-        return JSONResponse(Progress.of(running).model_dump(), 202, {"Retry-After": "1"})
+    return answer(registry, session, running, status=status) if done else still_running(running)
+
+
+def still_running(running: Running) -> Response:
+    """Returns the response to a request that takes longer than the server's patience."""
+    return JSONResponse(Progress.of(running).model_dump(), 202, {"Retry-After": "1"})
+
+
+def answer(registry: Registry, session: SessionEntry, running: Running, *, status: int = 200) -> Response:
+    """Returns the response to a request that has its reply.
+
+    Args:
+        registry: Knows why the session ended, if it did.
+        session: The session whose process ran it.
+        running: The submitted request.
+        status: Of a successful response.
+
+    Raises:
+        Problem: The method refused the request, or the session ended.
+    """
     try:
         reply = running.reply.result()
     except HostGone:
@@ -98,4 +120,16 @@ async def respond(
     if reply.code is not None:
         facts = reply.facts
         raise Problem(reply.code, facts["message"], headers=facts.get("headers"), **facts["details"])
-    return Response(reply.body, status, reply.facts.get("headers"), reply.content_type or None)
+    return LargeResponse(reply.body, status, reply.facts.get("headers"), reply.content_type or None)
+
+
+class LargeResponse(Response):
+    """A response whose body may be large: it is sent in pieces, as the caller takes them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for position in range(0, len(self.body) or 1, PIECE):
+            end = position + PIECE
+            part = self.body[position:end]
+            await send({"type": "http.response.body", "body": part, "more_body": end < len(self.body)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fastapi import Request
+from starlette.datastructures import Headers
 
 import teletape_wire as wire
 from teletape_server.problems import Problem
@@ -13,13 +13,13 @@ from teletape_server.problems import Problem
 EVENTS_TYPE: Final = "text/event-stream"
 
 
-def body_type(request: Request, supported: Sequence[str]) -> str:
-    """Returns the body's content type, one of `supported`; the last of them if the request names none.
+def body_type(headers: Headers, supported: Sequence[str]) -> str:
+    """Returns the body's content type, one of `supported`; the last of them if the headers name none.
 
     Raises:
         Problem: unsupported_media_type.
     """
-    header = request.headers.get("content-type")
+    header = headers.get("content-type")
     if header is None:
         return supported[-1]
     name = _media_type(header)
@@ -33,7 +33,7 @@ def body_type(request: Request, supported: Sequence[str]) -> str:
     return name
 
 
-def answer_type(request: Request, supported: Sequence[str], default: str) -> str:
+def answer_type(headers: Headers, supported: Sequence[str], default: str) -> str:
     """Returns the content type of `supported` that Accept prefers; `default` if it prefers none.
 
     A request for events gets its last event as JSON.
@@ -41,8 +41,8 @@ def answer_type(request: Request, supported: Sequence[str], default: str) -> str
     Raises:
         Problem: not_acceptable.
     """
-    accept = request.headers.get("accept")
-    if accept is None or (wants_events(request) and wire.JSON_TYPE in supported):
+    accept = headers.get("accept")
+    if accept is None or (wants_events(headers) and wire.JSON_TYPE in supported):
         return default if accept is None else wire.JSON_TYPE
     preference: dict[str, tuple[float, int]] = {}  # quality and specificity of the entry that decides, by type
     for entry in accept.split(","):
@@ -61,9 +61,9 @@ def answer_type(request: Request, supported: Sequence[str], default: str) -> str
     return best
 
 
-def wants_events(request: Request) -> bool:
+def wants_events(headers: Headers) -> bool:
     """Returns whether Accept asks for events, which report the progress of the request."""
-    accept = request.headers.get("accept", "")
+    accept = headers.get("accept", "")
     return any(_media_type(entry) == EVENTS_TYPE for entry in accept.split(","))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import Header, Path, Query, Request
+from fastapi import Header, Path, Query
+from starlette.datastructures import Headers
 
 from teletape_server.problems import Problem
 from teletape_server.worker.bodies import DTYPE_HEADER, SHAPE_HEADER
@@ -29,13 +30,13 @@ def path_id_of(resource: str, example: str) -> Any:
     return Path(description=f"The {resource}'s id; digits alone are an integer id", examples=[example])
 
 
-def idempotency_key(request: Request) -> str | None:
-    """Returns the Idempotency-Key of the request, or None.
+def idempotency_key(headers: Headers) -> str | None:
+    """Returns a request's Idempotency-Key, or None.
 
     Raises:
         Problem: invalid_request, if the key is empty or too long.
     """
-    key = request.headers.get("idempotency-key")
+    key = headers.get("idempotency-key")
     if key is not None and not 0 < len(key) <= _KEY_LENGTH:
         raise Problem("invalid_request", f"an Idempotency-Key has 1 to {_KEY_LENGTH} characters, found {len(key)}")
     return key

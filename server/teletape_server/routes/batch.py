@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -12,15 +12,13 @@ from teletape_server.http.access import LiveSession, registry_of, settings_of
 from teletape_server.http.bodies import declared_length, first_bytes, read_body
 from teletape_server.http.declarations import BODY, RAW, SESSION, answers, takes
 from teletape_server.http.dispatch import respond
-from teletape_server.http.negotiation import answer_type, body_type
-from teletape_server.http.parameters import idempotency_key
+from teletape_server.http.frames import TYPES, FrameBatch, batch_params
+from teletape_server.http.negotiation import body_type
 from teletape_server.http.schemas import Progress
 from teletape_server.registry import SessionEntry
 from teletape_server.worker.models.batches import Batch, BatchAnswer
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
-
-TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)
 
 
 @router.post(
@@ -60,48 +58,28 @@ async def batch(
     accepted. A retry (a frame with the same client, seq and nonce, or the same Idempotency-Key) gets the first answer
     again. A batch that runs long is answered 202: send the same request again to go on waiting.
     """
-    content_type = body_type(request, TYPES)
-    params = {
-        "accept": answer_type(request, TYPES, content_type),
-        "full": full,
-        "encoding": encoding,
-        "idempotency_key": idempotency_key(request),
-    }
-    length = declared_length(request)
-    patience = settings_of(request).patience
+    content_type = body_type(request.headers, TYPES)
+    params = batch_params(request.headers, content_type, full=full, encoding=encoding)
+    settings = settings_of(request)
+    length = declared_length(request.headers, settings.max_body)
     if content_type == wire.FRAME_TYPE:
-        return await _run_frame(request, session, params, length, patience)
+        return await _run_frame(request, session, params, length)
     body = await read_body(request, session, length)
     running = registry_of(request).submit(session, "batch", params, content_type=content_type, body=body)
-    return await respond(request, session, running, patience=patience if params["idempotency_key"] else None)
+    return await respond(request, session, running, patience=settings.patience if params["idempotency_key"] else None)
 
 
-async def _run_frame(
-    request: Request, session: SessionEntry, params: dict[str, Any], length: int, patience: float
-) -> Response:
+async def _run_frame(request: Request, session: SessionEntry, params: dict[str, Any], length: int) -> Response:
     """Runs a frame. Its first bytes identify the batch: a retry of a running batch waits for that one."""
+    settings = settings_of(request)
     stream = request.stream()
     beginning = await first_bytes(stream, wire.PREFIX_LENGTH, length)
-    prefix = wire.decode_prefix(beginning, max_header=settings_of(request).max_header)
-    if prefix.total_length != length:
-        raise wire.WireError(f"the frame declares {prefix.total_length} bytes, Content-Length {length}")
-    if not prefix.client and prefix.nonce and params["idempotency_key"] is None:
-        params["idempotency_key"] = prefix.nonce.hex()
-    retriable = bool(prefix.client or params["idempotency_key"])
-    identity = (prefix.client, prefix.seq, prefix.nonce, *params.values())
-    running = session.running_frames.get(identity) if retriable else None
+    batch = FrameBatch.read(beginning, params, length=length, max_header=settings.max_header)
+    running = batch.running_in(session)
     if running is not None:
         async for _ in stream:  # the rest has to be read, or the connection could not be used again
             pass
     else:
         body = await read_body(request, session, length, rest=stream, beginning=beginning)
-        running = registry_of(request).submit(session, "batch", params, content_type=wire.FRAME_TYPE, body=body)
-        if retriable:
-            session.running_frames[identity] = running
-
-            def on_reply(_: object) -> None:
-                if session.running_frames.get(identity) is running:  # a later retry may have replaced it
-                    del session.running_frames[identity]
-
-            running.reply.add_done_callback(on_reply)
-    return await respond(request, session, running, patience=patience if retriable else None)
+        running = batch.submit(registry_of(request), session, body)
+    return await respond(request, session, running, patience=settings.patience if batch.is_retriable else None)

@@ -67,7 +67,7 @@ async def graph(
 ) -> Response:
     """Draws what the tape watches, the ops it recorded and the bytes that each keeps. Works for a consumed tape too."""
     supported = tuple(_FORMATS.values())
-    accept = answer_type(request, supported, wire.JSON_TYPE) if format is None else _FORMATS[format]
+    accept = answer_type(request.headers, supported, wire.JSON_TYPE) if format is None else _FORMATS[format]
     return await dispatch(
         request, session, "tape.graph", id=tape, accept=accept, targets=targets, sources=sources, nodes=nodes
     )

@@ -53,9 +53,9 @@ async def run(
 
     The request is safe to repeat. If the client disconnects, the computation is cancelled.
     """
-    content_type = body_type(request, (wire.JSON_TYPE,))
-    accept = answer_type(request, (wire.JSON_TYPE,), wire.JSON_TYPE)
-    length = declared_length(request)
+    content_type = body_type(request.headers, (wire.JSON_TYPE,))
+    accept = answer_type(request.headers, (wire.JSON_TYPE,), wire.JSON_TYPE)
+    length = declared_length(request.headers, settings_of(request).max_body)
     registry = registry_of(request)
     device = device or settings_of(request).device
     session, _ = await registry.create(owner, None, device="gpu:0" if device == "gpu" else device, memory_limit=None)
@@ -68,7 +68,7 @@ async def run(
         body = await read_body(request, session, length)
         params = {"full": full, "accept": accept, "idempotency_key": None}
         running = registry.submit(session, "run", params, content_type=content_type, body=body)
-        if wants_events(request):
+        if wants_events(request.headers):
             response = event_stream(
                 request, running, status=200, session_ended=lambda: registry.ended(session), after=end
             )

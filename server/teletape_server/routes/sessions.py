@@ -58,7 +58,7 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
     creates nothing and ends nothing.
     """
     replayed = False
-    if idempotency_key(request) is None:
+    if idempotency_key(request.headers) is None:
         created = await _create(request, owner, body)
     else:
         creations: Creations = request.app.state.creations

@@ -1,131 +1,56 @@
-"""The connections of a server: how many there may be, what each may send before its answer, and how slowly.
+"""A connection: what a caller may send before its answer, and how slowly.
 
 uvicorn parses HTTP with httptools, which has no limit on a request's head and copies it with every piece that arrives.
-Here bytes are counted before they are parsed, at most one head is parsed at a time, and one sweep a second ends what
-has stalled. Nothing here depends on a key. Long because a connection's states depend on each other.
+Here bytes are counted before they are parsed, at most one head is parsed at a time, and a sweep ends what has stalled.
+Nothing here depends on a key. Long because a connection's states depend on each other.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import resource
-import secrets
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import httptools
-import uvicorn
-from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
+from teletape_server.connections.open_connections import Connections
+from teletape_server.guard import new_request_id
 from teletape_server.problems import problem_response
-from teletape_server.settings import Settings
 
 MAX_HEAD: Final = 64 << 10  #: Bytes of a request's line and headers.
 MAX_HEADERS: Final = 100  #: Headers of a request.
 _PIECE: Final = 8 << 10  # bytes of a head that are parsed at once
 _MAX_UNPARSED: Final = 1 << 20  # bytes of further requests that may wait for the answer to the one before
-_SWEEP_SECONDS: Final = 1.0
 _LINGER_SECONDS: Final = 2.0  # in which a caller can read an answer that did not need all of its request
-_MAX_REFUSED: Final = 256  # connections that may wait for this at the same time
 _MAX_DISCARDED: Final = 16 << 20  # bytes that a caller may still send meanwhile, if they are not a body's
 
-log = logging.getLogger("teletape")
 
-
-def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """Returns uvicorn's configuration for the application, whose `state.connections` are from now on the server's."""
-    app.state.connections = connections = Connections(settings)
-    return uvicorn.Config(
-        app,
-        http=connections.connection,  # type: ignore[arg-type]  # it is only called
-        ws="none",
-        log_config=None,
-        log_level=settings.log_level,
-        access_log=settings.log_level == "debug",
-        server_header=False,
-        timeout_graceful_shutdown=2,  # `server` has let work and answers finish before
-        lifespan="on",
-    )
-
-
-def most_connections(settings: Settings) -> int:
-    """Returns the number of connections to allow: the setting, and at most half of the process's file descriptors.
-
-    The other half is for the sessions, whose processes take some each. The process's soft limit is raised to its hard
-    limit first.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard == resource.RLIM_INFINITY or hard // 2 >= settings.connections:
-        return settings.connections
-    log.warning("this process may open %d files, so it takes %d connections at most: raise ulimit -n", hard, hard // 2)
-    return hard // 2
-
-
-class Connections:
-    """All open connections of a server.
+class Cycle(Protocol):
+    """What this class needs of the cycle of a request, as uvicorn calls it.
 
     Attributes:
-        most: How many there may be.
-        stall_limit: Seconds after which a connection that sends or reads nothing is ended.
-        min_rate: Bytes a second at which a body has to arrive.
-        max_body: Bytes of a body that are received although its request is answered.
-        open: The connections that are served.
-        refused: The connections that take no more requests, and wait for their callers to read the last answer.
+        response_started, response_complete: How much of its response is written.
+        disconnected: Whether its caller has left.
+        keep_alive: Whether the connection stays open after the response.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.most = most_connections(settings)
-        self.stall_limit = settings.stall_limit
-        self.min_rate = settings.min_rate
-        self.max_body = settings.max_body
-        self.open: set[Connection] = set()
-        self.refused: set[Connection] = set()
-        self._interval = min(_SWEEP_SECONDS, self.stall_limit / 4)
-        self._sweep_timer: asyncio.TimerHandle | None = None
-
-    def connection(self, **arguments: Any) -> Connection:
-        """Returns the protocol of a new connection; uvicorn calls this in place of its own class."""
-        return Connection(self, **arguments)
-
-    def add(self, connection: Connection) -> bool:
-        """Adds a connection, and returns True; returns False if there are as many as there may be."""
-        if self._sweep_timer is None:
-            self._sweep_timer = connection.loop.call_later(self._interval, self._sweep)
-        if len(self.open) >= self.most:
-            return False
-        self.open.add(connection)
-        return True
-
-    def refuse(self, connection: Connection) -> bool:
-        """Stops serving a connection; returns whether it may stay open until its caller has read the last answer."""
-        self.open.discard(connection)
-        if len(self.refused) >= _MAX_REFUSED:
-            return False
-        self.refused.add(connection)
-        return True
-
-    def discard(self, connection: Connection) -> None:
-        """Removes a closed connection."""
-        self.open.discard(connection)
-        self.refused.discard(connection)
-
-    def _sweep(self) -> None:
-        self._sweep_timer = None
-        try:
-            for connection in [*self.open, *self.refused]:
-                connection.check(self._interval)
-        finally:
-            if self.open or self.refused:
-                self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
+    response_started: bool
+    response_complete: bool
+    disconnected: bool
+    keep_alive: bool
 
 
-class _Stage(Enum):
+class Stage(Enum):
     """What a connection receives next."""
 
     START = "the first byte of a request"
@@ -148,21 +73,26 @@ class Connection(HttpToolsProtocol):
     Args:
         connections: All connections of the server.
         **arguments: Of uvicorn's protocol.
+
+    Attributes:
+        stage: What it receives next.
+        body_left: Bytes of the body that are missing; None: not known.
     """
 
     def __init__(self, connections: Connections, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._all = connections
-        self._stage = _Stage.START
+        self.stage = Stage.START
         self._unparsed = bytearray()  # further requests, until the one before is answered
-        self._unanswered: deque[RequestResponseCycle] = deque()
+        self._unanswered: deque[Cycle] = deque()
         self._refused = False
         self._cycle_transport: Any = None
         self._keep_alive = True  # whether the caller allows another request after the one that is being received
+        self._is_last = False  # whether no request is read after the present one
         # Of the request that is being received, in bytes:
         self._head_bytes = 0  # everything except its body
         self._body_bytes = 0
-        self._body_left: int | None = None  # None: not known
+        self.body_left: int | None = None  # None: not known
         self._head_ended = self._message_ended = False  # in the piece that is being parsed
         # For the sweep: byte counts at the last one, and seconds.
         self._received = self._received_before = self._unsent_before = self._drained = 0
@@ -187,11 +117,15 @@ class Connection(HttpToolsProtocol):
     def _abandon(self) -> None:
         for cycle in self._unanswered:
             if not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
+                self._abandon_cycle(cycle)
         self._unanswered.clear()
         self.pipeline.clear()
         self._unparsed.clear()
+
+    def _abandon_cycle(self, cycle: Cycle) -> None:
+        assert isinstance(cycle, RequestResponseCycle)
+        cycle.disconnected = True
+        cycle.message_event.set()
 
     @property
     def is_unanswered(self) -> bool:
@@ -209,9 +143,9 @@ class Connection(HttpToolsProtocol):
     # ------------------------------------------------------------------------------------------------------ receiving
     def data_received(self, data: bytes) -> None:
         """Parses what came: at most one head, and the body after it."""
-        self._received += len(data)
+        self.note_received(len(data))
         if self._refused:
-            body = self._all.max_body if self._stage is _Stage.BODY else 0
+            body = self._all.max_body if self.stage is Stage.BODY else 0
             if self._received > max(body, _MAX_DISCARDED):
                 self.transport.abort()
             return
@@ -221,8 +155,12 @@ class Connection(HttpToolsProtocol):
         else:
             self._parse(data)
 
+    def note_received(self, count: int) -> None:
+        """Counts bytes that have come, of whatever."""
+        self._received += count
+
     def _keep_unparsed(self, data: bytes | memoryview) -> None:
-        """Keeps bytes of further requests, and receives no more; uvicorn resumes receiving after the next answer."""
+        """Keeps bytes of further requests, and receives no more until they are parsed, after the next answers."""
         self._unparsed += data
         self.flow.pause_reading()
         if len(self._unparsed) > _MAX_UNPARSED:
@@ -230,30 +168,36 @@ class Connection(HttpToolsProtocol):
 
     def _parse(self, data: bytes | bytearray) -> None:
         position, length = 0, len(data)
-        while position < length and not self.transport.is_closing() and not self._refused:
-            if self.pipeline:  # a request waits for the answer to the one before
+        while position < length and not (self._is_last or self._refused or self.transport.is_closing()):
+            if self._must_wait():
                 self._keep_unparsed(memoryview(data)[position:])
                 return
-            end = self._end_of_piece(data, position)
-            whole = position == 0 and end == length
-            self._parse_piece(data if whole else memoryview(data)[position:end], end - position)
-            position = end
+            position = self._parse_part(data, position)
+
+    def _must_wait(self) -> bool:
+        """Returns whether a request waits for the answer to the one before."""
+        return bool(self.pipeline)
+
+    def _parse_part(self, data: bytes | bytearray, position: int) -> int:
+        """Parses a head, a body, or a part of one; returns where the next part begins."""
+        end = self._end_of_piece(data, position)
+        whole = position == 0 and end == len(data)
+        self._parse_piece(data if whole else memoryview(data)[position:end], end - position)
+        return end
 
     def _end_of_piece(self, data: bytes | bytearray, position: int) -> int:
-        """Returns where to stop parsing: after the body, or after a head or the part of it that is parsed at once."""
-        if self._stage is _Stage.BODY and self._left_of_body() > 0:
-            return min(len(data), position + self._left_of_body())
-        if len(data) - position <= _PIECE and data.count(b"\r\n\r\n", position) <= 1:  # one head, and perhaps its body
-            return len(data)
+        """Returns where to stop parsing: after a body, a head, or the part of it that is parsed at once."""
+        if self.stage is Stage.BODY and self.left_of_body() > 0:
+            return min(len(data), position + self.left_of_body())
         end = data.find(b"\r\n\r\n", position, position + _PIECE)
         return min(len(data), position + _PIECE) if end < 0 else end + 4
 
-    def _left_of_body(self) -> int:
+    def left_of_body(self) -> int:
         """Returns the bytes of the body that are missing; 0 if the request does not declare them."""
-        if self._body_left is None:
+        if self.body_left is None:
             lengths = [value for name, value in self.headers if name == b"content-length"]
-            self._body_left = (int(lengths[0]) if lengths else 0) - self._body_bytes
-        return self._body_left
+            self.body_left = (int(lengths[0]) if lengths else 0) - self._body_bytes
+        return self.body_left
 
     def _parse_piece(self, piece: bytes | bytearray | memoryview, length: int) -> None:
         self._head_ended = self._message_ended = False
@@ -262,7 +206,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(piece)
         except httptools.HttpParserUpgrade:  # to another protocol, of which there is none: this is the last request
-            self.cycle.keep_alive = False
+            self.cycle.keep_alive, self._is_last = False, True
             self.flow.pause_reading()
         except httptools.HttpParserError:
             if not self._refused:
@@ -274,13 +218,13 @@ class Connection(HttpToolsProtocol):
             self._head_bytes -= self._body_bytes
         else:
             self._head_bytes -= self._body_bytes - body_bytes
-        if self._head_bytes > MAX_HEAD or (self._stage is not _Stage.START and len(self.headers) > MAX_HEADERS):
+        if self._head_bytes > MAX_HEAD or (self.stage is not Stage.START and len(self.headers) > MAX_HEADERS):
             self._refuse_head()
 
     def on_message_begin(self) -> None:
         """Begins a request."""
         super().on_message_begin()
-        self._stage = _Stage.HEAD
+        self.stage = Stage.HEAD
         self._waited = 0.0
 
     def on_headers_complete(self) -> None:
@@ -289,16 +233,25 @@ class Connection(HttpToolsProtocol):
         if count > MAX_HEADERS or (self._head_bytes > MAX_HEAD and self._size_of_head() > MAX_HEAD):
             self._refuse_head()
             raise ValueError("the head is too large")  # ends the parser's work on this piece
-        super().on_headers_complete()
+        self._begin_cycle()
+        self.note_cycle()
+
+    def note_cycle(self) -> None:
+        """Begins to receive the body of the request that has got its cycle."""
         while self._unanswered and self._unanswered[0].response_complete:
             self._unanswered.popleft()
         self._unanswered.append(self.cycle)
-        self.cycle.transport = self._cycle_transport
+        if isinstance(self.cycle, RequestResponseCycle):
+            self.cycle.transport = self._cycle_transport
         # An answer that begins before the body is here says that the connection ends with it.
         self._keep_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
-        self._stage, self._head_ended = _Stage.BODY, True
-        self._body_bytes, self._body_left = 0, None
+        self.stage, self._head_ended = Stage.BODY, True
+        self._body_bytes, self.body_left = 0, None
         self._waited = self._stalled = 0.0
+
+    def _begin_cycle(self) -> None:
+        """Gives the request whose head is complete to the application."""
+        super().on_headers_complete()
 
     def _size_of_head(self) -> int:
         line = len(self.parser.get_method()) + len(b" ") + len(self.url) + len(b" HTTP/1.1\r\n\r\n")
@@ -307,30 +260,41 @@ class Connection(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Gives a part of the body to the application."""
         super().on_body(body)
-        self._body_bytes += len(body)
-        if self._body_left is not None:
-            self._body_left -= len(body)
+        self.note_body(len(body))
+
+    def note_body(self, count: int) -> None:
+        """Counts bytes of the body."""
+        self._body_bytes += count
+        if self.body_left is not None:
+            self.body_left -= count
 
     def on_message_complete(self) -> None:
         """Ends a request."""
         super().on_message_complete()
+        self.note_end_of_message()
+
+    def note_end_of_message(self) -> None:
+        """Begins to wait for the next request."""
         if not self.cycle.response_started:
             self.cycle.keep_alive = self._keep_alive
-        self._stage, self._message_ended = _Stage.START, True
-        self._waited = 0.0
+        self.stage, self._message_ended = Stage.START, True
+        self._head_bytes, self._waited = 0, 0.0
 
     def on_response_complete(self) -> None:
         """Goes on with the next request."""
         if self._unparsed:  # what is here of the next request's body is received before its answer begins
             self.loop.call_soon(self._parse_next)
         super().on_response_complete()
-        if self._stage is not _Stage.START:  # the connection is not idle: the sweep looks after it
+        if self.stage is not Stage.START:  # the connection is not idle: the sweep looks after it
             self._unset_keepalive_if_required()
+        if self._unparsed and not self.transport.is_closing():
+            self.flow.pause_reading()  # these come first
 
     def _parse_next(self) -> None:
         if self._unparsed and not self.transport.is_closing() and not self._refused:
             self._unset_keepalive_if_required()
             data, self._unparsed = self._unparsed, bytearray()
+            self.flow.resume_reading()
             self._parse(data)
 
     # -------------------------------------------------------------------------------------------------------- stalled
@@ -344,7 +308,7 @@ class Connection(HttpToolsProtocol):
             self._stalled = self._stalled + seconds if self._received == self._received_before else 0.0
             if self._stalled > _LINGER_SECONDS or self._waited > _LINGER_SECONDS + self._received / self._all.min_rate:
                 self.transport.abort()
-        elif self._stage is _Stage.BODY:
+        elif self.stage is Stage.BODY:
             self._check_body(seconds)
         elif self.timeout_keep_alive_task is None and not self.is_unanswered:
             self._waited += seconds
@@ -362,15 +326,28 @@ class Connection(HttpToolsProtocol):
 
     def _check_reader(self, seconds: float) -> None:
         """Ends a connection whose caller does not read its answer, or reads it too slowly."""
-        unsent = self.transport.get_write_buffer_size()
         self._unread += seconds
-        self._drained += max(self._unsent_before - unsent, 0)
-        self._unsent_before = unsent
+        self._count_drained()
         if self._unread > self._all.stall_limit + self._drained / self._all.min_rate:
             self.transport.abort()
 
+    def _count_drained(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        self._drained += max(self._unsent_before - unsent, 0)
+        self._unsent_before = unsent
+
+    def pause_writing(self) -> None:
+        """Begins to wait for the caller: a large answer comes in pieces, so there are many waits between two sweeps."""
+        self._count_drained()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Ends the wait."""
+        self._count_drained()
+        super().resume_writing()
+
     def _end_stalled_head(self) -> None:
-        if self._stage is _Stage.START:  # no request has begun: there is nothing to answer
+        if self.stage is Stage.START:  # no request has begun: there is nothing to answer
             self.transport.close()
             return
         limit = self._all.stall_limit
@@ -404,7 +381,7 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, code: str, detail: str, **details: Any) -> None:
         """Answers with a problem, and takes no more requests."""
         # An answer cannot come before those to earlier requests, nor inside one.
-        own = self.cycle if self._stage is _Stage.BODY else None
+        own = self.cycle if self.stage is Stage.BODY else None
         can_answer = all(cycle.response_complete for cycle in self._unanswered if cycle is not own) and (
             own is None or not own.response_started
         )
@@ -413,15 +390,13 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
             return
         retry = {"Retry-After": "1"} if code in ("overloaded", "request_timeout") else {}
-        response = problem_response(code, detail, request_id=secrets.token_hex(8), details=details, headers=retry)
-        headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
-        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
-        self.transport.write(STATUS_LINE[response.status_code] + lines + b"\r\n" + bytes(response.body))
+        response = problem_response(code, detail, request_id=new_request_id(), details=details, headers=retry)
+        self.transport.write(self._head_of(response, keep_alive=False) + bytes(response.body))
         self._linger()
 
     def _close_after_answer(self) -> None:
         """Closes the connection; uvicorn calls this after the last answer, or instead of the rest of one."""
-        if self._stage is _Stage.BODY and self.cycle.response_complete and not self.transport.is_closing():
+        if self.stage is Stage.BODY and self.cycle.response_complete and not self.transport.is_closing():
             self._linger()
         else:
             self.transport.close()
@@ -445,3 +420,19 @@ class Connection(HttpToolsProtocol):
         self._abandon()
         self._unset_keepalive_if_required()
         return self._all.refuse(self)
+
+    def _head_of(self, response: Response, *, keep_alive: bool) -> bytes:
+        """Returns the head of a response that is not written by uvicorn, and checked as there.
+
+        Raises:
+            ValueError: A header is none.
+        """
+        headers = [*self.server_state.default_headers, *response.raw_headers]
+        if not keep_alive:
+            headers.append((b"connection", b"close"))
+        lines = [STATUS_LINE[response.status_code]]
+        for name, value in headers:
+            if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
+                raise ValueError(f"not a header: {name!r}: {value!r}")
+            lines.append(b"%b: %b\r\n" % (name, value))
+        return b"".join([*lines, b"\r\n"])

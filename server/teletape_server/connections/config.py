@@ -1,0 +1,29 @@
+"""uvicorn's configuration, with the connections of this package in place of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import uvicorn
+from fastapi import FastAPI
+
+from teletape_server.connections.frame_connection import FrameConnection
+from teletape_server.connections.heads import FrameHeads
+from teletape_server.connections.open_connections import Connections
+from teletape_server.settings import Settings
+
+
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """Returns uvicorn's configuration for the application, whose `state.connections` are from now on the server's."""
+    app.state.connections = connections = Connections(settings)
+    return uvicorn.Config(
+        app,
+        http=partial(FrameConnection, connections, FrameHeads(app.state)),  # type: ignore[arg-type]  # it is only called
+        ws="none",
+        log_config=None,
+        log_level=settings.log_level,
+        access_log=settings.log_level == "debug",
+        server_header=False,
+        timeout_graceful_shutdown=2,  # `server` has let work and answers finish before
+        lifespan="on",
+    )

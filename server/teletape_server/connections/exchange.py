@@ -1,0 +1,166 @@
+"""One frame: its body goes into memory of the session's process as it arrives, and the reply becomes the response.
+
+It takes the place of uvicorn's cycle of a request, and has its attributes. It decides nothing itself: the checks are
+those of the framework's routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
+
+import teletape_wire as wire
+from teletape_server.connections.heads import FrameHead, FrameHeads
+from teletape_server.guard import new_request_id
+from teletape_server.hosts.counted_bodies import CountedBody
+from teletape_server.hosts.protocols import Running
+from teletape_server.http.dispatch import answer, still_running
+from teletape_server.http.frames import FrameBatch
+from teletape_server.problems import error_response
+from teletape_server.registry import SessionEntry
+
+_NOTHING: Final = memoryview(b"")
+
+
+class FrameExchange:
+    """A frame that is received, runs, and is answered.
+
+    Args:
+        heads: Knows the server's state.
+        head: The frame's head.
+        session: The session that it is for.
+        length: Bytes of its body.
+        respond: Called with the response, at most once: not if the caller has left before.
+
+    Attributes:
+        response_started, response_complete, disconnected, keep_alive: As of uvicorn's cycle.
+        answered: Resolves when the response is complete, or the caller has left.
+    """
+
+    def __init__(
+        self,
+        heads: FrameHeads,
+        head: FrameHead,
+        session: SessionEntry,
+        length: int,
+        respond: Callable[[FrameExchange, Response], None],
+    ) -> None:
+        self.response_started = self.response_complete = self.disconnected = False
+        self.keep_alive = head.keep_alive
+        self._loop = asyncio.get_running_loop()
+        self.answered: asyncio.Future[None] = self._loop.create_future()
+        self.path = head.path
+        self._heads, self._session, self._length, self._respond = heads, session, length, respond
+        self._params = head.params
+        self._request_id = head.request_id or new_request_id()
+        self._beginning = b""
+        self._batch: FrameBatch | None = None
+        self._is_refused = False
+        self._body: CountedBody | None = None
+        self._position = 0  # in the body's memory
+        self._running: Running | None = None
+        self._patience: asyncio.TimerHandle | None = None
+
+    # ------------------------------------------------------------------------------------------------------ receiving
+    @property
+    def missing(self) -> memoryview:
+        """The memory for the rest of the body; empty if it is not known yet, or the rest is not needed."""
+        return _NOTHING if self._body is None else self._body.view[self._position :]
+
+    def receive(self, data: memoryview) -> None:
+        """Takes the next part of the body."""
+        if self._body is not None:
+            self._body.view[self._position : self._position + len(data)] = data
+            self._position += len(data)
+        elif self._batch is None and not self._is_refused:
+            beginning = self._beginning + data if self._beginning else data
+            if len(beginning) >= wire.PREFIX_LENGTH:
+                self._begin(memoryview(beginning))
+            else:
+                self._beginning = bytes(beginning)
+
+    def received(self, count: int) -> None:
+        """Notes that `count` bytes were written into the missing memory."""
+        self._position += count
+
+    def _begin(self, beginning: memoryview) -> None:
+        """Finds what runs already, or takes memory for the body."""
+        try:
+            max_header = self._heads.settings.max_header
+            batch = FrameBatch.read(beginning, self._params, length=self._length, max_header=max_header)
+            self._running = batch.running_in(self._session)
+            if self._running is None:
+                self._body = self._heads.registry.body_buffer(self._session, self._length)
+                self._body.view[: len(beginning)] = beginning
+                self._position = len(beginning)
+            self._batch, self._beginning = batch, b""
+        except Exception as error:
+            # The answer begins after what is here of the body: if that is all of it, the connection can stay open.
+            self._is_refused = True
+            self._loop.call_soon(self._fail, error)
+
+    def end_of_body(self) -> None:
+        """Submits the frame; its retry waits for it."""
+        if self._batch is None:  # it is refused
+            return
+        try:
+            if self._running is None:
+                body, self._body = self._body, None
+                self._running = self._batch.submit(self._heads.registry, self._session, body)
+        except Exception as error:
+            self._fail(error)
+            return
+        if self._batch.is_retriable:
+            self._patience = self._loop.call_later(self._heads.settings.patience, self._on_patience)
+        self._running.reply.add_done_callback(self._on_reply)
+
+    # ------------------------------------------------------------------------------------------------------ answering
+    def _on_patience(self) -> None:
+        running = self._running
+        assert running is not None
+        running.reply.remove_done_callback(self._on_reply)
+        self._answer(still_running(running))
+
+    def _on_reply(self, _: asyncio.Future[Any]) -> None:
+        assert self._running is not None
+        try:
+            response = answer(self._heads.registry, self._session, self._running)
+        except Exception as error:
+            self._fail(error)
+        else:
+            self._answer(response)
+
+    def _fail(self, error: Exception) -> None:
+        if not self.disconnected:
+            self._answer(error_response(error, self._request_id))
+
+    def _answer(self, response: Response) -> None:
+        self._release()
+        self._heads.guard.complete(MutableHeaders(raw=response.raw_headers), self.path, self._request_id)
+        self._respond(self, response)
+
+    def abandon(self) -> None:
+        """Ends the exchange of a caller that has left: a frame that runs goes on, one that is received does not run."""
+        self.disconnected = True
+        if self._running is not None:
+            self._running.reply.remove_done_callback(self._on_reply)
+        self._release()
+        self.close()
+
+    def _release(self) -> None:
+        """Lets go of all memory: the connection keeps this object until its next request."""
+        if self._body is not None:
+            self._body.discard()
+        if self._patience is not None:
+            self._patience.cancel()
+        self._body = self._running = self._patience = None
+        self._beginning = b""
+
+    def close(self) -> None:
+        """Notes that nothing more will be written."""
+        if not self.answered.done():
+            self.answered.set_result(None)

@@ -1,0 +1,148 @@
+"""The heads of frames: which of them a connection answers itself, and how it knows a head again without parsing it.
+
+A connection answers the plain case only. Whatever is not plain, and whatever would be refused for its head, goes to the
+framework before a byte of its body is read, so each of these refusals is written once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from starlette.datastructures import Headers, State
+
+import teletape_wire as wire
+from teletape_server.auth import Keys
+from teletape_server.guard import Guard, sent_request_id
+from teletape_server.http.access import owner_of
+from teletape_server.http.bodies import check_length, declared_length
+from teletape_server.http.frames import TYPES, batch_params
+from teletape_server.http.negotiation import body_type, wants_events
+from teletape_server.problems import Problem
+from teletape_server.registry import Registry, SessionEntry
+from teletape_server.settings import Settings
+
+#: The URL of a plain frame: no query, nothing that would have to be decoded.
+_URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
+#: A request with one of these is not plain.
+_SPECIAL: Final = ("expect", "idempotency-key", "transfer-encoding", "upgrade")
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?=\r\n)", re.IGNORECASE)
+_DIGITS: Final = re.compile(rb"[0-9]{1,18}(?=\r\n)")
+
+
+@dataclass(frozen=True)
+class FrameHead:
+    """What an accepted head says. It says the same each time it comes, since keys do not change.
+
+    Attributes:
+        owner, session: Whose frame it is, and for which session.
+        path: Of the URL.
+        params: Of the batch; see `batch_params`.
+        request_id: The one that the caller has sent; None: each request gets its own.
+        keep_alive: Whether the connection stays open after the answer.
+    """
+
+    owner: str
+    session: str
+    path: str
+    params: dict[str, Any]
+    request_id: str | None
+    keep_alive: bool
+
+
+class FrameHeads:
+    """Decides which frames a connection answers itself.
+
+    Args:
+        state: Of the application: its settings, keys, guard and registry.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def registry(self) -> Registry:
+        """The sessions; there are none before the application has started."""
+        registry: Registry = self._state.registry
+        return registry
+
+    @property
+    def settings(self) -> Settings:
+        """The server's settings."""
+        settings: Settings = self._state.settings
+        return settings
+
+    @property
+    def guard(self) -> Guard:
+        """The rules for every request."""
+        guard: Guard = self._state.guard
+        return guard
+
+    def accepted(
+        self, method: bytes, version: str, url: bytes, headers: list[tuple[bytes, bytes]], *, keep_alive: bool
+    ) -> tuple[FrameHead, int] | None:
+        """Returns what a plain frame's head says, and its length; None if the framework has to answer the request."""
+        match = _URL.fullmatch(url)
+        if match is None or method != b"POST" or version != "1.1":
+            return None
+        named = Headers(raw=headers)
+        if any(name in named for name in _SPECIAL) or wants_events(named):
+            return None
+        path, keys = url.decode(), self._state.keys
+        assert isinstance(keys, Keys)
+        try:
+            self.guard.check(path, named)
+            owner = owner_of(named, keys)
+            if body_type(named, TYPES) != wire.FRAME_TYPE:
+                return None
+            params = batch_params(named, wire.FRAME_TYPE)
+            length = declared_length(named, self.settings.max_body)
+        except Problem:
+            return None
+        if params["accept"] != wire.FRAME_TYPE:
+            return None
+        return FrameHead(owner, match[1].decode(), path, params, sent_request_id(named), keep_alive), length
+
+    def session(self, head: FrameHead, length: int) -> SessionEntry | None:
+        """Returns the session of a frame that can be received now; None if the framework has to answer.
+
+        Args:
+            head: The frame's head.
+            length: Bytes of its body.
+        """
+        if length < wire.PREFIX_LENGTH or self.guard.is_stopping():
+            return None
+        try:
+            check_length(length, self.settings.max_body)
+            return self.registry.find(head.owner, head.session)
+        except Problem:
+            return None
+
+
+class KnownHead(NamedTuple):
+    """A head in the bytes that were accepted: the same bytes, but for the length, need not be parsed again.
+
+    Attributes:
+        before, after: The bytes on both sides of the length's digits.
+        head: What they say.
+    """
+
+    before: bytes
+    after: bytes
+    head: FrameHead
+
+    @classmethod
+    def of(cls, data: bytes, head: FrameHead) -> KnownHead | None:
+        """Returns an accepted head's bytes as known; None if they have not exactly one length."""
+        lengths = [*_LENGTH.finditer(data)]
+        return cls(data[: lengths[0].start(1)], data[lengths[0].end(1) :], head) if len(lengths) == 1 else None
+
+    def match(self, data: bytes | bytearray, position: int) -> tuple[int, int] | None:
+        """Returns the length of the body whose head begins at `position`, and where it begins; None: another head."""
+        if not data.startswith(self.before, position):
+            return None
+        digits = _DIGITS.match(data, position + len(self.before))
+        if digits is None or not data.startswith(self.after, digits.end()):
+            return None
+        return int(digits[0]), digits.end() + len(self.after)

@@ -1,0 +1,100 @@
+"""All open connections: how many there may be, and the sweep that once a second ends what has stalled.
+
+Nothing here depends on a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from typing import Final, Protocol
+
+from teletape_server.settings import Settings
+
+_SWEEP_SECONDS: Final = 1.0
+_MAX_REFUSED: Final = 256  # connections that may wait at the same time until their callers have read why
+
+log = logging.getLogger("teletape")
+
+
+def most_connections(settings: Settings) -> int:
+    """Returns the number of connections to allow: the setting, and at most half of the process's file descriptors.
+
+    The other half is for the sessions, whose processes take some each. The process's soft limit is raised to its hard
+    limit first.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard == resource.RLIM_INFINITY or hard // 2 >= settings.connections:
+        return settings.connections
+    log.warning("this process may open %d files, so it takes %d connections at most: raise ulimit -n", hard, hard // 2)
+    return hard // 2
+
+
+class OpenConnection(Protocol):
+    """What the sweep and the server's end need of a connection."""
+
+    transport: asyncio.Transport
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether a request has no complete answer yet."""
+
+    def check(self, seconds: float) -> None:
+        """Ends the connection if it has stalled."""
+
+
+class Connections:
+    """All open connections of a server.
+
+    Attributes:
+        most: How many there may be.
+        stall_limit: Seconds after which a connection that sends or reads nothing is ended.
+        min_rate: Bytes a second at which a body has to arrive.
+        max_body: Bytes of a body that are received although its request is answered.
+        open: The connections that are served.
+        refused: The connections that take no more requests, and wait for their callers to read the last answer.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.most = most_connections(settings)
+        self.stall_limit = settings.stall_limit
+        self.min_rate = settings.min_rate
+        self.max_body = settings.max_body
+        self.open: set[OpenConnection] = set()
+        self.refused: set[OpenConnection] = set()
+        self._interval = min(_SWEEP_SECONDS, self.stall_limit / 4)
+        self._sweep_timer: asyncio.TimerHandle | None = None
+
+    def add(self, connection: OpenConnection) -> bool:
+        """Adds a connection, and returns True; returns False if there are as many as there may be."""
+        if self._sweep_timer is None:
+            self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
+        if len(self.open) >= self.most:
+            return False
+        self.open.add(connection)
+        return True
+
+    def refuse(self, connection: OpenConnection) -> bool:
+        """Stops serving a connection; returns whether it may stay open until its caller has read the last answer."""
+        self.open.discard(connection)
+        if len(self.refused) >= _MAX_REFUSED:
+            return False
+        self.refused.add(connection)
+        return True
+
+    def discard(self, connection: OpenConnection) -> None:
+        """Removes a closed connection."""
+        self.open.discard(connection)
+        self.refused.discard(connection)
+
+    def _sweep(self) -> None:
+        self._sweep_timer = None
+        try:
+            for connection in [*self.open, *self.refused]:
+                connection.check(self._interval)
+        finally:
+            if self.open or self.refused:
+                self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
