@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -9,6 +10,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from teletape_server.connections.listener import address_of, listening
 from teletape_server.settings import Settings, SettingsError
 from teletape_server.worker.confinement import scrub
 
@@ -40,9 +42,8 @@ def serve(settings: Settings) -> int:
     """Serves until a signal stops it; returns the exit status."""
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
-        from teletape_server.app import create_app
+        from teletape_server import app, server  # noqa: F401  # what `_serve` needs
         from teletape_server.hosts.forkserver import present_devices
-        from teletape_server.server import Server
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
@@ -59,18 +60,27 @@ def serve(settings: Settings) -> int:
     if settings.device != "cpu" and settings.device not in (devices := present_devices()):
         print(f"teletape: this machine has no device {settings.device}: it has {', '.join(devices)}", file=sys.stderr)
         return 2
-    try:
-        listener = _listen(settings.host, settings.port)
-    except OSError as error:
-        print(f"teletape: cannot listen on {settings.host} port {settings.port}: {error.strerror}", file=sys.stderr)
-        return 1
-    if not settings.api_keys:
-        logging.getLogger("teletape").warning(
-            "no API keys (TELETAPE_API_KEYS): every user of this machine can use this server and its sessions"
-        )
+    place = f"{settings.host} port {settings.port}" if settings.unix is None else settings.unix
+    with contextlib.ExitStack() as stack:
+        try:
+            listener = stack.enter_context(listening(settings))
+        except OSError as error:
+            print(f"teletape: cannot listen on {place}: {error.strerror or error}", file=sys.stderr)
+            return 1
+        if not settings.api_keys:
+            users = "every user of this machine" if settings.unix is None else f"every user who may write to {place}"
+            logging.getLogger("teletape").warning(
+                "no API keys (TELETAPE_API_KEYS): %s can use this server and its sessions", users
+            )
+        return _serve(settings, listener, stack)
+
+
+def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack) -> int:
+    from teletape_server.app import create_app
+    from teletape_server.server import Server
 
     class GreetingServer(Server):
-        """Prints the address as soon as the server answers."""
+        """Prints the address as soon as the server answers, and frees it before the signal ends the process."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -78,29 +88,24 @@ def serve(settings: Settings) -> int:
             gc.freeze()  # what lives as long as the server: looking through it took 80 ms at each full collection
             print(_greeting(settings, listener), flush=True)
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            resources.close()
+
     try:
-        with listener:
-            GreetingServer(create_app(settings), settings).run(sockets=[listener])
+        GreetingServer(create_app(settings), settings).run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
     return 0
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.create_server(address[:2], family=family, backlog=2048)
-    # uvloop sets this by itself; asyncio does not for such a listener, and each answer would take 40 ms more.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
-
-
 def _greeting(settings: Settings, listener: socket.socket) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"http://{host}:{listener.getsockname()[1]}"
+    url = address_of(settings, listener)
+    page = f"{url}/docs" if settings.unix is None else f"curl --unix-socket {settings.unix} http://localhost/docs"
     key = f', api_key="{next(iter(settings.api_keys))}\'s key"' if settings.api_keys else ""
     return f"""\
 Teletape serves at {url} (device {settings.device})
-API page:          {url}/docs
+API page:          {page}
 
     import teletape as tf
     tf.connect("{url}"{key})

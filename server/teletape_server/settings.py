@@ -72,6 +72,12 @@ def _host(text: str) -> str:
     return text.strip("[]")
 
 
+def _mode(text: str) -> int:
+    if not re.fullmatch(r"0?[0-7]{3}", text.strip()):
+        raise ValueError("three octal digits, such as 600 or 660")
+    return int(text, 8)
+
+
 def _level(text: str) -> str:
     levels = ("debug", "info", "warning", "error")
     if text.lower() not in levels:
@@ -115,6 +121,12 @@ class Settings:
 
     host: str = field(default="127.0.0.1", metadata=_setting(_host, "address to listen on", "ADDRESS"))
     port: int = field(default=8470, metadata=_setting(_whole(0, 65535), "port to listen on; 0: any free port", "PORT"))
+    unix: str | None = field(
+        default=None, metadata=_setting(str, "Unix socket to listen on, in place of address and port", "PATH")
+    )
+    unix_mode: int = field(
+        default=0o600, metadata=_setting(_mode, "permissions of its file: who can write to it can connect", "MODE")
+    )
     device: str = field(default="cpu", metadata=_setting(_device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=False))
     memory_limit: int = field(
@@ -177,7 +189,7 @@ class Settings:
     log_level: str = field(default="warning", metadata=_setting(_level, "debug, info, warning or error", "LEVEL"))
 
     def __post_init__(self) -> None:
-        if not self.api_keys and not is_loopback(self.host):
+        if not self.api_keys and self.unix is None and not is_loopback(self.host):
             raise SettingsError(
                 f"host {self.host} is reachable from other machines, and there is no API key: set TELETAPE_API_KEYS to "
                 "name:key (several separated by commas), or listen on 127.0.0.1"
@@ -232,6 +244,8 @@ def _shown(setting: dataclasses.Field[Any]) -> str:
         for unit in ("GiB", "MiB", "KiB"):
             if setting.default % _UNITS[unit] == 0:
                 return f"{setting.default // _UNITS[unit]}{unit}"
+    if setting.metadata["read"] is _mode:
+        return f"{setting.default:o}"
     if setting.default is None:
         return "none"
     return f"{setting.default:g}s" if isinstance(setting.default, float) else str(setting.default)

@@ -1,0 +1,130 @@
+"""`teletape serve --unix`: who may connect, whose file it is, and that all works there as at a port."""
+
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from serving import Program, ok, problem
+from teletape_engine.commands import Call, Constant, Fetch
+from teletape_server.connections.listener import address_of, listening
+from teletape_server.settings import Settings, SettingsError
+
+SERVE = [sys.executable, "-P", "-m", "teletape_server.cli", "serve"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "teletape.sock"
+
+
+def client(path: Path) -> httpx.Client:
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost", timeout=60)
+
+
+@pytest.fixture
+def served(path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server without keys at a Unix socket, and what it printed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
+    environment |= {"TELETAPE_UNIX": str(path), "TELETAPE_SHUTDOWN_GRACE": "0.1"}
+    with subprocess.Popen(SERVE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = "".join(process.stdout.readline() for _ in range(5))
+        yield process, lines
+        process.kill()
+
+
+def test_a_server_at_a_unix_socket(served: tuple[subprocess.Popen[str], str], path: Path) -> None:
+    process, printed = served
+    assert f'tf.connect("unix://{path}")' in printed
+    assert re.search(rf"^Teletape serves at unix://{path} ", printed)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with client(path) as http:
+        ok(http.post("/v1/sessions", json={"id": "demo"}))
+        program = Program(http, "demo")
+        array = np.arange(1 << 20, dtype=np.float32)
+        (fetched,) = program.run(Constant(1, array), Call("neg", (1,), (2,)), Fetch(2)).results
+        assert np.array_equal(fetched.array, -array)  # type: ignore[union-attr]
+        problem(http.get("/v1/health", headers={"Host": "gpu-box.example"}), 403, "foreign_host")
+    second = subprocess.run([*SERVE, "--unix", str(path)], capture_output=True, text=True, check=False)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert f"cannot listen on {path}: another server listens there" in second.stderr
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) in (0, -signal.SIGTERM)
+    assert not path.exists()
+    assert process.stderr is not None
+    assert f"every user who may write to {path}" in process.stderr.read()
+
+
+@pytest.mark.parametrize("mode", ["600", "660", "0666"])
+def test_the_file_has_its_permissions_from_the_beginning(
+    path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = []
+    bind = socket.socket.bind
+
+    class Socket(socket.socket):
+        def bind(self, address: str) -> None:
+            bind(self, address)
+            modes.append(stat.S_IMODE(path.stat().st_mode))
+
+    monkeypatch.setattr(socket, "socket", Socket)
+    umask = os.umask(0)
+    try:
+        settings = Settings.load(["--unix", str(path), "--unix-mode", mode], {})
+        with listening(settings) as listener:
+            assert modes == [int(mode, 8)]
+            assert address_of(settings, listener) == f"unix://{path}"
+        assert os.umask(0) == 0
+    finally:
+        os.umask(umask)
+    assert not path.exists()
+
+
+def test_the_file_of_a_killed_server_is_replaced(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(path))
+    with listening(Settings(unix=str(path))), socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(path))
+
+
+def test_what_is_no_socket_or_another_servers_is_left(path: Path) -> None:
+    path.write_text("mine")
+    with pytest.raises(OSError, match="no socket"), listening(Settings(unix=str(path))):
+        pass
+    assert path.read_text() == "mine"
+    path.unlink()
+    with listening(Settings(unix=str(path))):
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+            other.listen()
+            with pytest.raises(OSError, match="another server"), listening(Settings(unix=str(path))):
+                pass
+    assert path.exists(), "it was another's by then"
+
+
+def test_a_path_that_cannot_be_used_is_named() -> None:
+    for unusable in ("/nowhere/teletape.sock", "/tmp/" + "a" * 200):
+        result = subprocess.run([*SERVE, "--unix", unusable], capture_output=True, text=True, check=False)
+        assert result.returncode == 1
+        assert f"cannot listen on {unusable}: " in result.stderr
+
+
+@pytest.mark.parametrize("mode", ["6", "888", "rw", "01777"])
+def test_a_mode_is_three_octal_digits(mode: str) -> None:
+    with pytest.raises(SettingsError, match="octal"):
+        Settings.load(["--unix-mode", mode], {})
+
+
+def test_a_unix_socket_needs_no_keys_whatever_the_address() -> None:
+    assert Settings(host="0.0.0.0", unix="teletape.sock").api_keys == {}
