@@ -9,6 +9,7 @@ import mmap
 import os
 import socket
 import weakref
+from array import array
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -21,6 +22,8 @@ from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory, MessageBo
 #: Bodies up to this many bytes travel inside their message: cheaper than mapping memory.
 INLINE: Final = 32 << 10
 _MAX_MESSAGE: Final = 128 << 10  # a Unix socket's buffer takes 208 KB by default
+
+_FD_SPACE: Final = socket.CMSG_SPACE(array("i").itemsize)  # bytes: one file descriptor
 
 
 class Channel:
@@ -42,6 +45,8 @@ class Channel:
         self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
         self._returned: deque[int] = deque()  # ids of our segments that came back; only the sender uses the pool
         self._pack: Callable[[Any], bytes] = msgpack.Packer(default=str).pack
+        # One for all messages: to allocate and free that much costs two page faults, four times the reading itself.
+        self._buffer = memoryview(bytearray(_MAX_MESSAGE))
 
     def body(self, length: int) -> MessageBody:
         """Returns memory for a body of `length` bytes that this end will send.
@@ -105,10 +110,11 @@ class Channel:
         A body's memory is not reused while any view of it exists. The body is None if the message has none, and if
         this process has too little memory to map it.
         """
-        data, fds, _, _ = socket.recv_fds(self.sock, _MAX_MESSAGE, 1)
-        if not data:
+        length, ancillary, _, _ = self.sock.recvmsg_into([self._buffer], _FD_SPACE)
+        if not length:
             return None
-        head, content, returned, closed = msgpack.unpackb(data, use_list=False, strict_map_key=False)
+        fds = _descriptors(ancillary) if ancillary else []
+        head, content, returned, closed = msgpack.unpackb(self._buffer[:length], use_list=False, strict_map_key=False)
         self._returned.extend(returned)
         for number in closed:
             self.maps.pop(number, None)  # unmapped with its last view; an idle segment has none
@@ -136,3 +142,12 @@ class Channel:
         self.sock.close()
         self.pool.close()
         self.maps.clear()
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    """Returns the file descriptors that came with a message."""
+    fds = array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    return [*fds]
