@@ -37,7 +37,8 @@ class Processes:
         """The process of a system."""
         if system in self._absent:
             raise Failed(self._absent[system])
-        if (system, threads) not in self._running:
+        process = self._running.get((system, threads))
+        if process is None or process.ended:
             self._running[system, threads] = self._start(system, threads)
         return self._running[system, threads]
 
@@ -85,7 +86,8 @@ def run(names: list[str], seconds: float, least: int, own: Path, peers: Path, *,
             if row.memory:
                 for system in systems:
                     if "samples" in systems[system] and system != "tcp":
-                        systems[system]["memory"] = memory(row, start(system, row.threads))
+                        with contextlib.suppress(Failed):  # no number
+                            systems[system]["memory"] = memory(row, start(system, row.threads))
             result["rows"][name] = systems
             present = {system: measured for system, measured in systems.items() if system not in absent}
             print(page.line(name, row, present), flush=True)

@@ -71,6 +71,7 @@ class Process:
         if not python.exists():
             raise Failed(f"no {python}: run `make bench-peers`")
         environment = clean_environment(threads)
+        self.ended = False  #: Whether it has been closed, also because it failed.
         self._stack = contextlib.ExitStack()
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
         if self.system.server is not None:
@@ -100,7 +101,10 @@ class Process:
             Failed: The process raised, ended, or did not answer.
         """
         assert self._process.stdin is not None
-        print(json.dumps({"do": do, **fields}), file=self._process.stdin, flush=True)
+        if self.ended:
+            raise Failed("its process has ended")
+        with contextlib.suppress(OSError):  # it died between two requests: what follows says why
+            print(json.dumps({"do": do, **fields}), file=self._process.stdin, flush=True)
         reply = self._reply()
         if "error" in reply:
             raise Failed(reply["error"])
@@ -121,6 +125,9 @@ class Process:
 
     def close(self) -> None:
         """Ends the process and its server."""
+        if self.ended:
+            return
+        self.ended = True
         self._process.kill()
         self._process.communicate()
         self._log.close()

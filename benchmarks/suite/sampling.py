@@ -1,7 +1,8 @@
 """Measures a row: its systems in turn, round after round, so that other work of the machine disturbs all alike."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from suite.processes import Failed, Process
@@ -41,19 +42,34 @@ def measure(row: Row, process_of: Callable[[str], Process], seconds: float, leas
             continue
         results[name] = {"first": loaded["first"], "tenth": loaded["last"], "samples": []}
         processes[name] = process
-    repeats = {name: _repeats(row, process, results[name]) for name, process in processes.items()}
+    repeats: dict[str, int] = {}
+    for name in list(processes):
+        with _named(name, processes, results):
+            repeats[name] = _repeats(row, processes[name], results[name])
     deadline, order = time.monotonic() + seconds, list(processes)
     for turn in range(MOST_ROUNDS):
         if turn >= least and time.monotonic() > deadline:
             break
-        for name in order:
-            reply = processes[name].ask("run", repeats=repeats[name], callers=row.callers)
-            results[name]["samples"].append(reply["seconds"] / repeats[name] / row.callers)
+        for name in [name for name in order if name in processes]:
+            with _named(name, processes, results):
+                reply = processes[name].ask("run", repeats=repeats[name], callers=row.callers)
+                results[name]["samples"].append(reply["seconds"] / repeats[name] / row.callers)
         order = order[1:] + order[:1]
-    for name, process in processes.items():
-        _thousandth(row, process, results[name])
-        process.ask("leave")
+    for name in list(processes):
+        with _named(name, processes, results):
+            _thousandth(row, processes[name], results[name])
+            processes[name].ask("leave")
     return results
+
+
+@contextlib.contextmanager
+def _named(name: str, processes: dict[str, Process], results: dict[str, Any]) -> Iterator[None]:
+    """A block in which a system may fail: the row names it, and goes on without it."""
+    try:
+        yield
+    except Failed as error:
+        results[name] = {"error": str(error)}
+        del processes[name]
 
 
 def _check(summary: list[list[float]], expected: list[list[float]]) -> None:

@@ -15,7 +15,7 @@ import teletape as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from suite import bindings, page, sampling, units
-from suite.processes import Failed
+from suite.processes import Failed, Process
 from suite.rows import ROWS, Goal, Row
 from suite.systems import SYSTEMS
 
@@ -145,6 +145,37 @@ def test_a_system_with_other_results_is_not_compared() -> None:
     assert result["torch"]["thousandth"] == pytest.approx(4.0 + 990)
     assert result["torch"]["extrapolated"]
     assert "results differ" in result["jax"]["error"]
+
+
+class MortalProcess(FakeProcess):
+    """A process that ends in its third run."""
+
+    runs = 0
+
+    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        self.runs += do == "run"
+        if self.runs == 3:
+            raise Failed("out of memory")
+        return super().ask(do, **fields)
+
+
+def test_a_system_that_ends_in_the_middle_is_named_and_the_others_go_on() -> None:
+    row = Row("", "chain", {}, ("torch", "numpy"))
+    processes = {"torch": MortalProcess(2.0), "numpy": FakeProcess(2.0)}
+    result = sampling.measure(row, processes.__getitem__, 0)  # type: ignore[arg-type]
+    assert result["torch"] == {"error": "out of memory"}
+    assert len(result["numpy"]["samples"]) == 5
+
+
+def test_a_process_that_is_killed_says_so_and_can_be_closed_again() -> None:
+    process = Process("numpy")
+    process.ask("load", program="hessian", size={"parameters": 2})
+    process._process.kill()
+    process._process.wait()
+    for _ in range(2):
+        with pytest.raises(Failed, match=r"no answer|its process has ended"):
+            process.ask("run", repeats=1)
+    process.close()
 
 
 def test_a_system_that_cannot_start_is_named() -> None:
