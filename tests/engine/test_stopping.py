@@ -76,7 +76,7 @@ LONG = {
     "hvp": (commands.Hvp("t", Y, X0, ("v0",), ("g",)), 3 * NODES),
     "explanation": (commands.Explain("t", Y, X0), NODES),
     "check of a tape": (commands.TapeCheckGradients("t", Y, X0), 7 * NODES),
-    "check of a function": (commands.CheckGradients("long", X0), 4 * 1000),  # seven times; a plan in C looks less often
+    "check of a function": (commands.CheckGradients("long", X0), 3 * 1000),  # seven times; a plan in C looks less often
     "function over rows": (commands.Scan("long", ("rows",), ("g",), vectorize=True), 1000),
 }
 

@@ -18,10 +18,11 @@ EVENTS = {"Accept": "text/event-stream"}
 def functions(iterations: int) -> list[dict[str, Any]]:
     """A loop's condition and body: from 0, add 1 while it is below `iterations`."""
     below = {"op": "less", "inputs": ["i", iterations], "outputs": ["more"]}
-    add = {"op": "add", "inputs": ["i", 1], "outputs": ["next"]}
+    power = {"op": "pow", "inputs": ["i", 1], "outputs": ["same"]}  # has no loop in C: each iteration is Python's
+    add = {"op": "add", "inputs": ["same", 1], "outputs": ["next"]}
     return [
         {"do": "function", "id": f"below{iterations}", "inputs": ["i"], "steps": [below], "outputs": ["more"]},
-        {"do": "function", "id": f"add{iterations}", "inputs": ["i"], "steps": [add], "outputs": ["next"]},
+        {"do": "function", "id": f"add{iterations}", "inputs": ["i"], "steps": [power, add], "outputs": ["next"]},
     ]
 
 
@@ -72,9 +73,10 @@ def test_a_batch_reports_progress_and_answers_last(http: httpx.Client) -> None:
 
 
 def test_the_iterations_to_come_are_reported_where_they_are_known(http: httpx.Client) -> None:
-    body = {"op": "add", "inputs": ["s", "s"], "outputs": ["t"]}
+    power = {"op": "pow", "inputs": ["s", 1.5], "outputs": ["p"]}
+    add = {"op": "add", "inputs": ["s", "p"], "outputs": ["t"]}
     commands = [
-        {"do": "function", "id": "body", "inputs": ["s"], "steps": [body], "outputs": ["t"]},
+        {"do": "function", "id": "body", "inputs": ["s"], "steps": [power, add], "outputs": ["t"]},
         {"do": "scan", "body": "body", "inputs": [0.0], "outputs": ["last"], "carried": 1, "length": LONG},
     ]
     response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)

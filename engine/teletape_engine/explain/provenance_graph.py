@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.binding import Call
-from teletape_engine.recording.provenance import Event, PlannedCall, Records, entries
+from teletape_engine.recording.provenance import Event, PlannedCall, PlannedLoop, Records, entries
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
 
@@ -83,7 +83,7 @@ class ProvenanceGraph:
             self.truncated = self.truncated or truncated
             same_context = any(log is other for other in tape.logs)
             for what, inputs, output, where in records:
-                assert not isinstance(what, PlannedCall)  # `entries` gives none
+                assert not isinstance(what, PlannedCall | PlannedLoop)  # `entries` gives none
                 if isinstance(what, Event):
                     self._note_variable(what, inputs, output, where)
                 elif output in recorded:

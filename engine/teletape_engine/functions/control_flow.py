@@ -14,6 +14,8 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.batched import map_elements
 from teletape_engine.functions.function import Function, runs
+from teletape_engine.plans.loops.form import Form
+from teletape_engine.plans.loops.iterations import Iterations
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.recorder import Mode, Recorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
@@ -45,15 +47,31 @@ def run_while(
         last, _ = _connected(recorder, body, values, [], captured, counted=None)
         return [*last, recorder.full(_COUNT, 0)] if counted else last
     limit, iterations = command.maximum_iterations, 0
+    loop = Iterations.of(recorder, body, cond, Form(len(values)), captured)
     while limit is None or iterations < limit:
-        condition = cond.run(recorder, [*values, *captured], tie=False)
+        steps = recorder
+        if loop is not None:
+            turned = loop.turns(values, iterations, None if limit is None else limit - iterations)
+            if turned is not None:
+                values, iterations = [*turned.values], iterations + turned.iterations
+                if turned.ended:
+                    break
+                if turned.iterations:
+                    continue
+            steps = loop.recorder
+            loop = None if loop.over else loop
+        condition = cond.run(steps, [*values, *captured], tie=False)
         _check_selector(condition, "the condition of a while loop")
         if not recorder.decide(condition[0]):
             break
+        if loop is not None:
+            loop.decided(condition[0])
         recorder.iteration(iterations, limit or 0)
-        results = _results(recorder, body, [*values, *captured])
+        results = _results(steps, body, [*values, *captured])
         _check_values(results, len(values))
         _check_alike(values, results, "the body's result", "loop value")
+        if loop is not None:
+            loop.finished(results)
         values = results
         iterations += 1
     if not iterations:
@@ -117,19 +135,40 @@ def run_scan(
         return [*last, *stacks]
     recorder.expect(length)
     rows = [_Elements(recorder, value, length) for value in elements]
-    columns: list[list[Recorded]] = []
-    for iteration in range(length):
+    columns: list[list[Recorded | None]] = []
+    form = Form(len(carry), len(elements), command.reverse)
+    loop = Iterations.of(recorder, body, None, form, captured, elements, length)
+    stacking, iteration = loop, 0
+    while iteration < length:
         at = length - 1 - iteration if command.reverse else iteration
+        parts = [row[at] for row in rows]
+        steps = recorder
+        if loop is not None:
+            turned = loop.turns(carry, iteration, length - iteration, parts)
+            if turned is not None and turned.iterations:
+                if not iteration:
+                    columns = [[] for _ in loop.stacks or ()]
+                carry, iteration = turned.values, iteration + turned.iterations
+                for column in columns:
+                    column += [None] * turned.iterations
+                continue
+            steps = loop.recorder
+            loop = None if loop.over else loop
         recorder.iteration(iteration, length)
-        results = _results(recorder, body, [*carry, *[row[at] for row in rows], *captured])
+        results = _results(steps, body, [*carry, *parts, *captured])
         _check_count(results, len(carry))
         _check_alike(carry, results[: len(carry)], "the body's result", "carried value")
+        if loop is not None:
+            loop.finished(results)
         carry, others = results[: len(carry)], results[len(carry) :]
         if columns and len(others) == len(columns):
             for column, result in zip(columns, others, strict=True):
                 column.append(result)
         elif iteration == 0:
             columns = [[result] for result in others]
+        iteration += 1
+    if stacking is not None and stacking.stacks is not None:
+        return [*carry, *[stacking.stack_of(number, column, inputs) for number, column in enumerate(columns)]]
     if not length:
         _, stacks = _connected(recorder, body, carry, elements, captured, counted=0)
         return [*carry, *[recorder.full(stack.spec, 0) for stack in stacks]]

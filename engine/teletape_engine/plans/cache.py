@@ -10,6 +10,7 @@ import numpy as np
 
 from teletape_engine.errors import CancelledError, InternalError
 from teletape_engine.plans.instructions import Unplaceable
+from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.lowering import Diverged, Lowering
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
@@ -33,13 +34,15 @@ class Plans:
 
     Attributes:
         possible: Whether the function can have any: it has ops, its steps do not depend on values, and so on.
+        loops: Those of loops with this function as their body; None: there can be none.
     """
 
-    __slots__ = ("_lock", "_plans", "possible")
+    __slots__ = ("_lock", "_plans", "loops", "possible")
 
     def __init__(self, possible: bool) -> None:
         self.possible = possible
         self._plans: dict[Any, Plan | int | None] = {}  # a number: calls so far; None: there can be no plan
+        self.loops: dict[Any, Loop | None] = {}
         self._lock = threading.Lock()
 
     def run(self, function: Runnable, recorder: Executor, arguments: Sequence[Any]) -> list[Any] | None:
@@ -55,7 +58,7 @@ class Plans:
             TeletapeError: The first run, which the interpreter makes, has failed.
         """
         started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
-        key = _key(arguments, started)
+        key = key_of(arguments, started)
         plan = self._plans.get(key, 0)
         if plan.__class__ is Plan:
             try:
@@ -68,7 +71,7 @@ class Plans:
                 return None
         if plan.__class__ is not int:
             return None
-        if not _plannable(arguments, started):
+        if not plannable(arguments, started):
             return None
         calls = plan + 1
         if calls < POLICY.first:
@@ -85,11 +88,19 @@ class Plans:
     @property
     def instructions(self) -> int:
         """The number of instructions of all plans."""
-        return sum([len(plan.instructions) for plan in list(self._plans.values()) if plan.__class__ is Plan])
+        plans: list[Any] = [*self._plans.values(), *self.loops.values()]
+        return sum([len(plan.instructions) for plan in plans if plan is not None and plan.__class__ is not int])
 
     def forget(self) -> None:
         """Ends all plans; they are built again."""
         self._plans.clear()
+        self.loops.clear()
+
+    def remember_loop(self, key: Any, loop: Loop | None) -> None:
+        """Keeps the plan of a loop; None: there can be none."""
+        if len(self.loops) >= _MOST_PLANS:
+            self.loops.clear()
+        self.loops[key] = loop
 
     def _remember(self, key: Any, plan: Plan | int | None) -> None:
         if len(self._plans) >= _MOST_PLANS and key not in self._plans:
@@ -100,11 +111,8 @@ class Plans:
         self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
     ) -> list[Any]:
         """Builds a plan during this call, which the interpreter runs."""
-        lowering = Lowering(recorder, arguments)
-        try:
-            results = function.run(lowering, arguments, tie=False)
-        finally:
-            recorder.provenance.records.extend(lowering.provenance.records)
+        lowering = Lowering(recorder, arguments, into=recorder.provenance.records)
+        results = function.run(lowering, arguments, tie=False)
         self._remember(key, _plan(lowering, arguments, started, results))
         return results
 
@@ -158,7 +166,7 @@ def _shadow(variable: Variable) -> Variable:
     return shadow
 
 
-def _plannable(arguments: Sequence[Any], started: Sequence[Any]) -> bool:
+def plannable(arguments: Sequence[Any], started: Sequence[Any]) -> bool:
     """Whether there can be a plan for arguments like these: what their keys have in common."""
     for value in started:
         if value.__class__ is Literal:
@@ -171,7 +179,7 @@ def _plannable(arguments: Sequence[Any], started: Sequence[Any]) -> bool:
     return len(set(variables)) == len(variables)
 
 
-def _key(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
+def key_of(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
     """What a plan depends on: specs and strides of the arrays, which of them are the same value, and the numbers."""
     parts: list[Any] = []
     uids = []

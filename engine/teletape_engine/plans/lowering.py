@@ -19,6 +19,7 @@ from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction
 from teletape_engine.plans.numpy_functions import Namespace
 from teletape_engine.plans.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 
@@ -46,6 +47,7 @@ class Lowering(Executor):
     Args:
         recorder: Of the call; its memory, monitor and call sites are used.
         arguments: Of the call: values, Literals, and variables.
+        into: The log that gets the provenance records too.
 
     Attributes:
         instructions: Those noted so far.
@@ -56,7 +58,7 @@ class Lowering(Executor):
         first: A uid: values with a lower one were there before.
     """
 
-    def __init__(self, recorder: Executor, arguments: Sequence[Any]) -> None:
+    def __init__(self, recorder: Executor, arguments: Sequence[Any], into: Records | None = None) -> None:
         super().__init__(recorder.backend, recorder.memory, recorder._monitor)
         self.plannable, self.kernel_call = False, recorder.kernel_call
         log = self.provenance
@@ -65,7 +67,7 @@ class Lowering(Executor):
             recorder.provenance.locate,
             recorder.provenance.where,
         )
-        log.records = deque()  # without a bound: the plan keeps all of it
+        log.records = deque() if into is None else _Copied(into)  # without a bound: the plan keeps all of it
         self.instructions: list[Instruction] = []
         self.tracers: dict[int, Tracer] = {}
         self.assigned: dict[int, int] = {}
@@ -198,6 +200,19 @@ class Lowering(Executor):
         output = View(Buffer(layout), layout)
         self.instructions.append(Instruction(COPY, None, (view,), output))
         return output
+
+
+class _Copied(deque[Any]):
+    """A log whose records another one gets too."""
+
+    def __init__(self, other: Records) -> None:
+        super().__init__()
+        self._other = other
+
+    def append(self, record: Any) -> None:
+        """Notes it in both."""
+        super().append(record)
+        self._other.append(record)
 
 
 _NEW: Final = object()

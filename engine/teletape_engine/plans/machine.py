@@ -62,6 +62,8 @@ class Machine:
         results: Views in which results are after a run; None: they have memory of their own.
     """
 
+    _may_be_scalars = True  #: Whether a slot without axes may be a NumPy scalar.
+
     def __init__(
         self,
         instructions: Sequence[Instruction],
@@ -103,7 +105,7 @@ class Machine:
                 cost += _ELEMENTS // BLOCK
             else:
                 rows += compiled
-                cost += max(_ROW_COST, _elements(instruction))
+                cost += max(_ROW_COST, elements_of(instruction))
                 keeps_gil = keeps_gil and cost <= _BRIEF
             if cost >= _ELEMENTS:
                 self._close_rows(rows, block, keeps_gil)
@@ -117,7 +119,7 @@ class Machine:
         if self._library is None:
             return None
         for view in (*instruction.inputs, instruction.output):
-            if view.buffer in self._slots and not view.buffer.layout.ndim:
+            if view.buffer in self._slots and not view.buffer.layout.ndim and self._may_be_scalars:
                 return None  # may be a NumPy scalar, which has no address
         try:
             return self._library.rows(instruction)
@@ -129,6 +131,12 @@ class Machine:
         if not rows:
             return
         assert self._library is not None
+        run = self._library.run_with_gil if keeps_gil else self._library.run
+        block.append((_checked, (run, *self._table(rows))))
+        rows.clear()
+
+    def _table(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """A table of rows: its address and length."""
         table = np.zeros(len(rows), ROW)
         for number, row in enumerate(rows):
             data = []
@@ -143,9 +151,7 @@ class Machine:
             fill(table, number, row, data)
             self._owned.append(row.owned)
         self._owned.append(table)
-        run = self._library.run_with_gil if keeps_gil else self._library.run
-        block.append((_checked, (run, address(table), len(table))))
-        rows.clear()
+        return address(table), len(table)
 
     def _program_of(self, staged: Sequence[Staged], count: int, library: Library) -> None:
         """Prepares what a run begins with; if the blocks are one call of rows, a run is one call of the library."""
@@ -197,6 +203,19 @@ class Machine:
         return np.ndarray(layout.shape, layout.dtype, self.arena, start, layout.strides)
 
     # ------------------------------------------------------------------------------------------------------- execution
+    def begin(self, memory: Sequence[Any]) -> None:
+        """Copies arguments into the arena, and writes addresses into rows.
+
+        Raises:
+            Misaligned: One of the arrays is for the interpreter.
+        """
+        if self._library is not None:
+            self._objects[:] = [*map(id, memory)]
+            if self._library.begin(self._program, self._objects_at):
+                raise Misaligned
+        for array, argument in self._staged:
+            np.copyto(array, memory[argument])
+
     def run(self, memory: Sequence[Any], check_cancelled: Callable[[], None]) -> None:
         """Runs all instructions.
 
@@ -207,18 +226,14 @@ class Machine:
         Raises:
             Misaligned: One of the arrays is for the interpreter.
         """
-        if self._library is not None:
+        if self._whole is not None:
             self._objects[:] = [*map(id, memory)]
-            if self._whole is not None:
-                check_cancelled()
-                status = self._whole(self._program, self._objects_at)
-                if status:
-                    raise Misaligned if status > 0 else LoopFailed
-                return
-            if self._library.begin(self._program, self._objects_at):
-                raise Misaligned
-        for array, argument in self._staged:
-            np.copyto(array, memory[argument])
+            check_cancelled()
+            status = self._whole(self._program, self._objects_at)
+            if status:
+                raise Misaligned if status > 0 else LoopFailed
+            return
+        self.begin(memory)
         try:
             for block, at, (function, arguments), holes in self._holes:
                 filled = [*arguments]
@@ -238,7 +253,7 @@ class Machine:
         self.arena.fill(0xFF)
 
 
-def _elements(instruction: Instruction) -> int:
+def elements_of(instruction: Instruction) -> int:
     """How many elements an instruction takes about as long as."""
     layout = instruction.output.layout
     count: int = layout.size + sum([view.layout.size for view in instruction.inputs])

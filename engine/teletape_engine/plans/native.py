@@ -50,6 +50,19 @@ PROGRAM: Final = np.dtype(
         ("patches", "u8"),
     ]
 )
+MOVE: Final = np.dtype([("target", "u8"), ("step", "i8")])
+TURN: Final = np.dtype(
+    [
+        ("condition", "u8"),
+        ("body", "u8"),
+        ("condition_count", "i8"),
+        ("body_count", "i8"),
+        ("flag", "u8"),
+        ("flag_size", "i8"),
+        ("move_count", "i8"),
+        ("moves", "u8"),
+    ]
+)
 HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
 _MOST_LOOPS: Final = 4096  #: Loops that are remembered.
 _DEPTH: Final = 6  #: Outer loops, at the most.
@@ -131,6 +144,8 @@ class Library:
         self.begin.argtypes = (_POINTER, _POINTER)
         self.call = library.call
         self.call.argtypes = (_POINTER, _POINTER)
+        self.loop_of = library.loop_of
+        self.loop_of.argtypes = (_POINTER, _WORD, _POINTER)
         # The same without giving the GIL up: to get it back takes longer than a short run.
         with_gil = ctypes.PyDLL(str(LIBRARY))
         self.run_with_gil, self.call_with_gil = with_gil.run, with_gil.call

@@ -21,7 +21,7 @@ from teletape_engine.spec import Spec
 
 _SMALL: Final = 4096  #: Bytes up to which an argument is copied into the arena, and a result out of it.
 _MOST_IDLE: Final = 8  #: Machines that are kept for the next calls.
-_MOST_IDLE_BYTES: Final = 1 << 26  #: Of an arena that is kept: a larger one is allocated for each call.
+MOST_IDLE_BYTES: Final = 1 << 26  #: Of an arena that is kept: a larger one is allocated for each call.
 
 
 #: What a result is: a value that each run makes, an argument's, a variable's last one, or one that never changes.
@@ -215,13 +215,13 @@ class Plan:
                 for (copied, slot, view), array in zip(self._taking, machine.results, strict=True)
             ]
         finally:
-            if len(self._idle) < _MOST_IDLE and self._nbytes <= _MOST_IDLE_BYTES:
+            if len(self._idle) < _MOST_IDLE and self._nbytes <= MOST_IDLE_BYTES:
                 self._idle.append(machine)
 
     def _machine(self, recorder: Executor) -> Machine:
         """A new machine."""
         recorder.memory.spend(self._nbytes, "a plan")
-        if self._nbytes <= _MOST_IDLE_BYTES:
+        if self._nbytes <= MOST_IDLE_BYTES:
             recorder.memory.caches.add(self)
         library = LIBRARY_LOADED if POLICY.compiled else None
         machine = Machine(

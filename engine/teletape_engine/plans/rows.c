@@ -58,6 +58,34 @@ int call(const program *p, char *const *objects) {
   return misaligned ? misaligned : run(p->rows, (long)p->count);
 }
 
+/* A loop of a program: its condition, its body, and addresses in rows that move on from one iteration to the next. */
+typedef struct { char **target; word step; } move;
+typedef struct {
+  const row *condition, *body;
+  word condition_count, body_count;
+  const char *flag;
+  word flag_size, move_count;
+  const move *moves;
+} turn;
+
+static int is_zero(const char *flag, word size) {
+  for (word i = 0; i < size; i++)
+    if (flag[i]) return 0;
+  return 1;
+}
+
+/* Makes iterations, `most` of them at the most, and counts them: 0 if the condition has become false, -1 if a loop of
+   NumPy has failed, else 1. */
+int loop_of(const turn *t, word most, word *count) {
+  for (*count = 0; *count < most; ++*count) {
+    if (run(t->condition, (long)t->condition_count)) return -1;
+    if (t->flag && is_zero(t->flag, t->flag_size)) return 0;
+    if (run(t->body, (long)t->body_count)) return -1;
+    for (word i = 0; i < t->move_count; i++) *t->moves[i].target += t->moves[i].step;
+  }
+  return 1;
+}
+
 /* A loop inside up to six outer ones; its context is a `nest_t`. */
 typedef struct {
   loop function;

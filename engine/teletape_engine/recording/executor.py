@@ -239,9 +239,13 @@ class Executor(Recorder):
         """As `Monitor.expect`."""
         self._monitor.expect(iterations)
 
-    def iteration(self, taken: int, iterations: int = 0) -> None:
+    def iterations_left(self, wanted: int) -> int:
+        """As `Monitor.iterations_left`."""
+        return self._monitor.iterations_left(wanted)
+
+    def iteration(self, taken: int, iterations: int = 0, count: int = 1) -> None:
         """As `Monitor.iteration`; and has the memory looked at."""
-        self._monitor.iteration(taken, iterations)
+        self._monitor.iteration(taken, iterations, count)
         self.memory.look(len(self.context.tapes))
 
     def room(self) -> float:

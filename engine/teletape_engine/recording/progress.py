@@ -119,14 +119,23 @@ class Monitor:
                 limit=self.most_iterations,
             )
 
-    def iteration(self, taken: int, iterations: int = 0) -> None:
+    def iterations_left(self, wanted: int) -> int:
+        """How many iterations the command's loops may still take, `wanted` at the most."""
+        return wanted if self.most_iterations is None else min(wanted, self.most_iterations - self._taken)
+
+    def iteration(self, taken: int, iterations: int = 0, count: int = 1) -> None:
         """A loop has taken `taken` iterations, of `iterations` in all (0: not known), and is about to take another.
+
+        Args:
+            taken: The number of iterations.
+            iterations: The number in all.
+            count: How many of them have not been reported, with the next one.
 
         Raises:
             CancelledError: The caller wants it stopped.
             ResourceExhaustedError: The command's loops have taken more iterations than they may.
         """
-        self._taken += 1
+        self._taken += count
         if self.most_iterations is not None and self._taken > self.most_iterations:
             raise ResourceExhaustedError(
                 f"the loops of one command may take {self.most_iterations:,} iterations here, and this one takes more: "

@@ -40,8 +40,8 @@ class Event(enum.Enum):
 
 
 #: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the call site. A
-#: `PlannedCall` call has neither inputs nor a call site: `entries` gives the records that it replaces.
-Record: TypeAlias = tuple["Call | Event | PlannedCall", tuple[Uid | None, ...], Uid, Any]
+#: `PlannedCall` or `PlannedLoop` has neither inputs nor a call site: `entries` gives the records that it replaces.
+Record: TypeAlias = tuple["Call | Event | PlannedCall | PlannedLoop", tuple[Uid | None, ...], Uid, Any]
 Records: TypeAlias = deque[Record]
 
 
@@ -237,23 +237,100 @@ class PlannedCall(NamedTuple):
     def records(self, at: Uid) -> list[Record]:
         """The records of this call, which came before the uid `at`. Values in between get uids between two integers."""
         template = self.template
-        uids: dict[Uid | None, Any] = {None: None}
-        for before, now in zip(template.values, self.values, strict=True):
-            uids.setdefault(before, now)
-        names = {}
-        for variable, entry in zip(template.variables, self.variables, strict=True):
-            if variable is not None and entry is not None:
-                uids[variable], names[variable] = entry
+        uids = _uids(template, self.values, self.variables)
         uids |= zip(template.new, self.new, strict=True)
-        count = len(template.records) + 1
+        return _renamed(template.records, uids, _names(template, self.variables), at - 1, Fraction(1))
+
+
+class LoopRecords(NamedTuple):
+    """The records of one iteration of a loop, from which those of others follow.
+
+    Attributes:
+        records, values, variables: As in `CallRecords`.
+        next: For each argument the uid of the value that the next iteration has in its place.
+    """
+
+    records: tuple[Record, ...]
+    values: tuple[Uid | None, ...]
+    variables: tuple[Uid | None, ...]
+    next: tuple[Uid | None, ...]
+
+
+class PlannedLoop(NamedTuple):
+    """Iterations whose steps were not recorded one by one.
+
+    Attributes:
+        template: The records of another iteration of the same loop.
+        values: Uids of the first iteration's arguments; None: a number.
+        variables: Uid and name of each variable among the arguments.
+        new: Uids of what the last iteration has left in place of each argument; None: the argument itself.
+        iterations: Their number.
+        elements: For each argument that is an element of an array its number, the uid of the array, and the call that
+            cuts it.
+    """
+
+    template: LoopRecords
+    values: tuple[Uid | None, ...]
+    variables: tuple[tuple[Uid, str | None] | None, ...]
+    new: tuple[Uid | None, ...]
+    iterations: int
+    elements: tuple[tuple[int, Uid, Call], ...]
+
+    def records(self, at: Uid) -> list[Record]:
+        """The records of the latest iterations, which came before the uid `at`."""
+        template = self.template
+        size = len(template.records) + len(self.elements)
+        count = min(self.iterations, LENGTH // max(size, 1) + 1)
+        names = _names(template, self.variables)
+        width = Fraction(1, count)
+        values: tuple[Any, ...] = self.values
         records: list[Record] = []
-        for number, (what, inputs, output, where) in enumerate(template.records, 1):
-            if what is Event.READ:
-                where = names.get(inputs[0] or 0, where)
-            if output not in uids and what is not Event.READ:
-                uids[output] = at - 1 + Fraction(number, count)
-            records.append((what, tuple([uids.get(uid, uid) for uid in inputs]), uids.get(output, output), where))
+        for number in range(count):
+            first = at - 1 + number * width
+            if number or count < self.iterations:
+                elements: dict[int, Any] = {}
+                for argument, source, cut in self.elements:
+                    elements[argument] = first + width * Fraction(len(elements) + 1, 2 * len(self.elements) + 2)
+                    records.append((cut, (source,), elements[argument], None))
+                values = tuple([elements.get(argument, uid) for argument, uid in enumerate(values)])
+            uids = _uids(template, values, self.variables)
+            if number == count - 1:
+                uids |= {after: uid for after, uid in zip(template.next, self.new, strict=True) if uid is not None}
+            records += _renamed(template.records, uids, names, first + width / 2, width / 2)
+            values = tuple([uids.get(after, after) for after in template.next])
         return records
+
+
+def _uids(template: Any, values: Sequence[Uid | None], variables: Sequence[Any]) -> dict[Uid | None, Any]:
+    """The uids of another run in place of those of a template."""
+    uids: dict[Uid | None, Any] = {None: None}
+    for before, now in zip(template.values, values, strict=True):
+        uids.setdefault(before, now)
+    for variable, entry in zip(template.variables, variables, strict=True):
+        if variable is not None and entry is not None:
+            uids[variable] = entry[0]
+    return uids
+
+
+def _names(template: Any, variables: Sequence[Any]) -> dict[Uid, Any]:
+    """The names of the variables that a template's records read."""
+    pairs = zip(template.variables, variables, strict=True)
+    return {variable: entry[1] for variable, entry in pairs if variable is not None and entry is not None}
+
+
+def _renamed(
+    template: Sequence[Record], uids: dict[Uid | None, Any], names: dict[Uid, Any], first: Any, width: Fraction
+) -> list[Record]:
+    """Records with other uids; values that have none get some, in order, after `first`. Adds them to `uids`."""
+    count = len(template) + 1
+    records: list[Record] = []
+    for number, (what, inputs, output, where) in enumerate(template, 1):
+        if what is Event.READ:
+            where = names.get(inputs[0] or 0, where)
+        if output not in uids and what is not Event.READ:
+            uids[output] = first + width * Fraction(number, count)
+        records.append((what, tuple([uids.get(uid, uid) for uid in inputs]), uids.get(output, output), where))
+    return records
 
 
 def entries(log: Records) -> tuple[list[Record], bool]:
@@ -262,7 +339,7 @@ def entries(log: Records) -> tuple[list[Record], bool]:
     count, truncated = 0, len(log) == log.maxlen
     for record in reversed(tuple(log)):
         what = record[0]
-        chunk = what.records(record[2]) if isinstance(what, PlannedCall) else (record,)
+        chunk = what.records(record[2]) if isinstance(what, PlannedCall | PlannedLoop) else (record,)
         chunks.append(chunk)
         count += len(chunk)
         if count >= LENGTH:

@@ -10,7 +10,7 @@ from teletape_engine import object_bytes
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts, Kinds, Result
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.provenance import PlannedCall, Records
+from teletape_engine.recording.provenance import PlannedCall, PlannedLoop, Records
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Variable
 from teletape_engine.session.entries import Entry, Poison
@@ -80,7 +80,7 @@ def _tape(tape: Tape, texts: dict[int, Any]) -> int:
 
 
 def _log(log: Records, texts: dict[int, Any]) -> int:
-    templates = {id(what.template): what.template for what, *_ in log if what.__class__ is PlannedCall}
+    templates = {id(what.template): what.template for what, *_ in log if isinstance(what, PlannedCall | PlannedLoop)}
     total = object_bytes.RECORD * sum([len(template.records) for template in templates.values()], len(log))
     return total + _calls(((None, inputs, where) for _, inputs, _, where in log), texts)
 
