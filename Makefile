@@ -18,7 +18,7 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test fuzz soak flood bench bench-peers bench-check openapi reference layout pages browser clients lint format constraints image clean
+.PHONY: help install demo serve test fuzz soak flood sanitize bench bench-peers bench-check openapi reference layout pages browser clients lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -51,6 +51,9 @@ soak: $(INSTALLED) ## add over a lossy network while processes are killed, and c
 
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)
+
+sanitize: $(INSTALLED) ## run plans with their C library compiled for the address sanitizer
+	$(BIN)/python -P reliability/sanitize.py $(ARGS)
 
 bench: $(INSTALLED) ## measure every row in turn with the peers: ARGS='--only chain --quick'
 	$(BIN)/python benchmarks/run.py $(ARGS)

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from teletape_engine.plans.instructions import PYTHON, UFUNC, Buffer, Instruction, View, span
+import numpy as np
+
+from teletape_engine.plans.instructions import FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
 
 ALIGNMENT: Final = 64
+
+
+class Places(NamedTuple):
+    """Where buffers lie in an arena.
+
+    Attributes:
+        offsets: Of each buffer.
+        nbytes: Of the arena.
+        freed: For each instruction the buffers that nothing reads after it, and whose places nothing has taken by then.
+    """
+
+    offsets: dict[Buffer, int]
+    nbytes: int
+    freed: list[list[Buffer]]
 
 
 def live(instructions: Sequence[Instruction], results: Collection[Buffer]) -> list[Instruction]:
@@ -26,8 +42,8 @@ def placed(
     elsewhere: Collection[Buffer],
     first: Collection[Buffer],
     last: Collection[Buffer],
-) -> tuple[dict[Buffer, int], int]:
-    """The offset of each buffer, and the bytes in all.
+) -> Places:
+    """Where each buffer lies.
 
     Args:
         instructions: Which use them.
@@ -47,6 +63,7 @@ def placed(
     offsets: dict[Buffer, int] = {}
     free: dict[int, list[int]] = defaultdict(list)
     total = 0
+    freed: list[list[Buffer]] = []
 
     def place(buffer: Buffer) -> None:
         nonlocal total
@@ -74,7 +91,19 @@ def placed(
             dying[target] = instruction.output
         for buffer in dying:
             free[_size(buffer)].append(offsets[buffer])
-    return offsets, total
+        freed.append(list(dying))
+    return Places(offsets, total, freed)
+
+
+def poisoned(instructions: Sequence[Instruction], freed: Sequence[Sequence[Buffer]]) -> list[Instruction]:
+    """The instructions, and after each of them a fill of what it has freed, so that a later read gives no numbers."""
+    filled: list[Instruction] = []
+    for instruction, buffers in zip(instructions, freed, strict=True):
+        filled.append(instruction)
+        for buffer in buffers:
+            layout = unbacked(np.empty(span(buffer.layout), np.uint8))
+            filled.append(Instruction(FILL, None, (), View(buffer, layout)))
+    return filled
 
 
 def _replaceable(instruction: Instruction, dying: dict[Buffer, View]) -> Buffer | None:

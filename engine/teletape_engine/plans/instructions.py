@@ -16,6 +16,8 @@ MATMUL: Final = "matmul"
 COPY: Final = "copy"
 SELECT: Final = "select"
 PYTHON: Final = "python"
+#: Of a plan that is debugged: fills memory that nothing reads any more with bytes that are no number.
+FILL: Final = "fill"
 
 _SMALL: Final = 1024  #: Bytes of a layout that keeps its memory.
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.arena import ALIGNMENT
-from teletape_engine.plans.instructions import MATMUL, Buffer, Instruction, View, address
+from teletape_engine.plans.instructions import FILL, MATMUL, Buffer, Instruction, View, address
 from teletape_engine.plans.native import HEAD, PATCH, PROGRAM, ROW, STAGE, Library, Row, Uncompiled, fill
 from teletape_engine.plans.tracer import CHARS
 from teletape_engine.plans.walk import Call, call_of, view_of
@@ -256,6 +256,8 @@ class Machine:
 def elements_of(instruction: Instruction) -> int:
     """How many elements an instruction takes about as long as."""
     layout = instruction.output.layout
+    if instruction.kind is FILL:
+        return int(layout.size)
     count: int = layout.size + sum([view.layout.size for view in instruction.inputs])
     return count + layout.size * instruction.inputs[0].layout.shape[-1] // 8 if instruction.kind is MATMUL else count
 

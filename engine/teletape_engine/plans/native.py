@@ -14,6 +14,7 @@ import numpy as np
 
 from teletape_engine.plans.instructions import (
     COPY,
+    FILL,
     MATMUL,
     PYTHON,
     REDUCE,
@@ -179,6 +180,8 @@ class Library:
             return [_nested(self, loop, views, shape, strides, starts)]
         if kind in (COPY, SELECT):
             return [self._moved(kind, views)]
+        if kind is FILL:
+            return [Row(self._symbol("fill"), 0, 0, ((output, 0),), output.layout.size, (1,), None)]
         if kind is REDUCE:
             return self._reduction(instruction)
         if kind is MATMUL:
@@ -317,6 +320,8 @@ def loops_over(
     )
     views = iterator.itviews
     starts = [address(view) - address(layout) for view, layout in zip(views, layouts, strict=True)]
+    if not views[0].ndim:
+        return (1,), [(0,)] * len(views), starts
     return views[0].shape, [view.strides for view in views], starts
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.arena import live, placed
+from teletape_engine.plans.arena import live, placed, poisoned
 from teletape_engine.plans.instructions import Buffer, View, is_dense, memory_like, span
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Machine, Staged
@@ -156,9 +156,7 @@ class Plan:
         self._fresh = [buffer for buffer in returned if not buffer.fixed and buffer not in small]
         for number, buffer in enumerate(self._fresh):
             self._slots[buffer] = count + number
-        self._offsets, self._nbytes = placed(
-            self.instructions, self._slots, [each.view.buffer for each in self._staged], small
-        )
+        self._places = placed(self.instructions, self._slots, [each.view.buffer for each in self._staged], small)
         self._slot_count = count + len(self._fresh)
         self._own = [self._slots.get(view.buffer) for view in self._views]
         arrays = {each.array for each in self._values if not each.scalar}
@@ -175,7 +173,7 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """Bytes of the arenas that wait for the next calls."""
-        return len(self._idle) * self._nbytes
+        return len(self._idle) * self._places.nbytes
 
     def release(self) -> None:
         """Ends the arenas that wait for the next calls."""
@@ -215,18 +213,18 @@ class Plan:
                 for (copied, slot, view), array in zip(self._taking, machine.results, strict=True)
             ]
         finally:
-            if len(self._idle) < _MOST_IDLE and self._nbytes <= MOST_IDLE_BYTES:
+            if len(self._idle) < _MOST_IDLE and self._places.nbytes <= MOST_IDLE_BYTES:
                 self._idle.append(machine)
 
     def _machine(self, recorder: Executor) -> Machine:
         """A new machine."""
-        recorder.memory.spend(self._nbytes, "a plan")
-        if self._nbytes <= MOST_IDLE_BYTES:
+        recorder.memory.spend(self._places.nbytes, "a plan")
+        if self._places.nbytes <= MOST_IDLE_BYTES:
             recorder.memory.caches.add(self)
         library = LIBRARY_LOADED if POLICY.compiled else None
-        machine = Machine(
-            self.instructions, self._offsets, self._nbytes, self._slots, self._staged, self._slot_count, library
-        )
+        instructions = poisoned(self.instructions, self._places.freed) if POLICY.compared else self.instructions
+        offsets, nbytes, _ = self._places
+        machine = Machine(instructions, offsets, nbytes, self._slots, self._staged, self._slot_count, library)
         machine.results = [
             machine.view(view) if slot is None else None for view, slot in zip(self._views, self._own, strict=True)
         ]

@@ -3,7 +3,8 @@
 on      from the second call with the same specs (the default)
 off     never
 python  as `on`, without compiled code
-force   from the first call, and the results of every new plan are compared with the interpreter's
+force   from the first call; the results of every new plan are compared with the interpreter's, and memory that nothing
+        reads any more is filled with bytes that are no number
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Policy:
         enabled: Whether there are plans.
         compiled: Whether compiled code may walk them.
         first: The call of a function, counted from 1, at which its plan is built.
-        compared: Whether the results of a new plan are compared with the interpreter's.
+        compared: Whether the results of a new plan are compared with the interpreter's, and freed memory is filled.
     """
 
     enabled: bool

@@ -156,6 +156,13 @@ int copy(void *context, char *const *d, const word *count, const word *s, void *
   return -1;
 }
 
+/* Fills bytes with what is no number. */
+int fill(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+  (void)context, (void)s, (void)auxiliary;
+  memset(d[0], 0xFF, (size_t)*count);
+  return 0;
+}
+
 /* d[3] = d[0] ? d[1] : d[2]; the context is the size of an element in bytes. */
 #define SELECTS(T)                                                                                              \
   {                                                                                                             \

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from teletape_engine.plans.instructions import COPY, MATMUL, PYTHON, REDUCE, SELECT, Instruction, View
+from teletape_engine.plans.instructions import COPY, FILL, MATMUL, PYTHON, REDUCE, SELECT, Instruction, View
 from teletape_engine.plans.lowering import python_step
 
 #: A function, and its arguments.
@@ -34,6 +34,10 @@ def _copy(source: Any, output: Any) -> None:
     np.copyto(output, source, "unsafe")
 
 
+def _fill(output: Any) -> None:
+    output.fill(0xFF)
+
+
 def call_of(instruction: Instruction) -> Callable[..., Any]:
     """The function that does an instruction; it takes the arrays of the inputs, then that of the output."""
     kind, function = instruction.kind, instruction.function
@@ -44,6 +48,8 @@ def call_of(instruction: Instruction) -> Callable[..., Any]:
         return _copy
     if kind is SELECT:
         return _select
+    if kind is FILL:
+        return _fill
     if kind is MATMUL:
         return np.matmul
     if kind is REDUCE:

@@ -281,3 +281,19 @@ def test_the_log_of_a_planned_loop_says_what_the_interpreter_s_says(policy):
     planned, records = log(3)
     assert planned
     assert records == expected
+
+
+@pytest.mark.parametrize("op", ["reduce_sum", "reduce_max", "reduce_prod"])
+def test_reductions_of_arrays_without_axes(policy, ran, op):
+    body = compile_function(
+        ("x",),
+        (Call("neg", ("x",), ("a",)), Call(op, ("a",), ("b",)), Call("mul", ("b", Literal(1.1)), ("c",))),
+        ("c",),
+    )
+
+    def compute():
+        context = executor()
+        return bytes_of(scan(context, body, [context.constant(np.zeros(()))], 1, length=20))
+
+    both(policy, compute)
+    assert len(ran) == 3

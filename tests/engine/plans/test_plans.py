@@ -451,3 +451,21 @@ def test_an_array_that_is_not_aligned_is_for_the_interpreter(policy, runs):
     expected = {bytes_of(function.run(context, [context.constant(aligned)]))[0] for _ in range(4)}
     assert {bytes_of(function.run(context, [context.constant(shifted)]))[0] for _ in range(4)} == expected
     assert runs
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_freed_memory_is_filled_where_plans_are_compared(policy, runs, compiled):
+    policy.compared, policy.compiled, policy.first = True, compiled, 1
+    function, context = compile_function(("x",), WAVE, ("s",)), executor()
+    answers = {bytes_of(function.run(context, [context.constant(X)]))[0] for _ in range(3)}
+    policy.enabled = False
+    assert answers == {bytes_of(function.run(context, [context.constant(X)]))[0]}
+    (plan,) = {id(plan): plan for plan in runs}.values()
+    (machine,) = plan._idle
+    assert machine.arena.tobytes().count(b"\xff") >= 2 * X.nbytes  # of x twice, tanh, and their sum: all is freed
+    plan._places.freed[0].append(plan.instructions[1].output.buffer)  # a place that is read later
+    plan._places.freed[1].append(plan.instructions[1].output.buffer)
+    plan._idle.clear()
+    policy.enabled = True
+    (wrong,) = function.run(context, [context.constant(X)])
+    assert np.isnan(wrong.array)

@@ -184,7 +184,9 @@ class Iterations:
             return None
         try:
             loop = Loop(lowering, head, self._form, arguments, before, condition, results, self._sources)
-        except (Unplaceable, MemoryError):
+        except Exception as error:  # whatever it is, the interpreter can do it
+            if POLICY.compared and not isinstance(error, Unplaceable | MemoryError):
+                raise
             return None
         if POLICY.compared:
             difference = loop.differs(before, started, results, self._sources, taken, self._length)

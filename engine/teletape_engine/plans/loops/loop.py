@@ -14,7 +14,7 @@ import numpy as np
 
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.plans.arena import live, placed
+from teletape_engine.plans.arena import live, placed, poisoned
 from teletape_engine.plans.instructions import (
     COPY,
     PYTHON,
@@ -33,6 +33,7 @@ from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Misaligned, Staged, elements_of
 from teletape_engine.plans.native import LIBRARY_LOADED
 from teletape_engine.plans.plan import MOST_IDLE_BYTES
+from teletape_engine.plans.policy import POLICY
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import LoopRecords, PlannedLoop
 from teletape_engine.recording.values import Value, Variable, new_uid
@@ -189,7 +190,7 @@ class Loop:
                 self._slots[buffer] = buffer.argument
         staged = [each.view.buffer for each in self._staged]
         last = [buffer for buffer in (*staged, *ends) if buffer not in self._slots and buffer.constant is None]
-        self._offsets, self.arena_bytes = placed(self.instructions, self._slots, staged, last)
+        self._offsets, self.arena_bytes, self._freed = placed(self.instructions, self._slots, staged, last)
         self._slot_count = len(started) + len(self._out_buffers)
         self.steps = {number: started[number].spec.nbytes for number in elements}
         self.steps |= {self._slots[buffer]: buffer.layout.nbytes for buffer in self._out_buffers}
@@ -200,19 +201,12 @@ class Loop:
         try:
             return self._idle.pop()
         except IndexError:
-            return LoopMachine(
-                self.split,
-                self.flag,
-                self.steps,
-                self.states,
-                self.instructions,
-                self._offsets,
-                self.arena_bytes,
-                self._slots,
-                self._staged,
-                self._slot_count,
-                LIBRARY_LOADED,
-            )
+            split, parts = self.split, self.instructions
+            if POLICY.compared:
+                head = poisoned(parts[:split], self._freed[:split])
+                split, parts = len(head), head + poisoned(parts[split:], self._freed[split:])
+            where = self._offsets, self.arena_bytes, self._slots, self._staged, self._slot_count, LIBRARY_LOADED
+            return LoopMachine(split, self.flag, self.steps, self.states, parts, *where)
 
     # ------------------------------------------------------------------------------------------------------ execution
     @property
