@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.instructions import FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
+from teletape_engine.plans.tiles import Group
 
 ALIGNMENT: Final = 64
 
@@ -42,6 +43,7 @@ def placed(
     elsewhere: Collection[Buffer],
     first: Collection[Buffer],
     last: Collection[Buffer],
+    groups: Sequence[Group] = (),
 ) -> Places:
     """Where each buffer lies.
 
@@ -50,6 +52,7 @@ def placed(
         elsewhere: Buffers that have memory of their own.
         first: Buffers that are written before the first instruction.
         last: Buffers that are read after the last instruction.
+        groups: What runs tile by tile.
 
     Raises:
         Unplaceable: See `span`.
@@ -58,8 +61,21 @@ def placed(
     for number, instruction in enumerate(instructions):
         for view in (*instruction.inputs, instruction.output):
             ends[view.buffer] = number
+    for group in groups:  # each tile of whole arrays is read after the last instruction of the tile before
+        for instruction in instructions[group.start : group.stop]:
+            for view in (*instruction.inputs, instruction.output):
+                if view.buffer not in group.inner:
+                    ends[view.buffer] = max(ends[view.buffer], group.stop - 1)
     for buffer in last:
         ends[buffer] = len(instructions)
+    late = {
+        group.stop - 1: [
+            view
+            for instruction in instructions[group.start : group.stop]
+            for view in (*instruction.inputs, instruction.output)
+        ]
+        for group in groups
+    }
     offsets: dict[Buffer, int] = {}
     free: dict[int, list[int]] = defaultdict(list)
     total = 0
@@ -76,8 +92,16 @@ def placed(
 
     for buffer in first:
         place(buffer)
+    starting = {group.start: group for group in groups}
     for number, instruction in enumerate(instructions):
+        if number in starting:  # what lasts longer than one tile gets no place that a tile uses
+            group = starting[number]
+            for member in instructions[group.start : group.stop]:
+                buffer = member.output.buffer
+                if buffer not in group.inner and buffer not in offsets and buffer not in elsewhere:
+                    place(buffer)
         views = {view.buffer: view for view in instruction.inputs}
+        views |= {view.buffer: view for view in late.get(number, ())}
         dying = {buffer: view for buffer, view in views.items() if ends[buffer] == number and buffer in offsets}
         target = instruction.output.buffer
         if target not in offsets and target not in elsewhere and target.constant is None:
@@ -95,15 +119,35 @@ def placed(
     return Places(offsets, total, freed)
 
 
-def poisoned(instructions: Sequence[Instruction], freed: Sequence[Sequence[Buffer]]) -> list[Instruction]:
-    """The instructions, and after each of them a fill of what it has freed, so that a later read gives no numbers."""
-    filled: list[Instruction] = []
-    for instruction, buffers in zip(instructions, freed, strict=True):
-        filled.append(instruction)
-        for buffer in buffers:
-            layout = unbacked(np.empty(span(buffer.layout), np.uint8))
-            filled.append(Instruction(FILL, None, (), View(buffer, layout)))
-    return filled
+def steps_of(
+    instructions: Sequence[Instruction],
+    groups: Sequence[Group] = (),
+    freed: Sequence[Sequence[Buffer]] | None = None,
+) -> list[Instruction | Group]:
+    """What a machine runs: groups in the place of their instructions.
+
+    Args:
+        instructions: In order.
+        groups: What runs tile by tile.
+        freed: If a later read is to give no numbers: for each instruction the buffers that are filled after it.
+    """
+    steps: list[Instruction | Group] = []
+    ends = {group.stop - 1: group for group in groups}
+    inside = {number for group in groups for number in range(group.start, group.stop)}
+    waiting: list[Buffer] = []
+    for number, instruction in enumerate(instructions):
+        if number not in inside:
+            steps.append(instruction)
+        elif number in ends:
+            steps.append(ends[number])
+        if freed is not None:
+            waiting += freed[number]
+            if number not in inside or number in ends:
+                for buffer in dict.fromkeys(waiting):
+                    layout = unbacked(np.empty(span(buffer.layout), np.uint8))
+                    steps.append(Instruction(FILL, None, (), View(buffer, layout)))
+                waiting = []
+    return steps
 
 
 def _replaceable(instruction: Instruction, dying: dict[Buffer, View]) -> Buffer | None:

@@ -155,7 +155,9 @@ def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], 
         return None
     try:
         return Plan(lowering, arguments, started, results)
-    except (Unplaceable, MemoryError):
+    except Exception as error:  # whatever it is, the interpreter can do it
+        if POLICY.compared and not isinstance(error, Unplaceable | MemoryError):
+            raise
         return None
 
 

@@ -16,6 +16,8 @@ MATMUL: Final = "matmul"
 COPY: Final = "copy"
 SELECT: Final = "select"
 PYTHON: Final = "python"
+#: The sum of the sums of tiles, by halves; see `tiles`.
+TREE: Final = "tree"
 #: Of a plan that is debugged: fills memory that nothing reads any more with bytes that are no number.
 FILL: Final = "fill"
 
@@ -76,7 +78,8 @@ class Instruction:
         function: The ufunc, or the forward function.
         inputs: What it reads.
         output: What it writes.
-        extra: Of a reduction (axis, dtype, keepdims); of a forward function what `lowering.python_step` says.
+        extra: Of a reduction (axis, dtype, keepdims); of a tree the length, and the most elements of a tile; of a
+            forward function what `lowering.python_step` says.
     """
 
     __slots__ = ("extra", "function", "inputs", "kind", "output")

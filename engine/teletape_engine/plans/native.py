@@ -1,7 +1,8 @@
 """The walk in C: NumPy's own inner loops, called one after the other by the library that `rows.c` becomes.
 
 NumPy hands these loops out (`_resolve_dtypes_and_context`, `_get_strided_loop`: made for Numba). The names are private:
-they are used for the versions in `TESTED` alone, after a self-check, and only if the library was built.
+they are used for the versions in `TESTED` alone, after a self-check, and only if the library was built. Long because it
+has the layout of every record of `rows.c`, and what fills them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from teletape_engine.plans.instructions import (
     PYTHON,
     REDUCE,
     SELECT,
+    TREE,
     UFUNC,
     Buffer,
     Instruction,
@@ -62,6 +64,32 @@ TURN: Final = np.dtype(
         ("flag_size", "i8"),
         ("move_count", "i8"),
         ("moves", "u8"),
+    ]
+)
+PART: Final = np.dtype([("row", "i8"), ("operand", "i8"), ("base", "i8"), ("size", "i8")])
+FEED: Final = np.dtype(
+    [
+        ("function", "u8"),
+        ("context", "u8"),
+        ("auxiliary", "u8"),
+        ("buffer", "u8"),
+        ("size", "i8"),
+        ("filled", "i8"),
+        ("leaf", "i8"),
+        ("leaves", "u8"),
+    ]
+)
+GROUP: Final = np.dtype(
+    [
+        ("rows", "u8"),
+        ("count", "i8"),
+        ("part_count", "i8"),
+        ("length", "i8"),
+        ("most", "i8"),
+        ("feed_count", "i8"),
+        ("parts", "u8"),
+        ("bases", "u8"),
+        ("feeds", "u8"),
     ]
 )
 HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
@@ -180,8 +208,12 @@ class Library:
             return [_nested(self, loop, views, shape, strides, starts)]
         if kind in (COPY, SELECT):
             return [self._moved(kind, views)]
+        if kind is TREE:
+            length, most = instruction.extra
+            symbol = self.symbol(f"tree_{_CODES[output.layout.dtype.char]}")
+            return [Row(symbol, length, 0, ((views[0], 0), (output, 0)), 1, (most,), None)]
         if kind is FILL:
-            return [Row(self._symbol("fill"), 0, 0, ((output, 0),), output.layout.size, (1,), None)]
+            return [Row(self.symbol("fill"), 0, 0, ((output, 0),), output.layout.size, (1,), None)]
         if kind is REDUCE:
             return self._reduction(instruction)
         if kind is MATMUL:
@@ -195,11 +227,11 @@ class Library:
         shape, strides, starts = loops_over(layouts)
         source, target = layouts[0].dtype, layouts[-1].dtype
         if kind is SELECT:
-            loop = self._symbol("choose"), target.itemsize, 0, None
+            loop = self.symbol("choose"), target.itemsize, 0, None
         elif source == target:
-            loop = self._symbol("copy"), target.itemsize, 0, None
+            loop = self.symbol("copy"), target.itemsize, 0, None
         else:
-            loop = self._symbol(f"cast_{_CODES.get(source.char)}_{_CODES.get(target.char)}"), 0, 0, None
+            loop = self.symbol(f"cast_{_CODES.get(source.char)}_{_CODES.get(target.char)}"), 0, 0, None
         return _nested(self, loop, views, shape, strides, starts)
 
     def _reduction(self, instruction: Instruction) -> list[Row]:
@@ -241,10 +273,11 @@ class Library:
             (_WORD * 9)(*[steps[0] if lead else 0 for steps in strides], *[n for steps in strides for n in steps[-2:]]),
         )
         operands = tuple([(view, 0) for view in views])
-        return Row(self._symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
+        return Row(self.symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
 
     # ----------------------------------------------------------------------------------------------------------- loops
-    def _symbol(self, name: str) -> int:
+    def symbol(self, name: str) -> int:
+        """The address of a function of the library."""
         try:
             function = getattr(self._library, name)
         except AttributeError:
@@ -290,7 +323,7 @@ def _nested(
             nest.shape[k] = n
             for j, steps in enumerate(strides):
                 nest.strides[k][j] = steps[k]
-        function, context, auxiliary, owned = library._symbol("nest"), ctypes.addressof(nest), 0, (nest, owned)
+        function, context, auxiliary, owned = library.symbol("nest"), ctypes.addressof(nest), 0, (nest, owned)
     operands = tuple(zip(views, starts, strict=True))
     return Row(function, context, auxiliary, operands, shape[-1], tuple([steps[-1] for steps in strides]), owned)
 

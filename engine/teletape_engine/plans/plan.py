@@ -7,12 +7,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.arena import live, placed, poisoned
+from teletape_engine.plans.arena import live, placed, steps_of
 from teletape_engine.plans.instructions import Buffer, View, is_dense, memory_like, span
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Machine, Staged
 from teletape_engine.plans.native import LIBRARY_LOADED
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.tiles import Group, tiled
 from teletape_engine.plans.walk import view_of
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import CallRecords, PlannedCall
@@ -113,6 +114,11 @@ class Plan:
         self._values += [assignment.result for assignment in self._assignments]
         returned = {view.buffer for view in self._views}
         self.instructions = live(lowering.instructions, returned)
+        self._library = LIBRARY_LOADED if POLICY.compiled else None
+        self._tiled = self.instructions
+        self._groups: list[Group] = []
+        if self._library is not None:
+            self._tiled, self._groups = tiled(self.instructions, returned, self._library)
         self._place(started, returned)
         self._records = CallRecords(
             tuple(lowering.provenance.records),
@@ -156,7 +162,8 @@ class Plan:
         self._fresh = [buffer for buffer in returned if not buffer.fixed and buffer not in small]
         for number, buffer in enumerate(self._fresh):
             self._slots[buffer] = count + number
-        self._places = placed(self.instructions, self._slots, [each.view.buffer for each in self._staged], small)
+        staged = [each.view.buffer for each in self._staged]
+        self._places = placed(self._tiled, self._slots, staged, small, self._groups)
         self._slot_count = count + len(self._fresh)
         self._own = [self._slots.get(view.buffer) for view in self._views]
         arrays = {each.array for each in self._values if not each.scalar}
@@ -221,10 +228,9 @@ class Plan:
         recorder.memory.spend(self._places.nbytes, "a plan")
         if self._places.nbytes <= MOST_IDLE_BYTES:
             recorder.memory.caches.add(self)
-        library = LIBRARY_LOADED if POLICY.compiled else None
-        instructions = poisoned(self.instructions, self._places.freed) if POLICY.compared else self.instructions
-        offsets, nbytes, _ = self._places
-        machine = Machine(instructions, offsets, nbytes, self._slots, self._staged, self._slot_count, library)
+        offsets, nbytes, freed = self._places
+        steps = steps_of(self._tiled, self._groups, freed if POLICY.compared else None)
+        machine = Machine(steps, offsets, nbytes, self._slots, self._staged, self._slot_count, self._library)
         machine.results = [
             machine.view(view) if slot is None else None for view, slot in zip(self._views, self._own, strict=True)
         ]

@@ -86,6 +86,83 @@ int loop_of(const turn *t, word most, word *count) {
   return 1;
 }
 
+/* A sum over all elements, of which the row gets those of one tile: they wait in a buffer until there are as many as a
+   leaf of the tree below has. The list of leaves ends with 0. */
+typedef struct {
+  loop function;
+  void *context, *auxiliary;
+  char *buffer;
+  word size, filled, leaf;
+  const word *leaves;
+} feed;
+
+int fed(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  feed *f = context;
+  char *at = f->buffer;
+  (void)strides, (void)auxiliary;
+  memcpy(at + f->filled * f->size, data[0], (size_t)(*n * f->size));
+  f->filled += *n;
+  for (word length; (length = f->leaves[f->leaf]) && f->filled >= length; f->leaf++) {
+    char *sum = data[1] + f->leaf * f->size;
+    char *operands[3] = {sum, at, sum};
+    word steps[3] = {0, f->size, 0};
+    memset(sum, 0, (size_t)f->size);
+    if (f->function(f->context, operands, &length, steps, f->auxiliary)) return -1;
+    at += f->leaves[f->leaf] * f->size;
+    f->filled -= f->leaves[f->leaf];
+  }
+  memmove(f->buffer, at, (size_t)(f->filled * f->size));
+  return 0;
+}
+
+/* Rows that run tile by tile; `operand` 4 is the row's length. The other addresses move on by elements. */
+typedef struct { word row, operand, base, size; } part;
+typedef struct {
+  row *rows;
+  word count, part_count, length, most, feed_count;
+  const part *parts;
+  char *const *bases;
+  feed *const *feeds;
+} group;
+
+/* The count is that of tiles; the first stride is the number of the first one. */
+int tiles(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  const group *g = context;
+  (void)data, (void)auxiliary;
+  for (word t = strides[0]; t < strides[0] + *n; t++) {
+    word start = t * g->most, length = g->length - start < g->most ? g->length - start : g->most;
+    for (word i = 0; !t && i < g->feed_count; i++) g->feeds[i]->filled = g->feeds[i]->leaf = 0;
+    for (word i = 0; i < g->part_count; i++) {
+      const part *p = g->parts + i;
+      if (p->operand == 4)
+        g->rows[p->row].n = length;
+      else
+        g->rows[p->row].data[p->operand] = g->bases[p->base] + start * p->size;
+    }
+    if (run(g->rows, (long)g->count)) return -1;
+  }
+  return 0;
+}
+
+/* Adds the sums of leaves as NumPy's pairwise sum adds halves; the context is the length, a stride the most elements of a
+   leaf. */
+#define TREE(T, name)                                                                                        \
+  static T total_##name(const T **next, word n, word most) {                                                 \
+    if (n <= most) return *(*next)++;                                                                        \
+    word half = n / 2;                                                                                       \
+    half -= half % 8;                                                                                        \
+    T first = total_##name(next, half, most);                                                                \
+    return first + total_##name(next, n - half, most);                                                       \
+  }                                                                                                          \
+  int tree_##name(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {   \
+    const T *next = (const T *)data[0];                                                                      \
+    (void)n, (void)auxiliary;                                                                                \
+    *(T *)data[1] = (T)0 + total_##name(&next, (word)context, strides[0]);                                   \
+    return 0;                                                                                                \
+  }
+TREE(float, f4)
+TREE(double, f8)
+
 /* A loop inside up to six outer ones; its context is a `nest_t`. */
 typedef struct {
   loop function;

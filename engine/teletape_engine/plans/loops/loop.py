@@ -14,7 +14,7 @@ import numpy as np
 
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.plans.arena import live, placed, poisoned
+from teletape_engine.plans.arena import live, placed, steps_of
 from teletape_engine.plans.instructions import (
     COPY,
     PYTHON,
@@ -201,12 +201,13 @@ class Loop:
         try:
             return self._idle.pop()
         except IndexError:
-            split, parts = self.split, self.instructions
-            if POLICY.compared:
-                head = poisoned(parts[:split], self._freed[:split])
-                split, parts = len(head), head + poisoned(parts[split:], self._freed[split:])
+            freed = self._freed if POLICY.compared else None
+            head, body = (
+                steps_of(self.instructions[part], freed=None if freed is None else freed[part])
+                for part in (slice(self.split), slice(self.split, None))
+            )
             where = self._offsets, self.arena_bytes, self._slots, self._staged, self._slot_count, LIBRARY_LOADED
-            return LoopMachine(split, self.flag, self.steps, self.states, parts, *where)
+            return LoopMachine(len(head), self.flag, self.steps, self.states, head + body, *where)
 
     # ------------------------------------------------------------------------------------------------------ execution
     @property

@@ -12,6 +12,7 @@ from teletape_engine.plans.instructions import Instruction, Unplaceable, View, a
 from teletape_engine.plans.loops.form import State
 from teletape_engine.plans.machine import Machine
 from teletape_engine.plans.native import MOVE, TURN, Row
+from teletape_engine.plans.tiles import Group
 
 RUNS: Final = 1  #: What `loop_of` in `rows.c` returns: there were as many iterations as there might be;
 ENDED: Final = 0  #: the condition is false;
@@ -45,13 +46,13 @@ class LoopMachine(Machine):
         super().__init__(*args)
         self.state_views = [self.view(View(state.buffer, state.buffer.layout)) for state in states]
 
-    def _compile(self, instructions: Sequence[Instruction]) -> None:
+    def _compile(self, instructions: Sequence[Instruction | Group]) -> None:
         assert self._library is not None
         tables = []
         for part in (instructions[: self._split], instructions[self._split :]):
             rows: list[Row] = []
             for instruction in part:
-                compiled = self._rows(instruction)
+                compiled = None if isinstance(instruction, Group) else self._rows(instruction)
                 if compiled is None:
                     raise Unplaceable("an instruction without rows")
                 rows += compiled

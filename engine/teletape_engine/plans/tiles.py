@@ -1,0 +1,293 @@
+"""Tiles: long elementwise instructions one after the other become a group that is run tile by tile, within the cache.
+
+What lies between two instructions of a group is as large as one tile. A sum over all elements gets them tile by tile
+too: NumPy sums by halves, so the elements are gathered until they are a leaf of this tree, and the sums of leaves are
+added as NumPy adds halves. The bytes are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from teletape_engine.plans.instructions import (
+    COPY,
+    REDUCE,
+    SELECT,
+    TREE,
+    UFUNC,
+    Buffer,
+    Instruction,
+    View,
+    unbacked,
+)
+from teletape_engine.plans.native import Library, Row, Uncompiled
+
+_LEAST: Final = 1 << 17  #: Elements of arrays that are worth tiles.
+TILE: Final = 8192  #: Elements of a tile: the arrays of a few instructions lie in the cache.
+_SUMS: Final = "fd"  #: Dtypes whose sums are pairwise.
+
+
+class Group(NamedTuple):
+    """Instructions that run tile by tile.
+
+    Attributes:
+        start, stop: Their numbers, in the list with tiles.
+        whole: The instructions on whole arrays, each with its row (of a sum: the last one).
+        members: The same with buffers as large as a tile.
+        length: Elements of a whole array.
+        most: Elements of a tile; the last one may be shorter.
+        leaves: Elements of each leaf of a sum.
+        inner: The buffers that are as large as one tile.
+    """
+
+    start: int
+    stop: int
+    whole: tuple[tuple[Instruction, Row], ...]
+    members: tuple[Instruction, ...]
+    length: int
+    most: int
+    leaves: tuple[int, ...]
+    inner: frozenset[Buffer]
+
+
+def tiled(
+    instructions: Sequence[Instruction], results: Collection[Buffer], library: Library
+) -> tuple[list[Instruction], list[Group]]:
+    """The instructions with inner buffers replaced, in an order in which groups are long; and the groups.
+
+    Args:
+        instructions: In order.
+        results: Buffers that are read after the last of them.
+        library: Gives the rows.
+    """
+    uses: dict[Buffer, int] = {}
+    writes: dict[Buffer, int] = {}
+    for instruction in instructions:
+        writes[instruction.output.buffer] = writes.get(instruction.output.buffer, 0) + 1
+        for view in instruction.inputs:
+            uses[view.buffer] = uses.get(view.buffer, 0) + 1
+    done: list[Instruction] = []
+    groups: list[Group] = []
+    pending = _Pending(uses, writes, results, library)
+    for instruction in instructions:
+        if not pending.takes(instruction):
+            pending.close(done, groups)
+            if not pending.takes(instruction):
+                done.append(instruction)
+    pending.close(done, groups)
+    return done, groups
+
+
+class _Pending:
+    """A group that is being collected, and small instructions that come before and after it."""
+
+    def __init__(
+        self, uses: dict[Buffer, int], writes: dict[Buffer, int], results: Collection[Buffer], library: Library
+    ) -> None:
+        self._uses, self._writes, self._results, self._library = uses, writes, results, library
+        self._clear()
+
+    def _clear(self) -> None:
+        self._members: list[Instruction] = []
+        self._rows: list[Row] = []
+        self._before: list[Instruction] = []
+        self._after: list[Instruction] = []
+        self._length = 0
+        self._written: set[Buffer] = set()  # by members, elementwise
+        self._late: set[Buffer] = set()  # known only after the group
+        self._read: set[Buffer] = set()
+
+    def takes(self, instruction: Instruction) -> bool:
+        """Whether the instruction belongs to the group, or may come before or after it."""
+        output, inputs = instruction.output.buffer, [view.buffer for view in instruction.inputs]
+        length = _length(instruction)
+        joins = length and self._length in (0, length) and self._writes[output] == 1
+        row = self._row_of(instruction, length) if joins and not self._late.intersection(inputs) else None
+        if row is not None:
+            if instruction.kind is REDUCE:
+                if instruction.inputs[0].buffer not in self._written:
+                    return False
+                self._late.add(output)
+            elif all(_is_all(view) for view in instruction.inputs if view.buffer in self._written):
+                self._written.add(output)
+            else:
+                return False
+            self._length = length
+            self._members.append(instruction)
+            self._rows.append(row)
+            self._read.update(inputs)
+            return True
+        if not self._members or length or self._writes[output] != 1 or output in self._read:
+            return False
+        if self._late.intersection(inputs):
+            self._after.append(instruction)
+            self._late.add(output)
+            return True
+        if self._written.intersection(inputs):
+            return False
+        self._before.append(instruction)
+        return True
+
+    def _row_of(self, instruction: Instruction, length: int) -> Row | None:
+        """Its row, if one loop runs over all elements; None: it is for no group."""
+        if any(view.buffer in self._results and not view.buffer.layout.ndim for view in instruction.inputs):
+            return None  # may be a NumPy scalar, which has no address
+        try:
+            rows = self._library.rows(instruction)
+        except Uncompiled:
+            return None
+        if instruction.kind is UFUNC and not _splits(instruction):
+            return None
+        row = rows[-1]
+        sizes = [view.layout.itemsize for view, _ in row.operands]
+        walks = all(stride in (0, size) for stride, size in zip(row.strides, sizes, strict=True))
+        return row if row.n == length and walks and not any(start for _, start in row.operands) else None
+
+    def close(self, done: list[Instruction], groups: list[Group]) -> None:
+        """Ends the group: notes it, if it is worth it."""
+        members = self._members
+        done += self._before
+        inner = self._inner()
+        if not inner:
+            done += members
+        else:
+            leaves = _leaves(self._length)
+            small = {buffer: _tile(buffer) for buffer in inner}
+            first = len(done)
+            trees: list[Instruction] = []
+            for member in members:
+                views = tuple([small.get(view.buffer, view) for view in member.inputs])
+                output = small.get(member.output.buffer, member.output)
+                if member.kind is REDUCE:
+                    layout = np.empty(len(leaves), member.output.layout.dtype)
+                    output = View(Buffer(layout), layout)
+                    trees.append(Instruction(TREE, None, (output,), member.output, (self._length, TILE)))
+                done.append(Instruction(member.kind, member.function, views, output, member.extra))
+            tiles = frozenset([view.buffer for view in small.values()])
+            whole, parts = tuple(zip(members, self._rows, strict=True)), tuple(done[first:])
+            groups.append(Group(first, len(done), whole, parts, self._length, TILE, leaves, tiles))
+            done += trees
+        done += self._after
+        self._clear()
+
+    def _inner(self) -> set[Buffer]:
+        """Buffers that only members read."""
+        counts: dict[Buffer, int] = {}
+        for member in self._members:
+            for view in member.inputs:
+                counts[view.buffer] = counts.get(view.buffer, 0) + 1
+        return {
+            buffer
+            for buffer in self._written
+            if counts.get(buffer, 0) == self._uses.get(buffer, 0) and buffer not in self._results
+        }
+
+
+def _length(instruction: Instruction) -> int:
+    """The length of the arrays, if it is long and elementwise, or a sum of such an array; else 0."""
+    if instruction.kind is REDUCE:
+        (source,) = instruction.inputs
+        x, y = source.layout, instruction.output.layout
+        axes, _ = instruction.extra
+        whole = instruction.function is np.add and len(axes) == x.ndim and y.size == 1
+        fits = x.dtype == y.dtype and x.dtype.char in _SUMS and x.flags.c_contiguous and _is_all(source)
+        return int(x.size) if whole and fits and x.size >= _LEAST else 0
+    if instruction.kind not in (UFUNC, COPY, SELECT) or instruction.function is np.power:
+        return 0
+    output = instruction.output
+    layout = output.layout
+    if layout.size < _LEAST or not layout.flags.c_contiguous or not output.whole or layout.dtype.kind == "c":
+        return 0
+    for view in instruction.inputs:
+        part = view.layout
+        if view.buffer is output.buffer or part.dtype.kind == "c":
+            return 0
+        if part.size == 1 or not any(part.strides):
+            continue
+        if part.shape != layout.shape or not part.flags.c_contiguous:
+            return 0
+    return int(layout.size)
+
+
+def _splits(instruction: Instruction) -> bool:
+    """Whether the ufunc gives the same bytes in parts of a multiple of 64 elements; tried once for its dtypes.
+
+    Its loop may end with code of another kind, which chooses another one of two NaNs.
+    """
+    views = (*instruction.inputs, instruction.output)
+    uniform = tuple([view.layout.size == 1 or not any(view.layout.strides) for view in instruction.inputs])
+    key = (instruction.function, *[view.layout.dtype for view in views], uniform)
+    splits = _tried.get(key)
+    if splits is None:
+        inputs = [_specials(view.layout.dtype, number) for number, view in enumerate(instruction.inputs)]
+        splits = _tried[key] = all(
+            _same_in_parts(instruction.function, parts, views[-1].layout.dtype)
+            for parts in _with_numbers(inputs, uniform)
+        )
+    return splits
+
+
+def _with_numbers(inputs: list[Any], uniform: tuple[bool, ...]) -> list[list[Any]]:
+    """The inputs; if some are one number for all elements, several such numbers in turn."""
+    if not any(uniform):
+        return [inputs]
+    return [
+        [x[at : at + 1] if is_one else x for x, is_one in zip(inputs, uniform, strict=True)] for at in range(0, 40, 8)
+    ]
+
+
+def _same_in_parts(ufunc: Any, inputs: Sequence[Any], dtype: Any) -> bool:
+    with np.errstate(all="ignore"):
+        whole = ufunc(*inputs, out=np.empty(_TRIED, dtype))
+        parts, at = np.empty_like(whole), 0
+        for length in _LENGTHS:
+            part = slice(at, at + length)
+            ufunc(*[x if x.size == 1 else x[part] for x in inputs], out=parts[part])
+            at += length
+    return bool(whole.tobytes() == parts.tobytes())
+
+
+def _specials(dtype: Any, seed: int) -> Any:
+    """Numbers of all kinds, in an order of their own for each seed."""
+    random = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return random.random(_TRIED) < 0.5
+    if dtype.kind in "iu":
+        return random.integers(0, 100, _TRIED).astype(dtype)
+    numbers = random.standard_normal(_TRIED) * 10.0 ** random.integers(-6, 6, _TRIED)
+    kinds = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-42, 88.8, -103.5, 1e5]
+    chosen = random.random(_TRIED) < 0.6
+    numbers[chosen] = random.choice(kinds, int(chosen.sum()))
+    with np.errstate(all="ignore"):
+        array = numbers.astype(dtype)
+    negative = np.isnan(array) & (random.random(_TRIED) < 0.5)
+    array[negative] = np.copysign(array[negative], -1)
+    return array
+
+
+_LENGTHS: Final = (64, 128, 192, 256, 320, 1024, 51)
+_TRIED: Final = sum(_LENGTHS)
+_tried: Final[dict[Any, bool]] = {}
+
+
+def _is_all(view: View) -> bool:
+    """Whether it is all of its buffer, perhaps in another shape."""
+    layout = view.layout
+    return not view.offset and layout.size == view.buffer.layout.size and bool(layout.flags.c_contiguous)
+
+
+def _leaves(length: int) -> tuple[int, ...]:
+    """The leaves of NumPy's tree of halves, cut until they are as short as a tile."""
+    if length <= TILE:
+        return (length,)
+    half = length // 2
+    half -= half % 8
+    return _leaves(half) + _leaves(length - half)
+
+
+def _tile(buffer: Buffer) -> View:
+    layout = unbacked(np.empty(TILE, buffer.layout.dtype))
+    return View(Buffer(layout), layout)
