@@ -45,6 +45,102 @@ def chain() -> Callable[[], object]:
     return step
 
 
+def single() -> Callable[[], object]:
+    """One tiny op and its gradient: what a call costs."""
+    x = tf.constant(np.linspace(-1, 0.7, 8).astype("f4"))
+
+    @tf.function
+    def step(x: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.tanh(x)
+        return tape.gradient(y, x)
+
+    return lambda: step(x)
+
+
+def hessian() -> Callable[[], object]:
+    """The Hessian of Rosenbrock's function of 50 variables."""
+    x = tf.constant(RANDOM.random(50))
+
+    @tf.function
+    def step(x: tf.Tensor) -> object:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                a, b = x[:-1], x[1:]
+                loss = tf.reduce_sum(100.0 * tf.square(b - a * a) + tf.square(1.0 - a))
+            gradient = inner.gradient(loss, x)
+        return outer.jacobian(gradient, x)
+
+    return lambda: step(x)
+
+
+def jacobian() -> Callable[[], object]:
+    """The Jacobian of three tanh layers of 64."""
+    x = tf.constant(numbers(1, 64))
+    weights = [tf.constant(numbers(64, 64) / 8) for _ in range(3)]
+
+    @tf.function
+    def step(x: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for w in weights:
+                y = tf.tanh(y @ w)
+        return tape.jacobian(y, x)
+
+    return lambda: step(x)
+
+
+def long_chain() -> Callable[[], object]:
+    """Nine elementwise ops on ten million numbers, their mean and its gradient."""
+    x = tf.constant(numbers(10_000_000))
+
+    @tf.function
+    def step(x: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(2):
+                y = tf.tanh(y * 1.1 + 0.3)
+            loss = tf.reduce_mean(tf.exp(-y * y))
+        return loss, tape.gradient(loss, x)
+
+    return lambda: step(x)
+
+
+def training_loop() -> Callable[[], object]:
+    """A while loop of 1000 training steps of a model with four parameters."""
+    w = tf.Variable(np.zeros((4, 1), "f4"))
+    x, y = tf.constant(numbers(16, 4)), tf.constant(numbers(16, 1))
+
+    @tf.function
+    def train(count: tf.Tensor) -> object:
+        def body(i: tf.Tensor) -> tuple[tf.Tensor]:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+            w.assign_sub(0.01 * tape.gradient(loss, w))
+            return (i + 1,)
+
+        return tf.while_loop(lambda i: i < count, body, (tf.constant(0),))
+
+    count = tf.constant(1000)
+    return lambda: train(count)
+
+
+def scan() -> Callable[[], object]:
+    """A scan over 1000 rows of 8 numbers."""
+    rows, start = tf.constant(numbers(1000, 8)), tf.constant(numbers(8))
+
+    @tf.function
+    def step(rows: tf.Tensor, start: tf.Tensor) -> object:
+        return tf.scan(lambda state, row: tf.tanh(state * 0.5 + row), rows, start)
+
+    return lambda: step(rows, start)
+
+
 def rosenbrock() -> Callable[[], object]:
     """Rosenbrock's function of ten variables and its gradient."""
     x = tf.constant(RANDOM.random(10))
@@ -95,13 +191,16 @@ def mlp() -> Callable[[], object]:
     return lambda: step(x, y)
 
 
+PROGRAMS = (single, rosenbrock, hessian, jacobian, logistic_regression, chain, training_loop, scan, mlp, long_chain)
+
+
 def measure(make: Callable[[], Callable[[], object]], seconds: float = 3.0) -> dict[str, float]:
     """The median of each way, the ways in turn."""
     ways = WAYS if LIBRARY_LOADED is not None else {name: way for name, way in WAYS.items() if name != "C"}
     steps = {}
     for name, (POLICY.enabled, POLICY.compiled) in ways.items():
         steps[name] = make()
-        for _ in range(4):
+        for _ in range(5):
             steps[name]()
     times: dict[str, list[float]] = {name: [] for name in ways}
     until = time.perf_counter() + seconds
@@ -115,7 +214,7 @@ def measure(make: Callable[[], Callable[[], object]], seconds: float = 3.0) -> d
 
 def main() -> None:
     """Prints a row for each program."""
-    for make in (chain, rosenbrock, logistic_regression, mlp):
+    for make in PROGRAMS:
         medians = measure(make)
         print(f"{make.__name__:20}", "   ".join(f"{name} {ms:8.4f}" for name, ms in medians.items()), end="   ")
         print("times faster", ", ".join(f"{medians['steps'] / ms:.1f}" for ms in list(medians.values())[1:]))
