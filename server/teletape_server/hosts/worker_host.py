@@ -239,13 +239,13 @@ class WorkerHost:
 
     def _fail_all(self, ending: Ending) -> None:
         """Makes every unanswered request raise HostGone."""
+        if not self.ended.done():  # first: whoever waits for a reply asks why the session ended
+            self.ended.set_result(ending)
         for running in self._requests.values():
             _fail(running.reply, ending.text)
         self._requests.clear()
         self.running.clear()
         _fail(self._opened, ending.text)
-        if not self.ended.done():
-            self.ended.set_result(ending)
 
     def _reap(self) -> asyncio.Task[int | None]:
         """Waits for the process, kills it if it does not end in time; the task returns its exit status."""
