@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from with_server import server as teletape_server  # a script, not a package
@@ -14,7 +15,7 @@ from with_server import server as teletape_server  # a script, not a package
 ROOT = Path(__file__).resolve().parents[2]
 #: The module of each server that is not Teletape's.
 MODULES = {"floor": "floor", "fastapi": "fastapi_torch", "tensorflow": "tensorflow_server", "tcp": "tcp"}
-START_SECONDS = 60.0
+START_SECONDS, STOP_SECONDS = 60.0, 3.0
 
 
 @contextlib.contextmanager
@@ -31,31 +32,50 @@ def running(name: str, python: Path, environment: dict[str, str], folder: Path) 
         with teletape_server([python.with_name("teletape")], folder, environment) as url:
             yield url
         return
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with (folder / f"{name}.log").open("wb") as log:
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context((folder / f"{name}.log").open("wb"))
+        if name == "teletape-unix":
+            endpoint: Any = str(folder / "socket")
+            command, address = [python.with_name("teletape"), "serve", "--unix", endpoint], f"unix://{endpoint}"
+        else:
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                endpoint = listener.getsockname()
+            command = [python, "-P", "-m", f"suite.remote.{MODULES[name]}", str(endpoint[1])]
+            address = f"http://127.0.0.1:{endpoint[1]}"
         process = subprocess.Popen(
-            [python, "-P", "-m", f"suite.remote.{MODULES[name]}", str(port)],
+            command,
             env={**environment, "PYTHONPATH": str(ROOT / "benchmarks")},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        stack.callback(_stop, process)
+        _wait(process, endpoint, folder / f"{name}.log")
+        yield address
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
     try:
-        _wait(process, port, folder / f"{name}.log")
-        yield f"http://127.0.0.1:{port}"
-    finally:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], endpoint: Any, log: Path) -> None:
+    """Waits until a server accepts connections at a port's address, or at the path of a Unix socket."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        with contextlib.suppress(OSError), socket.socket(_family(endpoint)) as connection:
+            connection.connect(endpoint)
             return
         time.sleep(0.1)
     raise RuntimeError(f"the server did not start: {log.read_text(errors='replace')[-2000:]}")
+
+
+def _family(endpoint: Any) -> socket.AddressFamily:
+    return socket.AF_UNIX if isinstance(endpoint, str) else socket.AF_INET

@@ -35,6 +35,7 @@ SYSTEMS = {
     "jax": System("jax.jit", "Jax", ("jax", "jaxlib"), peer=True),
     "remote": System("Teletape", "RemoteEager", ("teletape", "numpy"), server="teletape"),
     "remote-function": System("Teletape function", "RemoteFunction", ("teletape", "numpy"), server="teletape"),
+    "remote-unix": System("Teletape, Unix socket", "RemoteEager", ("teletape", "numpy"), server="teletape-unix"),
     "fastapi": System(
         "FastAPI + PyTorch", "FastApi", ("fastapi", "uvicorn", "httpx", "torch"), peer=True, server="fastapi"
     ),
