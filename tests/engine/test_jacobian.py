@@ -1,5 +1,6 @@
 """Stacks of cotangents: a Jacobian is a loop of gradients, whatever the chunks, the recorder and the order."""
 
+import gc
 import math
 import tracemalloc
 
@@ -312,7 +313,9 @@ def test_the_callers_bound_holds():
     width, bound = 256, 200_000
     session = Session()
     y = network(session, width)
-    run(session, Jacobian("t", (y,), ("x",), ("warm",)))
+    run(session, Jacobian("t", (y,), ("x",), ("whole",)))
+    run(session, Jacobian("t", (y,), ("x",), ("first",), max_bytes=bound))  # what a first run keeps is not its peak
+    gc.collect()
     tracemalloc.start()
     try:
         run(session, Jacobian("t", (y,), ("x",), ("J",), max_bytes=bound))
@@ -321,7 +324,7 @@ def test_the_callers_bound_holds():
         tracemalloc.stop()
     answer = width * width * 8
     assert answer < most < answer + 2 * bound
-    np.testing.assert_allclose(value(session, "J"), value(session, "warm"), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(value(session, "J"), value(session, "whole"), rtol=1e-12, atol=1e-15)
 
 
 def test_a_bound_below_one_row_is_refused_with_the_numbers():
