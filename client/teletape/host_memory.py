@@ -6,6 +6,7 @@ before. So what is received, and what is copied before it is sent or returned, g
 
 from __future__ import annotations
 
+import sys
 import weakref
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
@@ -35,6 +36,9 @@ def empty(nbytes: int) -> HostArray:
     try:
         block = _idle[size].pop()
     except (KeyError, IndexError):
+        block = np.empty(size, np.uint8)
+    unshared = object()
+    if sys.getrefcount(block) > sys.getrefcount(unshared):  # the program holds the end of an array's chain of bases
         block = np.empty(size, np.uint8)
     # Through a memoryview: the base of every view is then this array, and not the block, so that its end is theirs.
     array = np.frombuffer(block.data, np.uint8, nbytes)

@@ -63,6 +63,24 @@ def test_no_memory_is_used_again_while_a_view_of_it_lives(name: str, idle: dict[
     assert address(empty(SIZE)) == before
 
 
+ROOTS: dict[str, Any] = {
+    "the end of the chain of bases": lambda array: array.base,
+    "a view of it": lambda array: array.base[64:128],
+    "an array on it": lambda array: np.asarray(array.base),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_no_memory_is_used_again_while_something_below_its_array_lives(name: str) -> None:
+    array = empty(SIZE)
+    before = address(array)
+    root = ROOTS[name](array)
+    del array
+    others = [empty(SIZE) for _ in range(3)]
+    assert before not in [address(other) for other in others]
+    del root
+
+
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch, idle: dict[int, list[Any]]) -> None:
     monkeypatch.setattr(host_memory, "_MOST_IDLE", 10 << 20)
     arrays = [empty(size << 20) for size in (1, 2, 3, 4, 5, 6, 20)]
