@@ -58,9 +58,8 @@ sanitize: $(INSTALLED) ## run plans with their C library compiled for the addres
 bench: $(INSTALLED) ## measure every row in turn with the peers: ARGS='--only chain --quick'
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-bench-peers: $(INSTALLED) ## install the systems that `make bench` compares with (2.5 GB)
+bench-peers: $(INSTALLED) ## install the systems that `make bench` compares with (see benchmarks/peers.txt: gigabytes)
 	$(BIN)/python -m venv .venv/peers
-	$(PEERS_PIP) --no-deps --extra-index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' benchmarks/peers.txt)"
 	$(PEERS_PIP) --requirement benchmarks/peers.txt
 
 bench-check: $(INSTALLED) ## compare the speed of two commits: ARGS='main . --only chain --pairs 40'

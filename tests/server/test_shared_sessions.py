@@ -24,8 +24,9 @@ def rest(server_url: str) -> Iterator[Rest]:
     with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as http:
         session = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
         session.create("variables", {"id": "v", "value": 1.5})
-        add = op("add", "x", 1.0, to="y")
-        session.create("functions", {"id": "step", "inputs": ["x"], "steps": [add], "outputs": ["y"]})
+        power = op("pow", "x", 1.0, to="same")  # has no loop in C: each iteration is Python's, and takes long enough
+        add = op("add", "same", 1.0, to="y")
+        session.create("functions", {"id": "step", "inputs": ["x"], "steps": [power, add], "outputs": ["y"]})
         bump = [{"do": "assign", "variable": "v", "value": "x", "mode": "add"}, op("mul", "v", "x", to="y")]
         session.create("functions", {"id": "bump", "inputs": ["v", "x"], "steps": bump, "outputs": ["y"]})
         yield session
