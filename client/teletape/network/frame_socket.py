@@ -357,7 +357,8 @@ def _send_parts(connection: socket.socket, buffers: Sequence[Buffer]) -> None:
     parts = [memoryview(buffer).cast("B") for buffer in buffers if len(buffer)]
     if not _GATHERS:
         for part in parts:
-            connection.sendall(part)
+            while part:  # `sendall` would give all of a part the time that each piece of it has
+                part = part[connection.send(part) :]
         return
     while parts:
         count = connection.sendmsg(parts[:_PARTS])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,28 @@ def test_a_frame_arrives_whole(
     buffers = [b"head", *[memoryview(middle)[i : i + 10_000] for i in range(0, size, 10_000)], b"", b"tail"]
     http.frame("/v1/batch", buffers, size + 8, TYPE)
     assert server.requests[0][2] == b"head" + middle + b"tail"
+
+
+class SlowNetwork:
+    """A socket that takes a thousand bytes in a call, each of which has the socket's time; it has no `sendall`."""
+
+    def __init__(self) -> None:
+        self.taken = b""
+
+    def send(self, part: memoryview) -> int:
+        self.taken += part[:1000]
+        return len(part[:1000])
+
+    def sendmsg(self, parts: Sequence[memoryview]) -> int:
+        return self.send(parts[0])
+
+
+@pytest.mark.parametrize("gathers", [True, False], ids=["sendmsg", "as on Windows"])
+def test_each_piece_of_a_large_frame_has_its_own_time(monkeypatch: pytest.MonkeyPatch, gathers: bool) -> None:
+    monkeypatch.setattr(frame_socket, "_GATHERS", gathers)
+    network: Any = SlowNetwork()
+    frame_socket._send_parts(network, [b"head", bytes(range(200)) * 50, b"tail"])
+    assert network.taken == b"head" + bytes(range(200)) * 50 + b"tail"
 
 
 def test_connections_are_kept_open_and_kept_alive(server: Scripted, http: Connection) -> None:
