@@ -44,6 +44,8 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 T = TypeVar("T")
 
+MOST_TRACED: Final = 1024  #: A function is kept for this many signatures.
+
 _OPTIONS: Final = frozenset(
     {
         "autograph",
@@ -229,8 +231,15 @@ class Function(Generic[P, R]):
         ):
             inner[self, key] = traced  # it holds tensors of the trace around it
         elif traced is not None or self._warned:
-            self._traced[key] = traced
+            self._keep(key, traced)
         return traced, leaves
+
+    def _keep(self, key: Any, traced: Traced | None) -> None:
+        """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program."""
+        self._traced[key] = traced
+        while len(self._traced) > MOST_TRACED:
+            self._traced.pop(next(iter(self._traced)), None)
+            self._quick.clear()
 
     def _trace(self, arguments: Any, owner: Session) -> Traced | None:
         """Traces the function; None, after one warning: it cannot be traced."""

@@ -1,5 +1,7 @@
 """tf.function in the process and on a server: one command a call, what is bound anew, and what cannot be traced."""
 
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +11,7 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape import logs
+from teletape.functions import function as function_module
 from teletape.functions.trace import NotTraceable, trace
 from teletape.sessions import functions
 from teletape.sessions.current import use
@@ -405,3 +408,22 @@ def test_functions_used_long_ago_do_not_stay_on_the_server(
     definitions = len(loopback.commands(commands.DefineFunction))
     assert definitions == 11  # one for each shape, and the first shape's again
     assert sum(isinstance(entry, Function) for entry in loopback.entries.values()) <= 4
+
+
+def test_a_function_stays_traced_for_a_bounded_number_of_signatures(monkeypatch: Any, here: Any, warnings: Any) -> None:
+    monkeypatch.setattr(function_module, "MOST_TRACED", 3)
+    traced: list[float] = []
+    programs: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    @tf.function
+    def scaled(x: Any, factor: float) -> Any:
+        traced.append(factor)
+        return x * factor
+
+    x = tf.constant([1.0, 2.0])
+    for factor in [1.0, 2.0, 3.0, 4.0, 5.0, 5.0, 1.0]:
+        assert scaled(x, factor).numpy().tolist() == [factor, 2 * factor]
+        programs.update(program for program in scaled._traced.values() if program is not None)
+    assert traced == [1.0, 2.0, 3.0, 4.0, 5.0, 1.0]
+    gc.collect()
+    assert len(programs) == len(scaled._traced) == 3
