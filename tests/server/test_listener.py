@@ -1,5 +1,7 @@
 """`teletape serve --unix`: who may connect, whose file it is, and that all works there as at a port."""
 
+import contextlib
+import errno
 import os
 import re
 import signal
@@ -111,6 +113,25 @@ def test_what_is_no_socket_or_another_servers_is_left(path: Path) -> None:
             with pytest.raises(OSError, match="another server"), listening(Settings(unix=str(path))):
                 pass
     assert path.exists(), "it was another's by then"
+
+
+def test_a_server_that_accepts_no_connections_is_noticed_without_waiting(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as stopped, contextlib.ExitStack() as callers:
+        stopped.bind(str(path))
+        stopped.listen(0)
+        refusal = 0
+        while not refusal:  # until as many callers wait as may
+            caller = callers.enter_context(socket.socket(socket.AF_UNIX))
+            caller.setblocking(False)
+            refusal = caller.connect_ex(str(path))
+        assert refusal == errno.EAGAIN
+        socket.setdefaulttimeout(20)
+        try:
+            with pytest.raises(OSError, match="another server"), listening(Settings(unix=str(path))):
+                pass
+        finally:
+            socket.setdefaulttimeout(None)
+    assert path.exists()
 
 
 def test_a_path_that_cannot_be_used_is_named() -> None:

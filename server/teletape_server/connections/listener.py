@@ -75,8 +75,10 @@ def _remove_if_stale(path: str) -> None:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise OSError(errno.EEXIST, "there is a file that is no socket")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)  # a server that accepts no connections would make it wait
             try:
-                probe.connect(path)
+                with contextlib.suppress(BlockingIOError):
+                    probe.connect(path)
             except ConnectionRefusedError:
                 os.unlink(path)
             else:
