@@ -63,9 +63,12 @@ class Interrupting:
         self.at, self.where = at, ""
         self.act, self.files = act, files
         self.lines: list[str] = []
+        # CPython borrows it for a call, whose frame may be what starts a collection: a finalizer that ends the tracing
+        # at its own line must not free it.
+        self._traced = self._call
 
     def __enter__(self) -> Interrupting:
-        sys.settrace(self._call)
+        sys.settrace(self._traced)
         return self
 
     def __exit__(self, *error: object) -> None:
