@@ -24,10 +24,11 @@ EVENTS = {"Accept": "text/event-stream"}
 def loop(iterations: int) -> dict[str, Any]:
     """A body of commands that count to `iterations`."""
     below = {"op": "less", "inputs": ["i", iterations], "outputs": ["more"]}
-    add = {"op": "add", "inputs": ["i", 1], "outputs": ["next"]}
+    power = {"op": "pow", "inputs": ["i", 1], "outputs": ["same"]}  # has no loop in C: each iteration is Python's
+    add = {"op": "add", "inputs": ["same", 1], "outputs": ["next"]}
     commands = [
         {"do": "function", "id": "below", "inputs": ["i"], "steps": [below], "outputs": ["more"]},
-        {"do": "function", "id": "add", "inputs": ["i"], "steps": [add], "outputs": ["next"]},
+        {"do": "function", "id": "add", "inputs": ["i"], "steps": [power, add], "outputs": ["next"]},
         {"do": "while", "cond": "below", "body": "add", "inputs": [0], "outputs": ["last"]},
     ]
     return {"commands": commands}
