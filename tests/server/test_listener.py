@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +115,40 @@ def test_what_is_no_socket_or_another_servers_is_left(path: Path) -> None:
             with pytest.raises(OSError, match="another server"), listening(Settings(unix=str(path))):
                 pass
     assert path.exists(), "it was another's by then"
+
+
+def test_of_two_servers_that_start_at_once_one_gets_the_path(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound, second_waits = threading.Event(), threading.Event()
+    lock, refusals = fcntl.flock, []
+
+    class Socket(socket.socket):
+        def listen(self, backlog: int = 0) -> None:
+            bound.set()
+            assert second_waits.wait(60)
+            super().listen(backlog)
+
+    def start_second() -> None:
+        try:
+            with listening(Settings(unix=str(path))):
+                pass
+        except OSError as error:
+            refusals.append(str(error))
+        finally:
+            second_waits.set()
+
+    def noted_lock(folder: int, operation: int) -> None:
+        if threading.current_thread() is second:
+            second_waits.set()
+        lock(folder, operation)
+
+    second = threading.Thread(target=lambda: bound.wait(60) and start_second())
+    monkeypatch.setattr(socket, "socket", Socket)
+    monkeypatch.setattr(fcntl, "flock", noted_lock)
+    second.start()
+    with listening(Settings(unix=str(path))), socket.socket(socket.AF_UNIX) as sock:
+        second.join(60)
+        sock.connect(str(path))
+    assert refusals == ["[Errno 98] another server listens there"]
 
 
 def test_a_server_that_accepts_no_connections_is_noticed_without_waiting(path: Path) -> None:

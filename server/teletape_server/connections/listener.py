@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import socket
 import stat
@@ -48,21 +49,37 @@ def _at_address(host: str, port: int) -> socket.socket:
 @contextlib.contextmanager
 def _at_path(path: str, mode: int) -> Iterator[socket.socket]:
     """Listens on a Unix socket; its file is removed at the end, unless another server has put its own there."""
-    _remove_if_stale(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        before = os.umask(0o777 & ~mode)  # there is no moment at which others may connect
-        try:
-            listener.bind(path)
-        finally:
-            os.umask(before)
-        own = os.stat(path)
-        try:
+        with _locked(os.path.dirname(path) or "."):  # between bind and listen, another server would take it for stale
+            _remove_if_stale(path)
+            before = os.umask(0o777 & ~mode)  # there is no moment at which others may connect
+            try:
+                listener.bind(path)
+            finally:
+                os.umask(before)
+            own = os.stat(path)
             listener.listen(_BACKLOG)
+        try:
             yield listener
         finally:
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(own, os.stat(path)):
                     os.unlink(path)
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Lets one server at a time begin to listen in a folder; without a lock if the folder may not be read."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        yield
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _remove_if_stale(path: str) -> None:
