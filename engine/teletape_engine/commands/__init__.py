@@ -4,8 +4,18 @@ Records hold canonical Python values: ids are `int` or `str`, numbers among inpu
 arrays. `teletape_wire` writes them as bytes and as JSON.
 """
 
-from teletape_engine.commands.base import Command, FieldKind, FunctionId, Id, Input, NewId, Step, Tensor
-from teletape_engine.commands.batch import Batch, OnFailure
+from teletape_engine.commands.base import (
+    Batch,
+    Command,
+    FieldKind,
+    FunctionId,
+    Id,
+    Input,
+    NewId,
+    OnFailure,
+    Step,
+    Tensor,
+)
 from teletape_engine.commands.custom import (
     BackwardBegin,
     BackwardCotangents,
@@ -26,6 +36,7 @@ from teletape_engine.commands.functions import (
 from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
 from teletape_engine.commands.schema import COMMANDS, FUNCTION_FIELDS, functions_of, mentions, outputs
 from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare
+from teletape_engine.commands.structure import Contents, Repetition, Structure, structure_of
 from teletape_engine.commands.tapes import (
     AccumulatorClose,
     AccumulatorOpen,
@@ -62,6 +73,7 @@ __all__ = [
     "Command",
     "Cond",
     "Constant",
+    "Contents",
     "ContextEnd",
     "ContextSwitch",
     "Custom",
@@ -84,9 +96,11 @@ __all__ = [
     "MakeVariable",
     "NewId",
     "OnFailure",
+    "Repetition",
     "Scan",
     "SlicesComponent",
     "Step",
+    "Structure",
     "TapeCheckGradients",
     "TapeDescribe",
     "TapeGraph",
@@ -101,4 +115,5 @@ __all__ = [
     "functions_of",
     "mentions",
     "outputs",
+    "structure_of",
 ]

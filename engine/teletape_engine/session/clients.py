@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.commands import Batch
+from teletape_engine.commands import Batch, Repetition
 from teletape_engine.commands.results import Answer, Fetched, Result, SlicesArrays
 from teletape_engine.errors import AnswerDroppedError, OutOfTurnError, SequenceConflictError, UnknownIdError
 
@@ -70,7 +70,7 @@ class Clients:
         entry = self._clients.get(client)
         return entry.answer if entry is not None and (seq, nonce) == (entry.seq - 1, entry.nonce) else None
 
-    def answer_to_retry(self, batch: Batch) -> Answer | None:
+    def answer_to_retry(self, batch: Batch | Repetition) -> Answer | None:
         """The kept answer if the batch repeats its client's last one; None: it is the client's next batch.
 
         Raises:
@@ -101,7 +101,7 @@ class Clients:
             )
         raise OutOfTurnError(f"client {batch.client}: expected seq {entry.seq}, found {batch.seq}", expected=entry.seq)
 
-    def keep_answer(self, batch: Batch, answer: Answer) -> None:
+    def keep_answer(self, batch: Batch | Repetition, answer: Answer) -> None:
         """Keeps the answer for a retry, and moves the client on to its next batch."""
         entry = self._clients.pop(batch.client, None)
         if entry is None:  # its own batch has detached it

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from teletape_engine import commands, object_bytes
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.commands import Batch, Command, Id, OnFailure
+from teletape_engine.commands import Batch, Command, Id, OnFailure, Repetition
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import CancelledError, InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.functions.function import Function
@@ -46,7 +46,7 @@ class Session:
     # -------------------------------------------------------------------------------------------------------- changes
     def execute(
         self,
-        batch: Batch,
+        batch: Batch | Repetition,
         *,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Progress = no_progress,
@@ -55,7 +55,8 @@ class Session:
         """Runs a batch. A batch that repeats its client's last one is not run again: the kept answer is returned.
 
         Args:
-            batch: Commands, releases, and what happens to ids after a failure.
+            batch: Commands, releases, and what happens to ids after a failure; or the structure of an earlier batch
+                with other contents, which were checked.
             cancelled: Called between the steps of the batch: commands, iterations, some ops of a function or gradient.
                 Once it returns true, the rest of the batch fails with CancelledError. What it raises is a failure of
                 the batch too.
@@ -74,6 +75,8 @@ class Session:
             earlier = state.clients.answer_to_retry(batch)
             if earlier is not None:
                 return earlier
+        if isinstance(batch, Repetition):
+            batch = batch.batch()
         with state.backend.quiet():
             state.monitor.begin(cancelled, progress, len(batch.commands), budget)
             answer = _run(state, batch, cancelled)

@@ -1,0 +1,369 @@
+"""The structure of a batch: its commands without ids, tensors and numbers, which change with each repetition.
+
+A program's step is the same batch again and again, with other ids and other contents. `structure_of` splits a batch
+into its structure and its contents, and `Structure.batch` puts them together again, exactly. So who has sent a batch
+once can send the digest of its structure and the new contents, and who executes it can remember what it knows of it.
+
+In the structure, every id is a slot:
+
+taken    the batch mentions it before it creates it: a value, a variable, a tape, a function, a context from before.
+         Slots are numbered in the order of first mention: by command, by field, by member; then releases, temporaries
+created  a command creates it, and nothing mentions it before; numbered in the order of creation
+
+Tensors and Python numbers among inputs are slots too, one for each place in order; shape, dtype and the number's type
+belong to the structure, the elements and the number do not: a learning rate may change. All else is structure: ops,
+attributes, flags, names, call sites (so that an error names the right line), and what a failure does to ids.
+
+Client number, sequence number and nonce belong to neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from teletape_engine.commands.base import Batch, Command, FieldKind, Id, OnFailure, Tensor
+from teletape_engine.commands.functions import DefineFunction
+from teletape_engine.commands.schema import COMMANDS, FIELDS
+from teletape_engine.commands.values import Call
+from teletape_engine.errors import BadCommandError
+from teletape_engine.recording.values import Literal
+
+TAKEN: Final = 0  #: The position of `Contents.taken`; the sources of slots are these positions.
+CREATED: Final = 1
+TENSORS: Final = 2
+NUMBERS: Final = 3
+
+
+class Contents(NamedTuple):
+    """What a batch has in the slots of its structure.
+
+    Attributes:
+        taken: Ids that the batch mentions before it creates them.
+        created: Ids that its commands create. Those of a client that counts are often consecutive.
+        tensors: Arrays on the host.
+        numbers: Python numbers.
+    """
+
+    taken: tuple[Id, ...]
+    created: tuple[Id, ...]
+    tensors: tuple[Tensor, ...]
+    numbers: tuple[Literal, ...]
+
+
+class Slot(NamedTuple):
+    """A place in a structure: in a command where an id, a tensor or a number was.
+
+    Attributes:
+        source: Which of the contents: TAKEN, CREATED, TENSORS or NUMBERS.
+        number: Its number among them.
+    """
+
+    source: int
+    number: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Structure:
+    """The structure of a batch. Two are equal if their texts are.
+
+    Attributes:
+        text: Everything in it as text, in one way only: equal structures have equal texts in every process.
+        commands: The commands, with slots in the places of ids, tensors and numbers.
+        releases: Slots.
+        temporaries: Slots.
+        on_failure: As of the batch.
+        counts: The lengths of the contents.
+        specs: Dtype and shape of each tensor.
+        kinds: The Python type of each number.
+    """
+
+    text: str
+    commands: tuple[Command, ...]
+    releases: tuple[Slot, ...]
+    temporaries: tuple[Slot, ...]
+    on_failure: OnFailure
+    counts: tuple[int, int, int, int]
+    specs: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+    kinds: tuple[type, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes that stand for the structure, the same in every process; computed at each call."""
+        return digest_of(self.text)
+
+    def check(self, contents: Contents) -> None:
+        """Checks that the contents fit: what a client sends with a digest.
+
+        Raises:
+            BadCommandError: Another count of ids, tensors or numbers; a tensor of another dtype or shape; a number of
+                another type; an id twice.
+        """
+        counts = tuple(map(len, contents))
+        if counts != self.counts:
+            raise BadCommandError(
+                f"the batch's structure has {_counted(self.counts)}; found {_counted(counts)}: send the whole batch"
+            )
+        for number, (tensor, (dtype, shape)) in enumerate(zip(contents.tensors, self.specs, strict=True)):
+            if tensor.dtype != dtype or tensor.shape != shape:
+                raise BadCommandError(
+                    f"tensor {number} of the batch's structure is {dtype.name}{list(shape)}; found "
+                    f"{tensor.dtype.name}{list(tensor.shape)}: send the whole batch"
+                )
+        for number, (literal, kind) in enumerate(zip(contents.numbers, self.kinds, strict=True)):
+            if literal.array.__class__ is not kind:
+                raise BadCommandError(
+                    f"number {number} of the batch's structure is of type {kind.__name__}; found "
+                    f"{literal.array.__class__.__name__}: send the whole batch"
+                )
+        if len({*contents.taken, *contents.created}) != len(contents.taken) + len(contents.created):
+            raise BadCommandError("an id occurs twice among those of a batch's structure: send the whole batch")
+
+    def batch(self, contents: Contents, *, client: int = 0, seq: int = 0, nonce: bytes = b"") -> Batch:
+        """The batch with these contents, which fit.
+
+        Args:
+            contents: What the slots hold.
+            client: As of the batch.
+            seq: As of the batch.
+            nonce: As of the batch.
+        """
+        commands = tuple([_filled(command, contents) for command in self.commands])
+        releases, temporaries = _put(self.releases, contents), _put(self.temporaries, contents)
+        return Batch(commands, releases, client, seq, nonce, temporaries, self.on_failure)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A batch as its structure and contents, which fit: sessions execute it as they do the batch itself.
+
+    Attributes:
+        structure: Known from an earlier batch.
+        contents: Of this one.
+        client: As of a batch.
+        seq: As of a batch.
+        nonce: As of a batch.
+    """
+
+    structure: Structure
+    contents: Contents
+    client: int = 0
+    seq: int = 0
+    nonce: bytes = b""
+
+    def batch(self) -> Batch:
+        """The batch; made at each call."""
+        return self.structure.batch(self.contents, client=self.client, seq=self.seq, nonce=self.nonce)
+
+
+def structure_of(batch: Batch) -> tuple[Structure, Contents] | None:
+    """A batch's structure and contents; None: it has none, since it defines a function, which no step repeats."""
+    reader = _Reader(batch)
+    if reader.text is None:
+        return None
+    slots = reader.slots
+
+    def place(values: Sequence[Id]) -> tuple[Slot, ...]:
+        return tuple([slots[name] for name in values])
+
+    places = _Places(slots)
+    structure = Structure(
+        reader.text,
+        tuple([places.command(command) for command in batch.commands]),
+        place(batch.releases),
+        place(batch.temporaries),
+        batch.on_failure,
+        tuple(map(len, reader.contents)),  # type: ignore[arg-type]  # four
+        tuple([(tensor.dtype, tensor.shape) for tensor in reader.contents.tensors]),
+        tuple([literal.array.__class__ for literal in reader.contents.numbers]),
+    )
+    return structure, reader.contents
+
+
+def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
+    """The text of a batch's structure and its contents: less than `structure_of`, if the structure is known."""
+    reader = _Reader(batch)
+    return None if reader.text is None else (reader.text, reader.contents)
+
+
+def digest_of(text: str) -> bytes:
+    """The digest of the structure with this text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _counted(counts: Sequence[int]) -> str:
+    return "{} ids from before, {} new ids, {} tensors, {} numbers".format(*counts)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+class _Reader:
+    """Reads a batch once.
+
+    Attributes:
+        slots: Of the ids.
+        contents: What the batch has in the slots.
+        text: Of the structure; None: there is none.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.slots: dict[Id, Slot] = {}
+        self._taken: list[Id] = []
+        self._created: list[Id] = []
+        self._tensors: list[Tensor] = []
+        self._numbers: list[Literal] = []
+        self._texts: list[str] = []
+        self.text: str | None = None
+        write = self._texts.append
+        for command in batch.commands:
+            if command.__class__ is Call:
+                self._call(command)
+            elif isinstance(command, DefineFunction):
+                return
+            else:
+                write(command.verb)
+                for name, mode in _MODES[command.verb]:
+                    value = getattr(command, name)
+                    if mode is None:
+                        write(_text_of(value))
+                    elif value.__class__ is tuple:
+                        write("(")
+                        for member in value:
+                            self._member(member, mode)
+                        write(")")
+                    else:
+                        self._member(value, mode)
+        for ids in (batch.releases, batch.temporaries):
+            write("|")
+            for each in ids:
+                self._member(each, TAKEN)
+        write(batch.on_failure.value)
+        self.text = " ".join(self._texts)
+        self.contents = Contents(tuple(self._taken), tuple(self._created), tuple(self._tensors), tuple(self._numbers))
+
+    def _call(self, command: Call) -> None:
+        write, slots, member = self._texts.append, self.slots, self._member
+        write(f"op {command.op!r}(")
+        for operand in command.inputs:
+            slot = slots.get(operand) if operand.__class__ is int else None
+            if slot is None:
+                member(operand, TAKEN)
+            else:
+                write(_LETTERS[slot.source] + str(slot.number))
+        write(")")
+        for name in command.outputs:
+            member(name, CREATED)
+        if command.attrs:
+            write(_text_of(command.attrs))
+        if command.where is not None:
+            write(f"@{command.where!r}")
+
+    def _member(self, value: Any, mode: int) -> None:
+        """Notes one id, tensor or number; an id that is new belongs to `mode`."""
+        kind = value.__class__
+        if kind is int or kind is str:
+            slot = self.slots.get(value)
+            if slot is None:
+                ids = self._created if mode == CREATED else self._taken
+                slot = self.slots[value] = Slot(mode, len(ids))
+                ids.append(value)
+            self._texts.append(_LETTERS[slot.source] + str(slot.number))
+        elif kind is Literal:
+            self._numbers.append(value)
+            self._texts.append("n" + value.array.__class__.__name__)
+        elif value is None:
+            self._texts.append("-")
+        else:
+            self._tensors.append(value)
+            self._texts.append(f"x{value.dtype.name}{value.shape}")
+
+
+#: How a text names a slot: `a` was there before, `b` is created.
+_LETTERS: Final = "ab"
+#: For each command its fields: which slots the ids get that it mentions first; None: the field is structure.
+_MODES: Final[Mapping[str, tuple[tuple[str, int | None], ...]]] = {
+    verb: tuple(
+        [
+            (
+                name,
+                None
+                if field.kind not in (FieldKind.ID, FieldKind.FUNCTION_ID, FieldKind.INPUT, FieldKind.TENSOR)
+                else CREATED
+                if field.created
+                else TAKEN,
+            )
+            for name, field in fields.items()
+        ]
+    )
+    for verb, fields in FIELDS.items()
+}
+
+
+def _text_of(value: Any) -> str:
+    """A value that is structure, as the wire's forms of it are: a NumPy dtype is its name, a list a tuple."""
+    kind = value.__class__
+    if kind is str or kind is bool or kind is int or kind is float or value is None:
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return "(" + ",".join([_text_of(member) for member in value]) + ")"
+    if isinstance(value, Mapping):
+        return "{" + ",".join([f"{name!r}:{_text_of(member)}" for name, member in value.items()]) + "}"
+    if isinstance(value, np.dtype):
+        return repr(value.name)
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, str):  # of a class of its own
+        return repr(str(value))
+    return repr(value)
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+class _Places:
+    """Puts slots into commands, in the order of `_Reader`."""
+
+    def __init__(self, slots: Mapping[Id, Slot]) -> None:
+        self._slots = slots
+        self._counts = {TENSORS: 0, NUMBERS: 0}
+
+    def command(self, command: Command) -> Command:
+        """The command with slots."""
+        return _replaced(command, self._place)
+
+    def _place(self, value: Any) -> Any:
+        if value is None:
+            return None
+        kind = value.__class__
+        if kind is int or kind is str:
+            return self._slots[value]
+        source = NUMBERS if kind is Literal else TENSORS
+        number = self._counts[source]
+        self._counts[source] += 1
+        return Slot(source, number)
+
+
+def _filled(command: Command, contents: Contents) -> Command:
+    return _replaced(command, lambda slot: None if slot is None else contents[slot.source][slot.number])
+
+
+def _replaced(command: Command, put: Callable[[Any], Any]) -> Command:
+    values: list[Any] = []
+    for name, mode in _MODES[command.verb]:
+        value = getattr(command, name)
+        if mode is not None:
+            value = tuple([put(member) for member in value]) if value.__class__ is tuple else put(value)
+        values.append(value)
+    return COMMANDS[command.verb](*values)
+
+
+def _put(slots: Sequence[Slot], contents: Contents) -> tuple[Id, ...]:
+    ids = (contents.taken, contents.created)
+    return tuple([ids[slot.source][slot.number] for slot in slots])
