@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from teletape_engine.plans.fitting import ALIGNMENT, Block, fit
 from teletape_engine.plans.instructions import FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
 from teletape_engine.plans.tiles import Group
-
-ALIGNMENT: Final = 64
 
 
 class Places(NamedTuple):
@@ -76,47 +74,40 @@ def placed(
         ]
         for group in groups
     }
-    offsets: dict[Buffer, int] = {}
-    free: dict[int, list[int]] = defaultdict(list)
-    total = 0
+    blocks: dict[Buffer, Block] = {}
     freed: list[list[Buffer]] = []
 
-    def place(buffer: Buffer) -> None:
-        nonlocal total
-        size = _size(buffer)
-        if free[size]:
-            offsets[buffer] = free[size].pop()
-        else:
-            offsets[buffer] = total
-            total += size
+    def begin(buffer: Buffer, number: int) -> None:
+        blocks[buffer] = Block(_size(buffer), number)
 
     for buffer in first:
-        place(buffer)
+        begin(buffer, -1)
     starting = {group.start: group for group in groups}
     for number, instruction in enumerate(instructions):
         if number in starting:  # what lasts longer than one tile gets no place that a tile uses
             group = starting[number]
             for member in instructions[group.start : group.stop]:
                 buffer = member.output.buffer
-                if buffer not in group.inner and buffer not in offsets and buffer not in elsewhere:
-                    place(buffer)
+                if buffer not in group.inner and buffer not in blocks and buffer not in elsewhere:
+                    begin(buffer, number)
         views = {view.buffer: view for view in instruction.inputs}
         views |= {view.buffer: view for view in late.get(number, ())}
-        dying = {buffer: view for buffer, view in views.items() if ends[buffer] == number and buffer in offsets}
+        dying = {buffer: view for buffer, view in views.items() if ends[buffer] == number and buffer in blocks}
         target = instruction.output.buffer
-        if target not in offsets and target not in elsewhere and target.constant is None:
+        if target not in blocks and target not in elsewhere and target.constant is None:
             replaced = _replaceable(instruction, dying)
             if replaced is not None:
-                offsets[target] = offsets[replaced]
+                blocks[target] = blocks[replaced]
                 del dying[replaced]
             else:
-                place(target)
-        if ends[target] == number and target in offsets:
+                begin(target, number)
+        if ends[target] == number and target in blocks:
             dying[target] = instruction.output
         for buffer in dying:
-            free[_size(buffer)].append(offsets[buffer])
+            blocks[buffer].end = number
         freed.append(list(dying))
-    return Places(offsets, total, freed)
+    total = fit(list(dict.fromkeys(blocks.values())), len(instructions))
+    return Places({buffer: block.offset for buffer, block in blocks.items()}, total, freed)
 
 
 def steps_of(

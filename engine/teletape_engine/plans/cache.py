@@ -9,16 +9,22 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from teletape_engine.errors import CancelledError, InternalError
+from teletape_engine.plans.foreseen import Foreseen
 from teletape_engine.plans.instructions import Unplaceable
 from teletape_engine.plans.loops.loop import Loop
-from teletape_engine.plans.lowering import Diverged, Lowering
+from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Value, Variable
 
 _MOST_PLANS: Final = 16  #: Layouts of a function's arguments that are remembered.
+#: Bytes that the steps of a function allocate from which on it has a plan before it has run: step by step it would need
+#: more memory at a time, and the memory that it leaves would stay with the process.
+_LARGE: Final = 1 << 23
+_SHORT: Final = 128  #: Steps up to which those bytes are summed up also for small arguments.
 _OBJECT: Final = np.dtype(object)
 
 
@@ -27,6 +33,13 @@ class Runnable(Protocol):
 
     def run(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Any]:
         """Runs it step by step."""
+
+    def price(self, specs: Sequence[Any]) -> int:
+        """Bytes that all its steps together allocate."""
+
+    @property
+    def size(self) -> int:
+        """The number of its steps."""
 
 
 class Plans:
@@ -74,13 +87,13 @@ class Plans:
         if not plannable(arguments, started):
             return None
         calls = plan + 1
-        if calls < POLICY.first:
+        if calls < POLICY.first and not (calls == 1 and _is_large(function, started)):
             self._remember(key, calls)
             return None
         if not self._lock.acquire(blocking=False):  # another thread builds one
             return None
         try:
-            build = self._compared if POLICY.compared else self._built
+            build = self._compared if POLICY.compared else self._built if calls >= POLICY.first else self._foreseen
             return build(key, function, recorder, arguments, started)
         finally:
             self._lock.release()
@@ -107,6 +120,23 @@ class Plans:
             self._plans.clear()
         self._plans[key] = plan
 
+    def _foreseen(
+        self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
+    ) -> list[Any] | None:
+        """Builds a plan without running the function, and runs it; None: the interpreter is to run it."""
+        self._remember(key, 1)
+        plan = _foreseen_plan(function, recorder, arguments, started)
+        if plan is None:
+            return None
+        try:
+            results = plan.run(recorder, arguments, started)
+        except CancelledError:
+            raise
+        except Exception:  # as in `run`; the next call builds a plan from what it sees
+            return None
+        self._remember(key, plan)
+        return results
+
     def _built(
         self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
     ) -> list[Any]:
@@ -126,28 +156,63 @@ class Plans:
         """
         shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
         lowering = Lowering(recorder, shadows)
+        foreseen = _foreseen_plan(function, recorder, arguments, started)
         try:
             expected = function.run(lowering, shadows, tie=False)
         except CancelledError:
             raise
         except Exception:  # the interpreter raises it again
             return None
+        wanted = [*expected, *[shadow.value for shadow in shadows if shadow.__class__ is Variable]]
+        if foreseen is not None:
+            others = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
+            _compare(foreseen, _poisoned(foreseen, recorder.aside(), others, started), wanted)
         plan = _plan(lowering, shadows, started, expected)
         self._remember(key, plan)
         if plan is None:
             return None
-        try:
-            plan.compute(recorder, started, poisoned=True)
-            arrays = plan.compute(recorder, started, poisoned=True)
-        except CancelledError:
-            raise
-        except Exception:  # as in `run`
-            return None
-        results = plan.finish(recorder, arguments, started, arrays)
-        variables = [argument for argument in arguments if argument.__class__ is Variable]
-        wanted = [shadow.value for shadow in shadows if shadow.__class__ is Variable]
-        _compare(plan, [*results, *[variable.value for variable in variables]], [*expected, *wanted])
-        return results
+        values = _poisoned(plan, recorder, arguments, started)
+        _compare(plan, values, wanted)
+        return None if values is None else values[: len(expected)]
+
+
+def _poisoned(plan: Plan, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any] | None:
+    """Runs a plan twice in memory with no numbers; its results, then the values of variables. None: it has failed."""
+    try:
+        plan.compute(recorder, started, poisoned=True)
+        arrays = plan.compute(recorder, started, poisoned=True)
+    except CancelledError:
+        raise
+    except Exception:  # as in `run`
+        return None
+    results = plan.finish(recorder, arguments, started, arrays)
+    return [*results, *[argument.value for argument in arguments if argument.__class__ is Variable]]
+
+
+def _foreseen_plan(
+    function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
+) -> Plan | None:
+    """A plan of a function that has not run; None: it must run first."""
+    shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
+    lowering = Foreseen(recorder, shadows)
+    try:
+        results = function.run(lowering, shadows, tie=False)
+    except CancelledError:
+        raise
+    except Exception:  # the interpreter runs it, and raises the error in its own words and place
+        return None
+    return _plan(lowering, shadows, started, results)
+
+
+def _is_large(function: Runnable, started: Sequence[Any]) -> bool:
+    """Whether its steps allocate much. A long function is looked at only if its arguments are large too."""
+    nbytes = sum([value.spec.nbytes for value in started if value.__class__ is Value])
+    if function.size > _SHORT and nbytes < _LARGE >> 6:
+        return False
+    try:
+        return function.price([value.spec for value in started]) >= _LARGE
+    except Exception:  # the interpreter raises it
+        return False
 
 
 def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], results: Sequence[Any]) -> Plan | None:
@@ -204,7 +269,9 @@ def key_of(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
     return tuple(parts)
 
 
-def _compare(plan: Plan, results: Sequence[Any], expected: Sequence[Any]) -> None:
+def _compare(plan: Plan, results: Sequence[Any] | None, expected: Sequence[Any]) -> None:
+    if results is None:
+        return
     for number, (result, wanted) in enumerate(zip(results, expected, strict=True)):
         if result.__class__ is Literal and wanted.__class__ is Literal:
             continue

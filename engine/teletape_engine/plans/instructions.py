@@ -79,7 +79,7 @@ class Instruction:
         inputs: What it reads.
         output: What it writes.
         extra: Of a reduction (axis, dtype, keepdims); of a tree the length, and the most elements of a tile; of a
-            forward function what `lowering.python_step` says.
+            forward function what `tracing.templates.python_step` says.
     """
 
     __slots__ = ("extra", "function", "inputs", "kind", "output")

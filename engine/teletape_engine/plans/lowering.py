@@ -7,8 +7,8 @@ that of the real one is discarded, and the op stays one Python instruction.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,29 +16,14 @@ from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import Op
 from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout, unbacked
-from teletape_engine.plans.numpy_functions import Namespace
-from teletape_engine.plans.tracer import Tracer, constant
+from teletape_engine.plans.tracing.templates import Template, template_of
+from teletape_engine.plans.tracing.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 
 MOST_INSTRUCTIONS: Final = 20_000  #: Of a plan.
-_MOST_TEMPLATES: Final = 16  #: Of one bound call: layouts of its inputs, and numbers among them.
-
-
-class Template(NamedTuple):
-    """A bound call on inputs of certain layouts as instructions.
-
-    Attributes:
-        inputs: The buffers of the array inputs.
-        instructions: In order.
-        result: What they compute: a view of an input, or of a buffer of their own.
-    """
-
-    inputs: tuple[Buffer, ...]
-    instructions: tuple[Instruction, ...]
-    result: View
 
 
 class Lowering(Executor):
@@ -89,6 +74,16 @@ class Lowering(Executor):
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
         """Computes the call, and notes it."""
         result = super().run(bound, inputs)
+        self._admit(bound)
+        if self.obstacle is None:
+            try:
+                self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
+            except Exception as error:  # the call goes on without a plan: no memory left, say
+                self.obstacle = f"{bound.op.name!r}: {type(error).__name__}: {error}"
+        return result
+
+    def _admit(self, bound: Bound) -> None:
+        """Notes what a call asks of a plan, or that there can be none."""
         if bound.work is not None:
             self.long_calls.append(bound)
         if self.obstacle is None:
@@ -98,12 +93,6 @@ class Lowering(Executor):
                 self.obstacle = f"{bound.op.name!r} takes so long that it is computed in blocks"
             elif bound.op.dynamic:
                 self.obstacle = f"the shape of {bound.op.name!r} depends on values"
-            else:
-                try:
-                    self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
-                except Exception as error:  # the call goes on without a plan: no memory left, say
-                    self.obstacle = f"{bound.op.name!r}: {type(error).__name__}: {error}"
-        return result
 
     def assign(self, variable: Variable, value: Any, mode: str = "set", indices: Any = None) -> None:
         """As `Recorder.assign`."""
@@ -139,20 +128,7 @@ class Lowering(Executor):
     def _lowered(self, bound: Bound, inputs: Sequence[Any], array: Any) -> Tracer:
         arguments: list[Any] = [value.array if value.__class__ is Literal else self.tracer(value) for value in inputs]
         tracers = [argument for argument in arguments if argument.__class__ is Tracer]
-        key = tuple(
-            [
-                (argument.layout.strides, argument.scalar) if argument.__class__ is Tracer else _number_key(argument)
-                for argument in arguments
-            ]
-        )
-        templates = bound.lowered
-        if templates is None:
-            templates = bound.lowered = {}
-        template = templates.get(key, _NEW)
-        if template is _NEW:
-            if len(templates) >= _MOST_TEMPLATES:
-                templates.clear()
-            template = templates[key] = traced(bound, arguments)
+        template = template_of(bound, arguments)
         if template is not None:
             if same_layout(template.result.layout, array):
                 view = self._placed(template, tracers)
@@ -161,14 +137,17 @@ class Lowering(Executor):
                 return self._tracer(view, array)
             if _is_copy(bound, template, array):
                 return self._tracer(self._copied(self._placed(template, tracers), layout_of(array)), array)
-        layout = layout_of(array)
-        output = View(Buffer(layout), layout)
+        return self._tracer(self._python(bound, arguments, layout_of(array)), array)
+
+    def _python(self, bound: Bound, arguments: Sequence[Any], layout: Any, foreseen: bool = False) -> View:
+        """Notes a call of the forward function; returns its result."""
         pattern = tuple(
             [argument.scalar if argument.__class__ is Tracer else Literal(argument) for argument in arguments]
         )
-        views = tuple([tracer.view for tracer in tracers])
-        self.instructions.append(Instruction(PYTHON, bound.forward, views, output, pattern))
-        return self._tracer(output, array)
+        output = View(Buffer(layout), layout)
+        views = tuple([argument.view for argument in arguments if argument.__class__ is Tracer])
+        self.instructions.append(Instruction(PYTHON, bound.forward, views, output, (pattern, foreseen)))
+        return output
 
     def _placed(self, template: Template, tracers: Sequence[Tracer]) -> View:
         """Notes a template's instructions on these inputs; returns its result."""
@@ -213,76 +192,6 @@ class _Copied(deque[Any]):
         """Notes it in both."""
         super().append(record)
         self._other.append(record)
-
-
-_NEW: Final = object()
-
-
-def traced(bound: Bound, arguments: Sequence[Any]) -> Template | None:
-    """The template of a bound call on inputs of these layouts; None: it stays one Python instruction.
-
-    Args:
-        bound: The call.
-        arguments: Tracers of the arrays, and Python numbers.
-    """
-    trace: list[Instruction] = []
-    own: list[Any] = []
-    buffers: list[Buffer] = []
-    for argument in arguments:
-        if argument.__class__ is Tracer:
-            buffer = Buffer(argument.layout, argument=len(buffers))
-            buffers.append(buffer)
-            argument = Tracer(trace, View(buffer, argument.layout), argument.scalar)
-        own.append(argument)
-    try:
-        with np.errstate(all="ignore"):
-            result = bound.forward(Namespace(trace), *own)
-    except Exception:  # a tracer goes through code that was not written for it: whatever fails there is no template
-        return None
-    if result.__class__ is not Tracer:
-        result = constant(trace, result)
-    if result.shape != bound.spec.shape or result.dtype != bound.spec.dtype:
-        return None
-    return Template(tuple(buffers), tuple(trace), result.view)
-
-
-def python_step(forward: Callable[..., Any], pattern: tuple[Any, ...], layout: Any) -> Callable[..., None]:
-    """A call of a forward function that leaves its result in memory that exists.
-
-    Args:
-        forward: `forward(np, *arrays)`.
-        pattern: For each argument a Literal, or whether the array is given as a scalar.
-        layout: Of the result; raises `Diverged` if the forward gives another.
-    """
-    plain = not any(isinstance(entry, Literal) or entry for entry in pattern)
-    strides = layout.strides
-
-    def run(*arrays: Any) -> None:
-        output = arrays[-1]
-        if plain:
-            result = forward(np, *arrays[:-1])
-        else:
-            remaining = iter(arrays)
-            result = forward(
-                np,
-                *[
-                    entry.array if entry.__class__ is Literal else next(remaining)[()] if entry else next(remaining)
-                    for entry in pattern
-                ],
-            )
-        if result.strides != strides and not same_layout(result, layout):
-            raise Diverged
-        np.copyto(output, result)
-
-    return run
-
-
-class Diverged(Exception):
-    """A forward function gave another layout than when the plan was built."""
-
-
-def _number_key(number: Any) -> Any:
-    return number.__class__, repr(number)  # 0.0 and -0.0, 1 and True are equal, and not the same
 
 
 def _shares(array: Any, inputs: Sequence[Any]) -> bool:

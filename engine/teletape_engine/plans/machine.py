@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.arena import ALIGNMENT
+from teletape_engine.plans.fitting import ALIGNMENT
 from teletape_engine.plans.instructions import FILL, MATMUL, REDUCE, Buffer, Instruction, View, address
 from teletape_engine.plans.native import (
     FEED,
@@ -25,7 +25,7 @@ from teletape_engine.plans.native import (
     fill,
 )
 from teletape_engine.plans.tiles import Group
-from teletape_engine.plans.tracer import CHARS
+from teletape_engine.plans.tracing.tracer import CHARS
 from teletape_engine.plans.walk import Call, call_of, view_of
 
 BLOCK: Final = 64  #: Calls between two checks for a cancel; of rows, as many as work on `_ELEMENTS`.

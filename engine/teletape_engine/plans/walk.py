@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from teletape_engine.plans.instructions import COPY, FILL, MATMUL, PYTHON, REDUCE, SELECT, Instruction, View
-from teletape_engine.plans.lowering import python_step
+from teletape_engine.plans.tracing.templates import python_step
 
 #: A function, and its arguments.
 Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -43,7 +43,8 @@ def call_of(instruction: Instruction) -> Callable[..., Any]:
     kind, function = instruction.kind, instruction.function
     if kind is PYTHON:
         assert function is not None
-        return python_step(function, instruction.extra, instruction.output.layout)
+        pattern, foreseen = instruction.extra
+        return python_step(function, pattern, instruction.output.layout, foreseen=foreseen)
     if kind is COPY:
         return _copy
     if kind is SELECT:

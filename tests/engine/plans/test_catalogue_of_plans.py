@@ -16,12 +16,16 @@ from teletape_engine.checking.harness import CpuExecutor, as_operand, is_array, 
 from teletape_engine.errors import InternalError, TeletapeError
 from teletape_engine.plans import native
 from teletape_engine.plans.cache import Plans
+from teletape_engine.plans.foreseen import Foreseen, Unforeseen
+from teletape_engine.plans.instructions import same_layout
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.spec import DTYPES
 
 
 class Body:
     """A function of a recorder, as plans run it."""
+
+    size = 1
 
     def __init__(self, body):
         self.body = body
@@ -89,7 +93,7 @@ def planned(body, recorder, arguments):
 @pytest.mark.parametrize(("walk", "layout", "dtype"), CASES, ids=lambda case: getattr(case, "__name__", case))
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 def test_plans_of_every_op(walk, layout, dtype):
-    lowered, total = set(), set()
+    lowered, total, foreseen = set(), set(), set()
     for name, op in CATALOGUE.items():
         for sample in op.samples():
             inputs = [typed_input(value, DTYPES[dtype]) for value in sample.inputs]
@@ -103,6 +107,8 @@ def test_plans_of_every_op(walk, layout, dtype):
                     result = recorder.apply(op, operands, attrs)
                 except TeletapeError:
                     continue
+                if is_foreseen(op, recorder, operands, attrs, result.array):
+                    foreseen.add(name)
                 plan = planned(lambda r, a, op=op, attrs=attrs: [r.apply(op, a, attrs)], recorder, operands)
                 if plan is not None:
                     total.add(name)
@@ -111,6 +117,22 @@ def test_plans_of_every_op(walk, layout, dtype):
                 if op.expand is None and op.registered and not op.dynamic:
                     backward(bound, recorder, operands, result)
     assert len(lowered) > 0.4 * len(total) > 20, sorted(total - lowered)
+    assert len(foreseen) > 0.4 * len(total)
+
+
+def is_foreseen(op, recorder, operands, attrs, array):
+    """Whether the layout of a result is known before; it must be the real one then."""
+    lowering = Foreseen(recorder, operands)
+    try:
+        result = lowering.apply(op, operands, attrs)
+    except (TeletapeError, Unforeseen):
+        return False
+    if any(instruction.kind == "python" for instruction in lowering.instructions):
+        return False
+    tracer = lowering.tracer(result)
+    assert same_layout(tracer.layout, array), (op.name, attrs, tracer.strides, array.strides)
+    assert tracer.scalar == isinstance(array, np.generic), (op.name, attrs)
+    return True
 
 
 def backward(bound, recorder, operands, result):

@@ -13,9 +13,9 @@ from teletape_engine.commands import Assign, Call, CallFunction
 from teletape_engine.errors import CancelledError, InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache, walk
-from teletape_engine.plans.lowering import Diverged
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor, no_progress
@@ -322,7 +322,7 @@ def test_a_cancel_leaves_the_variables_as_they_are(policy, runs):
 
 
 def test_a_forward_that_gives_another_layout_ends_its_plan(policy, runs, monkeypatch):
-    def diverging(*args):
+    def diverging(*args, **options):
         def step(*arrays):
             raise Diverged
 
@@ -460,7 +460,7 @@ def test_freed_memory_is_filled_where_plans_are_compared(policy, runs, compiled)
     answers = {bytes_of(function.run(context, [context.constant(X)]))[0] for _ in range(3)}
     policy.enabled = False
     assert answers == {bytes_of(function.run(context, [context.constant(X)]))[0]}
-    (plan,) = {id(plan): plan for plan in runs}.values()
+    _foreseen, plan = {id(plan): plan for plan in runs}.values()
     (machine,) = plan._idle
     assert machine.arena.tobytes().count(b"\xff") >= 2 * X.nbytes  # of x twice, tanh, and their sum: all is freed
     plan._places.freed[0].append(plan.instructions[1].output.buffer)  # a place that is read later

@@ -23,6 +23,7 @@ from teletape_engine.plans.instructions import (
     address,
     unbacked,
 )
+from teletape_engine.plans.tracing.layouts import allocated, of_reduction
 
 CHARS: Final = frozenset("?bBhHiIlLqQefdFD")  #: Dtypes whose loops and casts are NumPy's own.
 _BINARY_OF_SCALARS: Final = frozenset((np.add, np.subtract, np.multiply, np.true_divide))
@@ -69,19 +70,25 @@ class Tracer(NDArrayOperatorsMixin):
     @property
     def T(self) -> Tracer:
         """The axes in reverse order."""
-        return self.part(self.layout.T)
+        return self._like(self.layout.T)
 
     @property
     def real(self) -> Tracer:
         """The real part."""
-        return self.part(self.layout.real)
+        return self._like(self.layout.real)
 
     @property
     def imag(self) -> Tracer:
         """The imaginary part, of complex numbers."""
         if self.layout.dtype.kind != "c":
             raise Untraceable("the imaginary part of real numbers")
-        return self.part(self.layout.imag)
+        return self._like(self.layout.imag)
+
+    def _like(self, layout: Any) -> Tracer:
+        """As `part`; without axes it is a scalar if this is one."""
+        part = self.part(layout)
+        part.scalar = self.scalar and not part.ndim
+        return part
 
     def part(self, layout: Any) -> Tracer:
         """The part that a view of the layout is."""
@@ -106,7 +113,9 @@ class Tracer(NDArrayOperatorsMixin):
             raise Untraceable("an index that is an array")
         if any(isinstance(part, bool) for part in parts):
             raise Untraceable("an index that is a mask")
-        return self.part(self.layout[parts if Ellipsis in parts else (*parts, ...)])
+        part = self.part(self.layout[parts if Ellipsis in parts else (*parts, ...)])
+        part.scalar = Ellipsis not in parts and not part.ndim
+        return part
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if self.view.buffer.fixed:
@@ -143,7 +152,7 @@ class Tracer(NDArrayOperatorsMixin):
     def copy(self, order: str = "C") -> Tracer:
         """As of arrays."""
         like: Any = np.empty_like
-        result = new(self.trace, like(self.layout, order=order))
+        result = new(self.trace, like(self.layout, order=order), computed=self.scalar)
         self.trace.append(Instruction(COPY, None, (self.view,), result.view))
         return result
 
@@ -153,7 +162,7 @@ class Tracer(NDArrayOperatorsMixin):
             raise Untraceable("reshape in another order")
         lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         try:
-            return self.part(np.reshape(self.layout, lengths, copy=False))
+            return self._like(np.reshape(self.layout, lengths, copy=False))
         except ValueError:
             return self.copy().reshape(lengths)
 
@@ -163,7 +172,7 @@ class Tracer(NDArrayOperatorsMixin):
 
     def transpose(self, *axes: Any) -> Tracer:
         """As of arrays."""
-        return self.part(self.layout.transpose(*axes))
+        return self._like(self.layout.transpose(*axes))
 
     def swapaxes(self, a: int, b: int) -> Tracer:
         """As of arrays."""
@@ -171,7 +180,7 @@ class Tracer(NDArrayOperatorsMixin):
 
     def squeeze(self, axis: Any = None) -> Tracer:
         """As of arrays."""
-        return self.part(self.layout.squeeze(axis))
+        return self._like(self.layout.squeeze(axis))
 
     def conj(self) -> Any:
         """As of arrays."""
@@ -213,7 +222,7 @@ class Tracer(NDArrayOperatorsMixin):
             raise Untraceable(ufunc.__name__)
         layout = allocated([operand.layout for operand in operands], loop[-1])
         if out is None:
-            out = new(self.trace, layout)
+            out = new(self.trace, layout, computed=True)
         elif out.dtype != loop[-1] or out.shape != layout.shape:
             raise Untraceable("a result of another spec")
         self.trace.append(Instruction(UFUNC, ufunc, views, out.view))
@@ -236,10 +245,16 @@ class Tracer(NDArrayOperatorsMixin):
 
 
 # ------------------------------------------------------------------------------------------------------------ operands
-def new(trace: list[Instruction], layout: Any) -> Tracer:
-    """A tracer of memory of its own."""
+def new(trace: list[Instruction], layout: Any, *, computed: bool = False) -> Tracer:
+    """A tracer of memory of its own.
+
+    Args:
+        trace: Where instructions are noted.
+        layout: Of the memory.
+        computed: Whether it is what a ufunc returns: NumPy makes a scalar of it if it has no axes.
+    """
     layout = unbacked(layout)
-    return Tracer(trace, View(Buffer(layout), layout), scalar=not layout.ndim)  # NumPy makes scalars of such results
+    return Tracer(trace, View(Buffer(layout), layout), scalar=computed and not layout.ndim)
 
 
 def constant(trace: list[Instruction], array: Any) -> Tracer:
@@ -263,8 +278,10 @@ def cast(trace: list[Instruction], x: Tracer, dtype: Any) -> Tracer:
         raise Untraceable(f"a conversion from {x.dtype} to {dtype}")
     if x.view.buffer.constant is not None and x.size == 1:
         with np.errstate(all="ignore"):
-            return constant(trace, x.layout.astype(dtype))
-    result = new(trace, np.empty_like(x.layout, dtype=dtype))
+            converted = constant(trace, x.layout.astype(dtype))
+            converted.scalar = x.scalar
+            return converted
+    result = new(trace, np.empty_like(x.layout, dtype=dtype), computed=x.scalar)
     trace.append(Instruction(COPY, None, (x.view,), result.view))
     return result
 
@@ -285,20 +302,6 @@ def _loop(ufunc: Any, inputs: Sequence[Any], dtype: Any) -> tuple[Any, ...]:
     return loop
 
 
-def allocated(layouts: list[Any], dtype: Any) -> Any:
-    """What NumPy allocates for the result of an elementwise call."""
-    if len({layout.shape for layout in layouts}) == 1 and all(layout.flags.c_contiguous for layout in layouts):
-        return np.empty(layouts[0].shape, dtype)
-    nditer: Any = np.nditer
-    iterator = nditer(
-        [*layouts, None],
-        flags=["external_loop", "zerosize_ok", "refs_ok"],
-        op_flags=[["readonly"]] * len(layouts) + [["writeonly", "allocate"]],
-        op_dtypes=[layout.dtype for layout in layouts] + [dtype],
-    )
-    return iterator.operands[-1]
-
-
 def reduced(ufunc: Any, x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tracer:
     """A reduction by a ufunc, as NumPy's functions call it."""
     if not isinstance(x, Tracer):
@@ -308,7 +311,6 @@ def reduced(ufunc: Any, x: Any, axis: Any = None, keepdims: bool = False, dtype:
         if axis is None
         else tuple([a % x.ndim for a in ((axis,) if isinstance(axis, int) else axis)])
     )
-    remaining = [a for a in range(x.ndim) if a not in axes]
     if x.size == 0:
         raise Untraceable("a reduction of nothing")
     result_dtype: np.dtype[Any]
@@ -322,21 +324,9 @@ def reduced(ufunc: Any, x: Any, axis: Any = None, keepdims: bool = False, dtype:
         result_dtype = x.dtype
     if result_dtype.char not in CHARS or x.dtype.char not in CHARS:
         raise Untraceable(f"a reduction of {x.dtype}")
-    if remaining and axes:
-        iterator = np.nditer(
-            [None, x.layout],
-            flags=["external_loop", "reduce_ok"],
-            op_flags=[["readwrite", "allocate"], ["readonly"]],
-            op_axes=[[remaining.index(a) if a in remaining else -1 for a in range(x.ndim)], list(range(x.ndim))],
-            op_dtypes=[result_dtype, x.dtype],
-        )
-        layout = np.empty_like(iterator.operands[0])
-    else:
-        layout = np.empty_like(x.layout, dtype=result_dtype) if remaining else np.empty((), result_dtype)
-    result = new(x.trace, layout)
+    layout = of_reduction(x.layout, axes, result_dtype)
+    result = new(x.trace, layout, computed=True)
     layout = result.layout
     explicit = result_dtype if ufunc not in (np.logical_or, np.logical_and) else None
     x.trace.append(Instruction(REDUCE, ufunc, (x.view,), result.view, (axes, explicit)))
-    if not keepdims:
-        return result
-    return result.part(np.expand_dims(layout, axes) if axes else layout)
+    return result.part(np.expand_dims(layout, axes)) if keepdims and axes else result

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.plans.instructions import SELECT, Instruction
-from teletape_engine.plans.tracer import (
+from teletape_engine.plans.tracing.layouts import allocated
+from teletape_engine.plans.tracing.tracer import (
     ARRAYS,
     CHARS,
     FUNCTIONS,
     Tracer,
     Untraceable,
-    allocated,
     cast,
     new,
     operand_of,
@@ -45,6 +45,8 @@ def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Tracer:
     operands = [operand_of(trace, x) for x in arrays]
     if not operands[0].ndim:
         raise Untraceable("scalars side by side")
+    if any(not np.empty_like(x.layout).flags.c_contiguous for x in operands):
+        raise Untraceable("the result has another order of axes")
     axis %= operands[0].ndim
     shape = list(operands[0].shape)
     shape[axis] = sum(x.shape[axis] for x in operands)
@@ -118,15 +120,15 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     np.copy: lambda x: x.copy("K"),
     np.real: lambda x: x.real,
     np.imag: lambda x: x.imag,
+    np.transpose: lambda x, axes=None: x.transpose(axes),
+    np.squeeze: lambda x, axis=None: x.squeeze(axis),
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,
     **{
         function: _viewing(function)
         for function in (
-            np.transpose,
             np.swapaxes,
             np.expand_dims,
-            np.squeeze,
             np.broadcast_to,
             np.moveaxis,
             np.diagonal,

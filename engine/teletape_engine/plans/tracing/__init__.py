@@ -1,0 +1,1 @@
+"""Tracing: what forward functions do to layouts, noted as instructions."""
