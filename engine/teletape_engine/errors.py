@@ -19,6 +19,7 @@
     ├─ SequenceConflictError            sequence_conflict
     ├─ OutOfTurnError                   out_of_turn
     ├─ AnswerDroppedError               answer_dropped
+    ├─ UnknownStructureError            unknown_structure
     ├─ CancelledError                   cancelled
     ├─ DeadlineExceededError            deadline_exceeded
     └─ InternalError                    internal
@@ -172,6 +173,12 @@ class AnswerDroppedError(TeletapeError, RuntimeError):
     """A retry of a request whose answer is no longer stored: it was executed, and is not executed again."""
 
     code = "answer_dropped"
+
+
+class UnknownStructureError(TeletapeError, LookupError):
+    """A repeated batch names a structure that is not kept: nothing of it was executed, send the whole batch."""
+
+    code = "unknown_structure"
 
 
 class CancelledError(TeletapeError):

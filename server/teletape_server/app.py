@@ -39,7 +39,10 @@ from teletape_server.worker.faults import described_faults, text_of
 ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
-FEATURES: Final = ("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops")
+FEATURES: Final = (
+    *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
+    "repeated-batches",
+)
 
 
 def create_app(

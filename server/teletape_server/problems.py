@@ -46,6 +46,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "sequence_conflict": Kind(409, "Sequence conflict"),
     "out_of_turn": Kind(409, "Out of turn"),
     "answer_dropped": Kind(410, "Answer no longer stored"),
+    "unknown_structure": Kind(409, "Unknown structure"),
     "cancelled": Kind(409, "Cancelled"),
     "layout_unavailable": Kind(501, "Graph layout unavailable"),
     "layout_failed": Kind(422, "Graph layout failed"),

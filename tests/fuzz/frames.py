@@ -19,6 +19,7 @@ from fuzz.sessions import PROGRAM, check_alive, documented, encoded, execute, ne
 from fuzz.target import Finding
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import OnFailure, outputs
+from teletape_engine.commands.structure import Contents, Repetition, structure_of
 from teletape_engine.errors import TeletapeError
 
 FRAMES: Final = 20  #: Frames of a case: they share a session.
@@ -49,6 +50,10 @@ class Frames:
     def __init__(self) -> None:
         vectors = [json.loads(path.read_text()) for path in sorted(_VECTORS.glob("*.json"))]
         self._program = [encoded(batch) for batch in PROGRAM]
+        self._repeated = [
+            _joined(wire.encode_repeated(number, contents, client=1, seq=1, nonce=bytes(range(16))))
+            for number, contents in _numbered().items()
+        ]
         self._vectors = [bytes.fromhex(vector["frame"]) for vector in vectors if "batch" in vector]
 
     def close(self) -> None:
@@ -60,22 +65,29 @@ class Frames:
         frames = []
         for _ in range(FRAMES):
             seeds = self._program[program:] if rng.random() < 0.8 else self._program + self._vectors
+            if rng.random() < 0.2:
+                seeds = self._repeated
             frames.append(mutated(rng, rng.choice(seeds)).hex())
         return {"program": program, "frames": frames}
 
     def check(self, case: Any) -> list[str]:
         """Decodes and executes the frames in order."""
-        session = new_session()
+        session, structures = new_session(), wire.Structures()
+        for number in _numbered():
+            structures.keep(replace(PROGRAM[number], client=1), number, 0)
         run_program(session, case["program"])
         outcomes = []
         for index, text in enumerate(case["frames"]):
             try:
-                batch = wire.decode_batch(bytes.fromhex(text))
+                sent = wire.decode_request(bytes.fromhex(text), structures)
             except TeletapeError as error:
                 outcomes.append(documented("decoding", error.code, error.message))
                 continue
             except Exception as error:
                 raise Finding(f"decoding raises {type(error).__name__}", str(error)) from error
+            batch = sent
+            if isinstance(sent, Repetition):
+                batch = replace(sent.batch(), client=0)
             if index % 2:  # leaves no names, so that the next one finds them free
                 created = tuple(name for command in batch.commands for name in outputs(command))
                 batch = replace(batch, temporaries=(*batch.temporaries, *created), on_failure=OnFailure.ROLLBACK)
@@ -92,6 +104,16 @@ class Frames:
                 yield case | {"frames": [frame]}
             for index in range(len(frames)):
                 yield case | {"frames": frames[:index] + frames[index + 1 :]}
+
+
+def _joined(frame: wire.Frame) -> bytes:
+    return b"".join(frame.buffers)
+
+
+def _numbered() -> dict[int, Contents]:
+    """The contents of the program's batches that have a structure, by their number."""
+    split = [structure_of(batch) for batch in PROGRAM]
+    return {number: both[1] for number, both in enumerate(split) if both is not None}
 
 
 def mutated(rng: random.Random, frame: bytes) -> bytes:

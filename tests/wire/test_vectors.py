@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import teletape_wire as wire
+from teletape_engine.commands import Batch
+from teletape_engine.commands.structure import Repetition, structure_of
 
 FILES = sorted((Path(__file__).parent / "vectors").glob("*.json"))
 VECTORS: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in FILES}
@@ -21,6 +23,22 @@ def test_a_batch_and_its_frame_say_the_same(name: str) -> None:
     frame, written = bytes.fromhex(VECTORS[name]["frame"]), VECTORS[name]["batch"]
     assert wire.batch_to_json(wire.decode_batch(frame)) == written
     assert b"".join(wire.encode_batch(wire.batch_from_json(written)).buffers) == frame
+
+
+@pytest.mark.parametrize("name", named("repeated"))
+def test_a_repeated_batch_and_the_whole_one_say_the_same(name: str) -> None:
+    vector, structures = VECTORS[name], wire.Structures()
+    first = wire.decode_request(bytes.fromhex(vector["first_frame"]), structures)
+    assert isinstance(first, Batch)
+    assert wire.batch_to_json(first) == vector["first"]
+    later = wire.decode_request(bytes.fromhex(vector["frame"]), structures)
+    assert isinstance(later, Repetition)
+    assert wire.batch_to_json(later.batch()) == vector["repeated"]
+    both = structure_of(wire.batch_from_json(vector["repeated"]))
+    assert both is not None
+    prefix = wire.decode_prefix(bytes.fromhex(vector["frame"]))
+    again = wire.encode_repeated(5, both[1], client=prefix.client, seq=prefix.seq, nonce=prefix.nonce)
+    assert b"".join(again.buffers).hex() == vector["frame"]
 
 
 @pytest.mark.parametrize("name", named("answer"))

@@ -3,8 +3,8 @@
 `encode` and `decode` are the binary form, `json` the readable one. The server and the SDK both import this package.
 """
 
-from teletape_wire.decode import decode_answer, decode_batch
-from teletape_wire.encode import encode_answer, encode_batch
+from teletape_wire.decode import decode_answer, decode_batch, decode_request
+from teletape_wire.encode import encode_answer, encode_batch, encode_repeated
 from teletape_wire.errors import (
     CorruptFrameError,
     FrameTooLargeError,
@@ -36,6 +36,7 @@ from teletape_wire.json import (
     timestamp,
 )
 from teletape_wire.json_text import parse_json
+from teletape_wire.structures import Structures
 from teletape_wire.tensor_json import tensor_from_json, tensor_to_json
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "MalformedJsonError",
     "Prefix",
     "Served",
+    "Structures",
     "UnsupportedVersionError",
     "WireError",
     "answer_to_json",
@@ -61,8 +63,10 @@ __all__ = [
     "decode_answer",
     "decode_batch",
     "decode_prefix",
+    "decode_request",
     "encode_answer",
     "encode_batch",
+    "encode_repeated",
     "id_from_json",
     "input_from_json",
     "parse_json",

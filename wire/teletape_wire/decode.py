@@ -11,6 +11,7 @@ import msgpack  # type: ignore[import-untyped]  # ships no types
 
 from teletape_engine.commands import Batch, Id, OnFailure
 from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, Result, SlicesArrays, Specs
+from teletape_engine.commands.structure import Repetition
 from teletape_engine.errors import BadCommandError
 from teletape_engine.spec import Spec, dtype_of
 from teletape_wire.checksum import crc32
@@ -29,6 +30,7 @@ from teletape_wire.frame import (
     MAX_ITEMS,
     PARTS,
     PREFIX_LENGTH,
+    REPEATED_PARTS,
     SLICES,
     SPECS,
     WITH_OPTIONS,
@@ -38,8 +40,10 @@ from teletape_wire.frame import (
     decode_prefix,
 )
 from teletape_wire.rows import commands_of, ids_of
+from teletape_wire.structures import Structures, contents_of
 from teletape_wire.tensors import Array, Buffer, read
 
+_KIND_AT: Final = 10  # the offset of the kind in a prefix
 _SHORT: Final = MAX_ITEMS  # bytes of a header in which no list can be too long: its lists are unpacked whole
 
 
@@ -135,38 +139,86 @@ def decode_batch(buffer: Buffer, *, copy_below: int = 0, max_header: int = MAX_H
     return _guarded(_batch, memoryview(buffer).toreadonly(), copy_below, max_header)  # type: ignore[no-any-return]
 
 
+def decode_request(
+    buffer: Buffer, structures: Structures, *, copy_below: int = 0, max_header: int = MAX_HEADER
+) -> Batch | Repetition:
+    """Decodes the batch in a frame, whole or repeated; the structure of one that is marked so is kept.
+
+    Args:
+        buffer: As of `decode_batch`.
+        structures: Those that the receiver keeps.
+        copy_below: As of `decode_batch`.
+        max_header: As of `decode_batch`.
+
+    Raises:
+        WireError, BadCommandError: As of `decode_batch`; or the contents do not fit the structure.
+        UnknownStructureError: The repeated batch names a structure that is not kept.
+    """
+    frame = memoryview(buffer).toreadonly()
+    decode = _repeated if _is_repeated(frame) else _batch
+    return _guarded(decode, frame, copy_below, max_header, structures)  # type: ignore[no-any-return]
+
+
+def _is_repeated(frame: memoryview) -> bool:
+    return frame.nbytes > _KIND_AT and frame[_KIND_AT] == FrameKind.REPEATED
+
+
 def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) -> tuple[Prefix, int, _Reader]:
     """The prefix, the number of the header's parts, and a reader of the parts after the table of tensors."""
     prefix, header = _header(frame, kind, max_header)
     reader = _Reader(header)
     parts = reader.count()
-    if parts != PARTS and not (parts == WITH_OPTIONS and kind is FrameKind.BATCH):
-        raise WireError(f"the header must be a list of {PARTS} parts, found {parts}")
+    expected = REPEATED_PARTS if kind is FrameKind.REPEATED else PARTS
+    if parts != expected and not (parts == WITH_OPTIONS and kind is FrameKind.BATCH):
+        raise WireError(f"the header must be a list of {expected} parts, found {parts}")
     rows = [*reader.members()]
     reader.tensors += read(frame, rows, PREFIX_LENGTH + len(header), copy_below=copy_below)
     return prefix, parts, reader
 
 
-def _batch(frame: memoryview, copy_below: int, max_header: int) -> Batch:
+def _batch(frame: memoryview, copy_below: int, max_header: int, structures: Structures | None = None) -> Batch:
     prefix, parts, reader = _open(frame, FrameKind.BATCH, copy_below, max_header)
     decoded = tuple(commands_of(reader.members()))
     releases = ids_of(reader.members(), "a release")
     temporaries: tuple[Id, ...] = ()
     on_failure = OnFailure.POISON
+    number: int | None = None
     if parts == WITH_OPTIONS:
-        temporaries, on_failure = _options(reader.next())
+        temporaries, on_failure, number = _options(reader.next(), prefix.client)
     reader.done()
-    return Batch(decoded, releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure)
+    batch = Batch(decoded, releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure)
+    if number is not None and structures is not None:
+        structures.keep(batch, number, prefix.header_length)
+    return batch
 
 
-def _options(part: Any) -> tuple[tuple[Id, ...], OnFailure]:
-    """The fourth part of a header: [temporaries, on_failure]."""
-    if type(part) is not tuple or len(part) != 2 or type(part[0]) is not tuple:
-        raise WireError(f"the header's part 4 must be [temporary ids, on_failure], found {part!r:.60}")
-    temporaries, on_failure = part
-    if on_failure not in set(OnFailure):
+def _options(part: Any, client: int) -> tuple[tuple[Id, ...], OnFailure, int | None]:
+    """The fourth part of a header: [temporaries, on_failure], or [temporaries, on_failure, number of the structure]."""
+    if type(part) is not tuple or len(part) not in (2, 3) or type(part[0]) is not tuple:
+        raise WireError(f"the header's part 4 must be [temporary ids, on_failure, structure], found {part!r:.60}")
+    temporaries, on_failure, *numbers = part
+    if type(on_failure) is not str or on_failure not in set(OnFailure):
         raise BadCommandError(f"on_failure is {', '.join(OnFailure)}; found {on_failure!r:.60}")
-    return ids_of(temporaries, "a temporary"), OnFailure(on_failure)
+    number = _structure_number(numbers[0], client) if numbers else None
+    return ids_of(temporaries, "a temporary"), OnFailure(on_failure), number
+
+
+def _structure_number(value: Any, client: int) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise WireError(f"the number of a structure is an integer from 0 up, of 63 bits; found {value!r:.60}")
+    if not client:
+        raise WireError(f"structure {value} has no client: only attached clients have structures")
+    return value
+
+
+def _repeated(frame: memoryview, copy_below: int, max_header: int, structures: Structures) -> Repetition:
+    prefix, _, reader = _open(frame, FrameKind.REPEATED, copy_below, max_header)
+    number = _structure_number(reader.next(), prefix.client)
+    taken, created, numbers = [*reader.members()], [*reader.members()], [*reader.members()]
+    reader.done()
+    structure = structures.find(prefix.client, number)
+    contents = contents_of(structure, tuple(taken), tuple(created), tuple(numbers), reader.tensors)
+    return Repetition(structure, contents, prefix.client, prefix.seq, prefix.nonce)
 
 
 def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answer, Served]:

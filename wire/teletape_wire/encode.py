@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
-from teletape_engine.commands import Batch, Call, Command, FieldKind, OnFailure, schema
+from teletape_engine.commands import Batch, Call, Command, FieldKind, Id, OnFailure, schema
 from teletape_engine.commands.results import Answer, Facts, Kinds, Result, SlicesArrays, Specs
+from teletape_engine.commands.structure import Contents
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
@@ -131,8 +133,12 @@ def _call_row(command: Call) -> Any:
     return (OP, command.op, command.inputs, command.outputs)
 
 
-def encode_batch(batch: Batch) -> Frame:
+def encode_batch(batch: Batch, *, keep: int | None = None) -> Frame:
     """Encodes a batch as a frame.
+
+    Args:
+        batch: The batch.
+        keep: The number under which the receiver is to keep the batch's structure; None: it need not.
 
     Raises:
         InvalidArgumentError: A value in a command cannot be sent.
@@ -140,9 +146,28 @@ def encode_batch(batch: Batch) -> Frame:
     writer = _Writer()
     rows = [_call_row(c) if c.__class__ is Call else _positional(c) for c in batch.commands]
     body = [writer.pack(rows), writer.pack(batch.releases)]
-    if batch.temporaries or batch.on_failure is not OnFailure.POISON:
+    if keep is not None:
+        body.append(writer.pack((batch.temporaries, batch.on_failure.value, keep)))
+    elif batch.temporaries or batch.on_failure is not OnFailure.POISON:
         body.append(writer.pack((batch.temporaries, batch.on_failure.value)))
     return writer.frame(FrameKind.BATCH, body, client=batch.client, seq=batch.seq, nonce=batch.nonce)
+
+
+def encode_repeated(number: int, contents: Contents, *, client: int, seq: int, nonce: bytes) -> Frame:
+    """Encodes a batch as the number of a structure that the receiver keeps, and what is in its slots."""
+    writer = _Writer()
+    for tensor in contents.tensors:
+        writer.table.add(tensor)
+    numbers = [literal.array for literal in contents.numbers]
+    body = [writer.pack(part) for part in (number, _runs(contents.taken), _runs(contents.created), numbers)]
+    return writer.frame(FrameKind.REPEATED, body, client=client, seq=seq, nonce=nonce)
+
+
+def _runs(ids: Sequence[Id]) -> Sequence[Any]:
+    """The ids; consecutive ones, as a client that counts makes them, as one pair [first, count]."""
+    if len(ids) > 1 and ids[0].__class__ is int and ids == tuple(range(ids[0], ids[0] + len(ids))):
+        return ((ids[0], len(ids)),)
+    return ids
 
 
 def encode_answer(

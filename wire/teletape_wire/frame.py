@@ -25,6 +25,8 @@ NO_NONCE: Final = bytes(16)
 
 #: Parts of a header: the table of tensors, commands or results, and the rest; a batch may have a fourth: its options.
 PARTS, WITH_OPTIONS = 3, 4
+#: Those of a repeated batch: the table, the structure's number, ids from before, new ids, numbers.
+REPEATED_PARTS: Final = 5
 
 #: msgpack extension types: a tensor's index, a complex number, an integer of more than 64 bits.
 EXT_TENSOR, EXT_COMPLEX, EXT_BIG = 1, 2, 3
@@ -90,6 +92,7 @@ class FrameKind(enum.IntEnum):
 
     BATCH = 1
     ANSWER = 2
+    REPEATED = 3
 
 
 class Prefix(NamedTuple):
@@ -145,8 +148,8 @@ def decode_prefix(data: Buffer, *, max_header: int = MAX_HEADER, max_total: int 
         raise WireError(f"not a frame: it begins with {magic!r}, expected {MAGIC!r}")
     if version != VERSION:
         raise UnsupportedVersionError(f"frame version {version}, this side speaks {VERSION}", versions=[VERSION])
-    if kind not in (1, 2):
-        raise WireError(f"a frame is of kind 1 (batch) or 2 (answer), found {kind}")
+    if kind not in (1, 2, 3):
+        raise WireError(f"a frame is of kind 1 (batch), 2 (answer) or 3 (repeated batch), found {kind}")
     if header_length > max_header:
         raise FrameTooLargeError(
             f"the header is declared with {header_length} bytes, the limit is {max_header}: send smaller batches",

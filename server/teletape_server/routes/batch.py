@@ -38,6 +38,7 @@ router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
         "answer_dropped",
         "out_of_turn",
         "sequence_conflict",
+        "unknown_structure",
         others={wire.FRAME_TYPE: RAW},
     )
     | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},

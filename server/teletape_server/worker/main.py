@@ -28,6 +28,7 @@ from teletape_server.worker.control import Sockets, Watcher
 from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
 from teletape_server.worker.methods import METHODS, Request, Result
 from teletape_server.worker.shared_memory import MessageBody
+from teletape_wire import Structures
 
 _PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
@@ -75,6 +76,7 @@ class Worker:
         self._time_limit = float("inf")
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._once = Once(0.0)  # `_open` sets the window
+        self._structures = Structures()
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
         # In the system, so that it costs nothing when a message comes: Python would poll the socket before each read.
         wait = divmod(int(_ANSWERS_SECONDS / _LOOKS * 1e6), 1_000_000)
@@ -150,6 +152,7 @@ class Worker:
                 self._reporter(number),
                 received,
                 self._budget(deadline),
+                structures=self._structures,
             )
             reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
             if isinstance(reply, Refusal):

@@ -31,6 +31,7 @@ class Request:
         received: Time at which the front took the request, on the monotonic clock.
         budget: The time that is left for it; None: not known beforehand.
         started: Time at which the process began to work on it, on the monotonic clock.
+        structures: Those of batches that the process keeps.
     """
 
     params: Mapping[str, Any]
@@ -42,6 +43,7 @@ class Request:
     received: float
     budget: TimeBudget | None = None
     started: float = field(default_factory=time.monotonic)
+    structures: wire.Structures = field(default_factory=wire.Structures)
 
     def json(self) -> Any:
         """Returns the body as JSON; {} if there is no body.

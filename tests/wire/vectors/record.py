@@ -1,5 +1,6 @@
 """Writes the test vectors: frames in hexadecimal with the JSON of the same content. Run it when the version rises."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import teletape_wire as wire
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Call
 from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, SlicesArrays, Specs
+from teletape_engine.commands.structure import Contents
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
@@ -180,6 +182,36 @@ BATCHES = {
     ),
 }
 
+_STEP = BATCHES["gradient"][1]
+_LATER = tuple(range(CLIENT + 4, CLIENT + 7))
+#: Batches whose structure is kept under a number, and the contents of the next one with that structure.
+REPEATED = {
+    "repeated": (
+        "d(x*x)/dx again: the first batch marks its structure with 5, the second is that number, the ids and no more.",
+        dataclasses.replace(_STEP, commands=_STEP.commands[1:]),
+        Contents((CLIENT,), _LATER, (), ()),
+    ),
+    "repeated_contents": (
+        "Other tensors, numbers and names; ids that are not consecutive.",
+        Batch(
+            (
+                commands.Constant("x", np.array([1, 2], np.float32)),
+                Call("mul", ("x", Literal(2.5), Literal(2), Literal(True), Literal(1 + 2j), "w"), (7,)),
+            ),
+            ("x", 8),
+            client=1,
+            seq=1,
+            nonce=NONCE,
+        ),
+        Contents(
+            ("v", 3),
+            ("z", 1 << 62),
+            (np.array([3, 4], np.float32),),
+            (Literal(float("inf")), Literal(1 << 70), Literal(False), Literal(2j)),
+        ),
+    ),
+}
+
 ANSWERS = {
     "answer": (
         "Every kind of result.",
@@ -241,6 +273,19 @@ def vectors() -> dict[str, dict[str, Any]]:
     for name, (about, batch) in BATCHES.items():
         frame = b"".join(wire.encode_batch(batch).buffers)
         out[name] = {"about": about, "batch": wire.batch_to_json(batch), "frame": frame.hex()}
+    for name, (about, first, contents) in REPEATED.items():
+        frame = b"".join(wire.encode_batch(first, keep=5).buffers)
+        structures = wire.Structures()
+        structures.keep(first, 5, 0)
+        later = structures.find(1, 5).batch(contents, client=1, seq=2, nonce=NONCE[::-1])
+        second = b"".join(wire.encode_repeated(5, contents, client=1, seq=2, nonce=NONCE[::-1]).buffers)
+        out[name] = {
+            "about": about,
+            "first": wire.batch_to_json(first),
+            "first_frame": frame.hex(),
+            "repeated": wire.batch_to_json(later),
+            "frame": second.hex(),
+        }
     for name, (about, answer) in ANSWERS.items():
         frame = b"".join(wire.encode_answer(answer, SERVED, client=1, seq=1, nonce=NONCE).buffers)
         out[name] = {"about": about, "answer": wire.answer_to_json(answer, SERVED, full=True), "frame": frame.hex()}

@@ -8,6 +8,7 @@ from typing import Any
 import teletape_wire as wire
 from teletape_engine.commands import Batch, ClientAttach
 from teletape_engine.commands.results import Facts
+from teletape_engine.commands.structure import Repetition
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
 from teletape_server.worker.idempotency import REPLAYED
@@ -29,21 +30,19 @@ def batch(session: Session, request: Request) -> Result:
     Parameters: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at).
     """
     answer = None
+    sent: Batch | Repetition
     if request.content_type == wire.FRAME_TYPE:
         prefix = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
         answer = session.last_answer(prefix.client, prefix.seq, prefix.nonce)  # a retry is not decoded
-        commands = (
-            Batch((), (), prefix.client, prefix.seq, prefix.nonce)
-            if answer
-            else wire.decode_batch(request.body, copy_below=request.copy_below)
-        )
+        if answer is None:
+            sent = wire.decode_request(request.body, request.structures, copy_below=request.copy_below)
+        else:
+            sent = Batch((), (), prefix.client, prefix.seq, prefix.nonce)
     else:
-        commands = wire.batch_from_json(request.json())
+        sent = wire.batch_from_json(request.json())
     replayed = answer is not None
     if answer is None:
-        answer = session.execute(
-            commands, cancelled=request.cancelled, progress=request.progress, budget=request.budget
-        )
+        answer = session.execute(sent, cancelled=request.cancelled, progress=request.progress, budget=request.budget)
     done = time.monotonic()
     served = wire.Served(
         Terms(*request.params["terms"]).expires_at(request.params["now"] + done - request.received),
@@ -54,7 +53,7 @@ def batch(session: Session, request: Request) -> Result:
     if replayed:
         facts["headers"] = REPLAYED
     if request.params["accept"] == wire.FRAME_TYPE:
-        frame = wire.encode_answer(answer, served, client=commands.client, seq=commands.seq, nonce=commands.nonce)
+        frame = wire.encode_answer(answer, served, client=sent.client, seq=sent.seq, nonce=sent.nonce)
         return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)
     body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=request.params["encoding"] or None)
     return json_result(body, **facts)
