@@ -7,7 +7,7 @@ FROM ${BASE} AS build
 # hadolint ignore=DL3008
 RUN command -v python3 >/dev/null \
     || { apt-get update && apt-get install -y --no-install-recommends python3 python3-venv && rm -rf /var/lib/apt/lists/*; }
-# The C library of plans is built once, here.
+# The C libraries of plans and of kernels are built once, here.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/teletape

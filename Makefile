@@ -26,7 +26,7 @@ help: ## list the targets
 install: $(INSTALLED) ## make .venv with all that `make test` needs
 
 # The stamp makes a second call free; a .venv whose Python has gone is made anew.
-$(INSTALLED): pyproject.toml constraints.txt hatch_build.py engine/teletape_engine/plans/rows.c
+$(INSTALLED): pyproject.toml constraints.txt hatch_build.py engine/teletape_engine/plans/rows.c $(wildcard engine/teletape_engine/arrays/*.[ch])
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found: install python3 (Debian: apt-get install python3 python3-venv), or name one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Teletape needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): name another with make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot make virtual environments: apt-get install python3-venv, then make again" >&2; exit 1; }
@@ -52,7 +52,7 @@ soak: $(INSTALLED) ## add over a lossy network while processes are killed, and c
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)
 
-sanitize: $(INSTALLED) ## run plans with their C library compiled for the address sanitizer
+sanitize: $(INSTALLED) ## run plans and kernels with their C libraries compiled for the address sanitizer
 	$(BIN)/python -P reliability/sanitize.py $(ARGS)
 
 bench: $(INSTALLED) ## measure every row in turn with the peers: ARGS='--only chain --quick'

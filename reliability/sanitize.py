@@ -1,8 +1,8 @@
-"""Runs plans with the library of loops compiled for the address sanitizer, which ends a run at the first wrong access.
+"""Runs plans and kernels with their C libraries compiled for the address sanitizer: it ends a run at a wrong access.
 
     make sanitize
 
-It copies the engine to a temporary folder, builds the library there with gcc, and runs the tests of plans, and random
+It copies the engine to a temporary folder, builds the libraries there with gcc, and runs the tests of both, and random
 functions, with the sanitizer's library loaded first and every object of Python allocated on its own.
 """
 
@@ -17,7 +17,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTS = ("tests/engine/plans", "tests/engine/test_control_flow.py", "tests/engine/test_functions.py")
+TESTS = (
+    "tests/engine/plans",
+    "tests/engine/test_control_flow.py",
+    "tests/engine/test_functions.py",
+    "tests/engine/test_kernels.py",
+    "tests/engine/test_sliding_windows.py",
+)
 #: Copies an argument of 64 bytes to a place of 8: the sanitizer must see it.
 WRONG = """
 import ctypes, numpy as np
@@ -33,10 +39,10 @@ FLAGS = ("-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer", "-shared"
 
 
 def build(engine: Path) -> None:
-    """Compiles the library of a copy of the engine for the sanitizer."""
-    plans = engine / "teletape_engine" / "plans"
-    command = ["gcc", *FLAGS, "-o", str(plans / "librows.so.1"), str(plans / "rows.c")]
-    subprocess.run(command, check=True)
+    """Compiles the libraries of a copy of the engine for the sanitizer."""
+    for source, library in (("plans/rows.c", "plans/librows.so.1"), ("arrays/kernels.c", "arrays/libkernels.so.1")):
+        folder = engine / "teletape_engine"
+        subprocess.run(["gcc", *FLAGS, "-o", str(folder / library), str(folder / source)], check=True)
 
 
 def environment(engine: Path) -> dict[str, str]:
@@ -62,7 +68,10 @@ def main() -> int:
         shutil.copytree(ROOT / "engine" / "teletape_engine", engine / "teletape_engine")
         build(engine)
         where = environment(engine)
-        check = "import teletape_engine.plans.native as n; print(n.LIBRARY); assert n.LIBRARY_LOADED is not None"
+        check = (
+            "import teletape_engine.arrays.kernels as k, teletape_engine.plans.native as n; print(n.LIBRARY); "
+            "assert n.LIBRARY_LOADED is not None and k.LIBRARY_LOADED is not None"
+        )
         python = [sys.executable, "-P"]
         subprocess.run([*python, "-c", check], env=where, check=True)
         wrong = subprocess.run([*python, "-c", WRONG], env=where, capture_output=True, text=True)

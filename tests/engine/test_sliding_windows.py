@@ -8,12 +8,24 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.arrays import kernels
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn import patches, pool
 from teletape_engine.ops.nn.windows import windows
 from teletape_engine.spec import DTYPES, Spec, finfo
+
+
+@pytest.fixture(autouse=True, scope="module", params=["c", "numpy"])
+def tier(request):
+    """Every test runs with the kernels in C, and without them."""
+    if request.param == "c" and kernels.LIBRARY_LOADED is None:
+        pytest.skip("libkernels.so.1 is not built: no C compiler")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr(kernels, "LIBRARY_LOADED", None)
+        yield request.param
 
 
 def spec(name, *arrays, **attrs):

@@ -16,6 +16,8 @@ MATMUL: Final = "matmul"
 COPY: Final = "copy"
 SELECT: Final = "select"
 PYTHON: Final = "python"
+#: A function of `arrays.kernels`.
+KERNEL: Final = "kernel"
 #: The sum of the sums of tiles, by halves; see `tiles`.
 TREE: Final = "tree"
 #: Of a plan that is debugged: fills memory that nothing reads any more with bytes that are no number.

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.fitting import ALIGNMENT
-from teletape_engine.plans.instructions import FILL, MATMUL, REDUCE, Buffer, Instruction, View, address
+from teletape_engine.plans.instructions import FILL, KERNEL, MATMUL, REDUCE, Buffer, Instruction, View, address
 from teletape_engine.plans.native import (
     FEED,
     GROUP,
@@ -339,6 +339,8 @@ def elements_of(instruction: Instruction) -> int:
     if instruction.kind is FILL:
         return int(layout.size)
     count: int = layout.size + sum([view.layout.size for view in instruction.inputs])
+    if instruction.kind is KERNEL:
+        return count + instruction.function.work // 8  # type: ignore[union-attr, no-any-return]  # a kernel
     return count + layout.size * instruction.inputs[0].layout.shape[-1] // 8 if instruction.kind is MATMUL else count
 
 

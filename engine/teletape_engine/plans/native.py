@@ -16,6 +16,7 @@ import numpy as np
 from teletape_engine.plans.instructions import (
     COPY,
     FILL,
+    KERNEL,
     MATMUL,
     PYTHON,
     REDUCE,
@@ -218,6 +219,10 @@ class Library:
             return self._reduction(instruction)
         if kind is MATMUL:
             return [self._product(views)]
+        if kind is KERNEL:
+            kernel: Any = instruction.function
+            operands = tuple([(view, 0) for view in views])
+            return [Row(kernel.function, kernel.context, 0, operands, 1, (0,) * len(views), kernel)]
         raise Uncompiled
 
     def _moved(self, kind: str, views: tuple[View, ...]) -> Row:

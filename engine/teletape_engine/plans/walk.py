@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from teletape_engine.plans.instructions import COPY, FILL, MATMUL, PYTHON, REDUCE, SELECT, Instruction, View
+from teletape_engine.plans.instructions import COPY, FILL, KERNEL, MATMUL, PYTHON, REDUCE, SELECT, Instruction, View
 from teletape_engine.plans.tracing.templates import python_step
 
 #: A function, and its arguments.
@@ -53,6 +53,8 @@ def call_of(instruction: Instruction) -> Callable[..., Any]:
         return _fill
     if kind is MATMUL:
         return np.matmul
+    if kind is KERNEL:
+        return function.on_any  # type: ignore[union-attr, no-any-return]  # a kernel
     if kind is REDUCE:
         axes, dtype = instruction.extra
         reduce = function.reduce  # type: ignore[union-attr]  # a ufunc

@@ -115,29 +115,20 @@ def test_no_library(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
-def test_the_source_compiles_without_warnings(tmp_path):
-    source = ROOT / "engine" / "teletape_engine" / "plans" / "rows.c"
-    command = [
-        "cc",
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "-o",
-        tmp_path / "x.so",
-        source,
-    ]
-    subprocess.run(command, check=True, timeout=100)
+@pytest.mark.parametrize("source", ["plans/rows.c", "arrays/kernels.c"])
+def test_the_source_compiles_without_warnings(source, tmp_path):
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    path = ROOT / "engine" / "teletape_engine" / source
+    subprocess.run(["cc", *flags, "-o", tmp_path / "x.so", path], check=True, timeout=100)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
-def test_the_build_leaves_the_library_in_the_package(tmp_path):
-    folder = tmp_path / "engine" / "teletape_engine" / "plans"
-    folder.mkdir(parents=True)
-    for name in ("hatch_build.py", "engine/teletape_engine/plans/rows.c"):
-        shutil.copy(ROOT / name, tmp_path / name)
+def test_the_build_leaves_the_libraries_in_the_package(tmp_path):
+    package = tmp_path / "engine" / "teletape_engine"
+    for source in [*(ROOT / "engine" / "teletape_engine").rglob("*.[ch]"), ROOT / "hatch_build.py"]:
+        target = tmp_path / source.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
     subprocess.run([sys.executable, "-P", tmp_path / "hatch_build.py"], check=True, timeout=100)
-    assert (folder / "librows.so.1").stat().st_size > 1000
+    assert (package / "plans" / "librows.so.1").stat().st_size > 1000
+    assert (package / "arrays" / "libkernels.so.1").stat().st_size > 1000

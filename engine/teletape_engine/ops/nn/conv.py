@@ -16,6 +16,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Cut, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.nn import direct
 from teletape_engine.ops.nn.patches import (
     MOST_BYTES,
     columns,
@@ -95,7 +96,7 @@ def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) 
     sliding.border_bytes(Spec.of((n, *images[-3:]), wide(dtype)))  # refuses what cannot be addressed
     most = max(MOST_BYTES // wide(dtype).itemsize, row)
     size = 2 * bordered + min(counted * row, most) + counted * (channels + 2 * filters[3]) + 3 * math.prod(filters)
-    return size * wide(dtype).itemsize
+    return size * wide(dtype).itemsize + direct.buffer_bytes(sliding, channels)
 
 
 def _input_workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) -> int:
@@ -108,7 +109,8 @@ def _input_workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, 
     row = back.counts[1] * math.prod(filters[:2]) * out
     patches = min(n * back.counts[0] * row, max(MOST_BYTES // wide(dtype).itemsize, row))
     bordered, rows = n * math.prod(back.lengths()) * out, n * math.prod(back.counts) * (images[-1] + out)
-    return max(workspace, (bordered + patches + 2 * rows + 4 * math.prod(filters)) * wide(dtype).itemsize)
+    size = bordered + patches + 2 * rows + 4 * math.prod(filters)
+    return max(workspace, size * wide(dtype).itemsize + direct.buffer_bytes(back, out))
 
 
 def _work(result: Shape, filters: Shape) -> int:
@@ -242,8 +244,11 @@ def conv2d(
     """
     at = windows(image_lengths(x.shape), filters.shape[:2], strides, padding, paddings, dilations)
     groups, out = _groups(x.shape, filters.shape), filters.shape[3]
-    images = at.bordered(xp, images_of(x))
-    y = convolved(xp, images, filters.astype(images.dtype, copy=False), at, groups)
+    images = images_of(x)
+    filters = filters.astype(images.dtype, copy=False)
+    y = direct.convolved(xp, images, filters, at, (images.shape[0], *at.counts, out), groups=groups)
+    if y is None:
+        y = convolved(xp, at.bordered(xp, images), filters, at, groups)
     return y.reshape((*x.shape[:-3], *at.counts, out)).astype(x.dtype, copy=False)
 
 
@@ -299,8 +304,12 @@ def conv2d_backprop_input(
     grads = images_of(grad)
     back = transposed(at, channels // groups)
     if back is not None and grads.size:
-        filters = turned(xp, filters.astype(grads.dtype, copy=False), groups)
-        images = convolved(xp, back.bordered(xp, grads), filters, back, groups)
+        filters = filters.astype(grads.dtype, copy=False)
+        images = direct.convolved(
+            xp, grads, filters, back, (grads.shape[0], *back.counts, channels), groups=groups, turned=True
+        )
+        if images is None:
+            images = convolved(xp, back.bordered(xp, grads), turned(xp, filters, groups), back, groups)
         return images.reshape(shape).astype(grad.dtype, copy=False)
     out = xp.zeros((grads.shape[0], *at.lengths(), channels), grads.dtype)
     if grads.size and out.size:
@@ -345,7 +354,11 @@ def conv2d_backprop_filter(
     """The transpose of conv2d with respect to its filters, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(x.shape), shape[:2], strides, padding, paddings, dilations)
     groups, out = _groups(x.shape, shape), shape[3]
-    images, grads = at.bordered(xp, images_of(x)), images_of(grad)
+    images, grads = images_of(x), images_of(grad)
+    filters = direct.filters_from(xp, images, grads, at, shape, groups=groups)
+    if filters is not None:
+        return filters.astype(x.dtype, copy=False)
+    images = at.bordered(xp, images)
     total = xp.zeros((groups, math.prod(shape[:3]), out // groups), images.dtype)
     patches = patches_of(xp, images, at)
     if groups == 1:

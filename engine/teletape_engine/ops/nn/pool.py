@@ -19,6 +19,7 @@ from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import always
 from teletape_engine.catalogue.signature import Conversion, Function, function
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.nn import direct
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
@@ -239,7 +240,8 @@ def max_pool(
     in TensorFlow.
     """
     at = _windows(x.shape, ksize, strides, padding, paddings)
-    return _largest(xp, at.bordered(xp, x, _lowest(x.dtype)), at)
+    largest = direct.pooled(xp, "max_pool", x, (x,), at, (x.shape[0], *at.counts, x.shape[3]))
+    return largest if largest is not None else _largest(xp, at.bordered(xp, x, _lowest(x.dtype)), at)
 
 
 @op(
@@ -263,6 +265,9 @@ def max_pool_backprop(
 ) -> Any:
     """Each window's grad at the index of its first largest element in x: the transpose of max_pool_pick."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
+    spread = direct.pooled(xp, "max_pool_grad", x, (grad, x), at, x.shape)
+    if spread is not None:
+        return spread
     out = xp.zeros((x.shape[0], *at.lengths(), x.shape[3]), x.dtype)
     x, grad = at.bordered(xp, x, _lowest(x.dtype)), _bits(grad)
     if at.apart:
@@ -298,6 +303,9 @@ def max_pool_pick(
 ) -> Any:
     """The elements of t at the index of each window's first largest element in x: the tangent of max_pool."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
+    chosen = direct.pooled(xp, "max_pool_pick", x, (t, x), at, (x.shape[0], *at.counts, x.shape[3]))
+    if chosen is not None:
+        return chosen
     out = xp.zeros((x.shape[0], *at.counts, x.shape[3]), t.dtype)
     x, t = at.bordered(xp, x, _lowest(x.dtype)), _bits(at.bordered(xp, t))
     picked = _bits(out)

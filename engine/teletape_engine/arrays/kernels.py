@@ -1,0 +1,135 @@
+"""Loops of convolution and pooling in C, where NumPy would copy every window: the library that `kernels.c` becomes.
+
+Without it, as with a compiler absent or another kind of array, NumPy does the same; results may differ in the last
+digits. A kernel is called by a forward function, or noted by a plan, which then calls the same function of the library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+LIBRARY: Final = Path(__file__).with_name("libkernels.so.1")
+_SUFFIXES: Final = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8"}
+_POINTER: Final = ctypes.c_void_p
+_OPERANDS: Final = 4
+
+
+class Geometry(NamedTuple):
+    """Windows on images; `geometry` in `kernels.c` has the same fields in the same order.
+
+    Attributes:
+        images, height, width, channels: Lengths of the images.
+        out: Channels of the result.
+        rows, columns: Lengths of a window.
+        count_rows, count_columns: Numbers of windows.
+        row_stride, column_stride: Steps from one window to the next.
+        row_dilation, column_dilation: Steps from one element of a window to the next.
+        top, left: Lengths of the border before an image.
+        whole_height, whole_width: Lengths of an image with its border.
+        turned: 1 if the filters are those of the transpose, turned by half a turn.
+        apart: 1 if no two windows overlap.
+    """
+
+    images: int
+    height: int
+    width: int
+    channels: int
+    out: int
+    rows: int
+    columns: int
+    count_rows: int
+    count_columns: int
+    row_stride: int
+    column_stride: int
+    row_dilation: int
+    column_dilation: int
+    top: int
+    left: int
+    whole_height: int
+    whole_width: int
+    turned: int
+    apart: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether no length is 0, and every window lies inside the images with their border."""
+        rows = (self.count_rows - 1) * self.row_stride + (self.rows - 1) * self.row_dilation + 1
+        columns = (self.count_columns - 1) * self.column_stride + (self.columns - 1) * self.column_dilation + 1
+        inside = rows <= self.whole_height and columns <= self.whole_width
+        return inside and min(self[:13]) > 0 and self.top + self.height <= self.whole_height
+
+
+class Kernel:
+    """A function of the library for one geometry.
+
+    Attributes:
+        function: Its address.
+        context: The address of the geometry.
+        work: Multiply-adds, or comparisons.
+    """
+
+    __slots__ = ("__name__", "_call", "_owned", "context", "function", "work")
+
+    def __init__(self, name: str, call: Any, geometry: Geometry) -> None:
+        self.__name__, self._call = name, call
+        self._owned = (ctypes.c_ssize_t * len(geometry))(*geometry)
+        self.context = ctypes.addressof(self._owned)
+        self.function = ctypes.cast(call, _POINTER).value or 0
+        g = geometry
+        self.work = g.images * g.count_rows * g.count_columns * g.rows * g.columns * g.channels * g.out
+
+    def __call__(self, *arrays: Any) -> None:
+        """Reads all arrays but the last one, which it writes: row-major, aligned and of one dtype."""
+        addresses = [array.__array_interface__["data"][0] for array in arrays]
+        if self._call(self.context, (_POINTER * _OPERANDS)(*addresses), None, None, None):
+            raise MemoryError("no memory for the buffers of a kernel")
+
+    def on_any(self, *arrays: Any) -> None:
+        """The same; what it reads may have any strides."""
+        self(*[np.require(array, None, ("C", "A")) for array in arrays[:-1]], arrays[-1])
+
+
+def kernel(xp: Any, name: str, dtype: Any, geometry: Geometry) -> Kernel | None:
+    """The function of that name in `kernels.c` without its suffix; None if there is none for these arrays."""
+    if LIBRARY_LOADED is None or dtype not in _SUFFIXES or not (xp is np or hasattr(type(xp), "noted")):
+        return None
+    return _kernel(name, dtype, geometry)
+
+
+def applied(xp: Any, kernel: Kernel, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """The result of a kernel, of that shape and of the dtype of its first input."""
+    dtype = inputs[0].dtype
+    if xp is not np:
+        return xp.noted(kernel, inputs, shape, dtype)
+    out = np.empty(shape, dtype)
+    kernel.on_any(*inputs, out)
+    return out
+
+
+@lru_cache(maxsize=1024)
+def _kernel(name: str, dtype: Any, geometry: Geometry) -> Kernel | None:
+    call = getattr(LIBRARY_LOADED, f"{name}_{_SUFFIXES[dtype]}")
+    return Kernel(name, call, geometry) if geometry.fits else None
+
+
+def _load() -> ctypes.CDLL | None:
+    """The library, if it is there and of this version of `kernels.c`."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        if library.geometry_size() != len(Geometry._fields) * ctypes.sizeof(ctypes.c_ssize_t):
+            return None
+        for name in ("convolve", "convolve_filters", "max_pool", "max_pool_grad", "max_pool_pick"):
+            for suffix in _SUFFIXES.values():
+                getattr(library, f"{name}_{suffix}").argtypes = (_POINTER,) * 5
+        library.limit_level.argtypes = (ctypes.c_ssize_t,)
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+LIBRARY_LOADED: Final = _load()

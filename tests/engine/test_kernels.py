@@ -1,0 +1,163 @@
+"""The kernels in C against NumPy, for each kind of CPU; which arrays they take; and as instructions of plans."""
+
+import numpy as np
+import pytest
+from driving import executor
+
+from teletape_engine.arrays import kernels
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.commands import Call
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.ops.nn import direct
+from teletape_engine.ops.nn.windows import windows
+from teletape_engine.plans import native
+from teletape_engine.plans.instructions import KERNEL
+from teletape_engine.plans.policy import POLICY, Policy
+
+pytestmark = pytest.mark.skipif(kernels.LIBRARY_LOADED is None, reason="libkernels.so.1 is not built: no C compiler")
+
+#: Images, windows [rows, columns], outputs, and how they slide: blocks that are whole, and that are not.
+CASES = [
+    ((3, 9, 8, 1), (3, 3), 16, {"padding": "SAME"}),
+    ((2, 7, 7, 16), (3, 3), 32, {"padding": "SAME"}),
+    ((2, 6, 11, 3), (2, 4), 35, {"strides": (2, 1)}),
+    ((1, 13, 9, 5), (3, 2), 7, {"dilations": (2, 3), "padding": "SAME"}),
+    ((2, 8, 8, 4), (1, 5), 50, {"padding": "EXPLICIT", "paddings": ((2, 0), (1, 3))}),
+    ((1, 1, 900, 2), (1, 3), 9, {}),
+    ((1, 60, 30, 1), (5, 5), 3, {"strides": (3, 2), "padding": "SAME"}),
+]
+POOLS = [
+    ((2, 8, 8, 16), {"ksize": (2, 2), "strides": (2, 2)}),
+    ((2, 9, 7, 35), {"ksize": (2, 2), "strides": (2, 2)}),
+    ((1, 9, 8, 21), {"ksize": (3, 3), "strides": (2, 1), "padding": "SAME"}),
+    ((2, 5, 5, 3), {"ksize": (1, 4), "strides": (3, 2), "padding": "SAME"}),
+]
+
+
+@pytest.fixture(params=[4, 3, 1])
+def level(request):
+    """The kind of CPU whose loops run."""
+    kernels.LIBRARY_LOADED.limit_level(request.param)
+    if kernels.LIBRARY_LOADED.level() != request.param:
+        kernels.LIBRARY_LOADED.limit_level(4)
+        pytest.skip("this CPU lacks the instructions")
+    yield request.param
+    kernels.LIBRARY_LOADED.limit_level(4)
+
+
+def both(call):
+    """What a call gives in C, and in NumPy."""
+    by_kernel = call()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "LIBRARY_LOADED", None)
+        return by_kernel, call()
+
+
+def numbers(*shape, dtype, seed):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("images", "size", "out", "how"), CASES)
+def test_convolution_and_its_transposes(level, images, size, out, how, dtype):
+    x, filters = numbers(*images, dtype=dtype, seed=0), numbers(*size, images[-1], out, dtype=dtype, seed=1)
+    near = {"rtol": 0, "atol": 1e-4 if dtype == "float32" else 1e-11}
+    y, expected = both(lambda: CATALOGUE["conv2d"](x, filters, **how))
+    np.testing.assert_allclose(y, expected, **near)
+    ct = numbers(*y.shape, dtype=dtype, seed=2)
+    a, b = both(lambda: CATALOGUE["conv2d_backprop_input"](ct, filters, shape=x.shape, **how))
+    np.testing.assert_allclose(a, b, **near)
+    a, b = both(lambda: CATALOGUE["conv2d_backprop_filter"](x, ct, shape=filters.shape, **how))
+    np.testing.assert_allclose(a, b, **near)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("images", "how"), POOLS)
+def test_pooling(level, images, how, dtype):
+    x = np.round(numbers(*images, dtype=dtype, seed=0))  # with ties
+    x.flat[::7] = np.nan
+    x.flat[1::11] = np.finfo(dtype).min
+    y, expected = both(lambda: CATALOGUE["max_pool"](x, **how))
+    np.testing.assert_array_equal(y, expected)
+    ct, t = numbers(*y.shape, dtype=dtype, seed=1), numbers(*images, dtype=dtype, seed=2)
+    a, b = both(lambda: CATALOGUE["max_pool_backprop"](ct, x, **how))
+    np.testing.assert_allclose(a, b, atol=1e-6)
+    np.testing.assert_array_equal(*both(lambda: CATALOGUE["max_pool_pick"](t, x, **how)))
+
+
+@pytest.mark.parametrize("layout", ["misaligned", "strided", "column-major", "read-only"])
+def test_arrays_of_any_layout(layout):
+    x, filters = numbers(2, 6, 6, 4, dtype="f4", seed=0), numbers(3, 3, 4, 8, dtype="f4", seed=1)
+    expected = CATALOGUE["conv2d"](x, filters)
+    if layout == "misaligned":
+        moved = np.zeros(x.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(x.shape)
+    elif layout == "strided":
+        moved = np.zeros((2, 6, 6, 8), np.float32)[..., ::2]
+    else:
+        moved = np.asfortranarray(x) if layout == "column-major" else x.copy()
+    moved[...] = x
+    moved.flags.writeable = False
+    np.testing.assert_array_equal(CATALOGUE["conv2d"](moved, filters), expected)
+
+
+def test_a_long_sum_keeps_its_digits():
+    x, ct = np.full((1, 2000, 500, 1), 0.1, np.float32), np.ones((1, 2000, 499, 1), np.float32)
+    result = CATALOGUE["conv2d_backprop_filter"](x, ct, shape=(1, 2, 1, 1))
+    np.testing.assert_allclose(result.ravel(), 2000 * 499 * np.float64(np.float32(0.1)), rtol=1e-4)  # 1e-2 in one sum
+
+
+def test_what_is_left_to_numpy():
+    at = windows((6, 6), (3, 3), (1, 1), "VALID", None, (1, 1))
+    x, filters, shape = np.zeros((1, 6, 6, 4), "f4"), np.zeros((3, 3, 4, 8), "f4"), (1, 4, 4, 8)
+    assert direct.convolved(np, x, filters, at, shape) is not None
+    assert direct.convolved(np, x, filters, at, shape, groups=2) is None
+    assert direct.convolved(np, x.astype("i4"), filters.astype("i4"), at, shape) is None
+    assert direct.convolved(np, x.astype(">f4"), filters.astype(">f4"), at, shape) is None
+    assert direct.convolved(None, x, filters, at, shape) is None  # the arrays of another device
+    assert (
+        direct.convolved(np, np.zeros((1, 6, 6, 64), "f4"), np.zeros((3, 3, 64, 64), "f4"), at, (1, 4, 4, 64)) is None
+    )
+    assert direct.convolved(np, x[:0], filters, at, (0, 4, 4, 8)) is None
+    outside = at._replace(counts=(5, 4))
+    assert direct.convolved(np, x, filters, outside, (1, 5, 4, 8)) is None
+
+
+def test_a_library_of_another_version_is_left_alone(monkeypatch, tmp_path):
+    assert kernels._load() is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels.Geometry, "_fields", kernels.Geometry._fields[:-1])
+        assert kernels._load() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "LIBRARY", native.LIBRARY)
+        assert kernels._load() is None
+    monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "libkernels.so.1")
+    assert kernels._load() is None
+
+
+@pytest.mark.parametrize("mode", ["on", "python"])
+def test_a_plan_calls_the_kernels(mode, monkeypatch):
+    policy = Policy.of(mode)
+    for name in ("enabled", "compiled", "first", "compared"):
+        monkeypatch.setattr(POLICY, name, getattr(policy, name))
+    at = {"strides": (1, 1), "padding": "SAME"}
+    pool = {"ksize": (2, 2), "strides": (2, 2), "padding": "VALID"}
+    steps = (Call("conv2d", ("x", "f"), ("y",), at), Call("max_pool", ("y",), ("z",), pool))
+    function, recorder = compile_function(("x", "f"), steps, ("z",)), executor()
+    arguments = [numbers(2, 8, 8, 3, dtype="f4", seed=0), numbers(3, 3, 3, 20, dtype="f4", seed=1)]
+    results = [function.run(recorder, [recorder.constant(a) for a in arguments])[0].array for _ in range(4)]
+    assert all(result.tobytes() == results[0].tobytes() for result in results)
+    (plan,) = function.plans._plans.values()
+    assert [instruction.kind for instruction in plan.instructions] == [KERNEL, KERNEL]
+    if mode == "on" and native.LIBRARY_LOADED is not None:
+        assert plan._idle[0].bare  # no call from Python
+
+
+def test_no_memory_is_an_error():
+    geometry = kernels.Geometry(*(1,) * 13, 0, 0, 1, 1, 0, 1)
+
+    def fails(*_):
+        return -1
+
+    call = kernels.ctypes.CFUNCTYPE(kernels.ctypes.c_int, *(kernels.ctypes.c_void_p,) * 5)(fails)
+    with pytest.raises(MemoryError, match="kernel"):
+        kernels.Kernel("convolve", call, geometry)(np.ones(1), np.ones(1), np.ones(1))
