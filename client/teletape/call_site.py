@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
 import teletape_engine
 from teletape import environment
 
-#: A code object of the user's program and the offset of the instruction in it; None: not recorded.
-Where: TypeAlias = tuple[CodeType, int] | None
+#: A code object of the user's program and the offset of the instruction in it.
+CallSite: TypeAlias = tuple[CodeType, int]
+#: None: not recorded.
+Where: TypeAlias = CallSite | None
 
+_SITES: Final = 1024  #: Call sites whose reads are counted without their text.
 _PACKAGES: Final = tuple(
     os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, teletape_engine.__file__)
 )
@@ -32,7 +36,7 @@ class _Files(dict[str, bool]):
 _own_files: Final = _Files()
 
 
-def call_site_of(frame: FrameType) -> tuple[CodeType, int]:
+def call_site_of(frame: FrameType) -> CallSite:
     """Returns the user's code at or around a frame: the nearest frame outside Teletape."""
     code = frame.f_code
     while _own_files[code.co_filename]:
@@ -48,7 +52,7 @@ def call_site_of(frame: FrameType) -> tuple[CodeType, int]:
 latest_code: Final[list[CodeType | None]] = [None]
 
 
-def new_call_site(frame: FrameType) -> tuple[CodeType, int]:
+def new_call_site(frame: FrameType) -> CallSite:
     """Returns the call site of an op that is not called by `latest_code`, which becomes the code that calls it."""
     site = call_site_of(frame)
     if site[0] is frame.f_code:
@@ -56,7 +60,7 @@ def new_call_site(frame: FrameType) -> tuple[CodeType, int]:
     return site
 
 
-def caller() -> tuple[CodeType, int]:
+def caller() -> CallSite:
     """Returns the user's code that is running."""
     return call_site_of(sys._getframe(2))
 
@@ -79,3 +83,28 @@ def shown_call_site(where: Any) -> str | None:
     if where is None or isinstance(where, str):
         return where
     return call_site_text(where) if environment.call_sites() else None
+
+
+class ReadCounts:
+    """Counts reads by the line of the program. A line is only looked up for the text: that takes longer than a read."""
+
+    def __init__(self) -> None:
+        self._by_site: dict[tuple[int, int], list[Any]] = {}  # by the code's identity, which it keeps: site, count
+        self._by_line: Counter[str] = Counter()  # of sites that are no longer in the first table
+
+    def note(self, where: CallSite) -> None:
+        """Counts a read."""
+        key = (id(where[0]), where[1])
+        entry = self._by_site.get(key)
+        if entry is None:
+            if len(self._by_site) >= _SITES:  # code that is made again and again is not kept
+                self._by_line, self._by_site = Counter(dict(self.by_line())), {}
+            entry = self._by_site.setdefault(key, [where, 0])
+        entry[1] += 1
+
+    def by_line(self) -> list[tuple[str, int]]:
+        """Returns the counts, the largest first."""
+        counts = Counter(self._by_line)
+        for where, count in list(self._by_site.values()):
+            counts[call_site_text(where)] += count
+        return counts.most_common()

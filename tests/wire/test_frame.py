@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 import teletape_wire as wire
 from teletape_engine.commands import COMMANDS, Batch, Call, Constant, Fetch
+from teletape_engine.commands.results import Answer, Fetched
 from teletape_engine.errors import BadCommandError, InvalidArgumentError
 from teletape_engine.recording.values import Literal
+from teletape_engine.spec import Spec
 from teletape_wire.frame import CODES
 
 ZEROS = np.zeros(40, np.float32)
@@ -277,6 +279,25 @@ def test_a_mutated_answer_gives_a_clear_error_or_an_answer(answer: Any, data: st
     struct.pack_into("<I", frame, 12, zlib.crc32(frame[64 : 64 + length]))
     with contextlib.suppress(wire.WireError):
         wire.decode_answer(bytes(frame))
+
+
+@pytest.mark.parametrize("count", [1, 20_000])  # the second has a header that is not unpacked at once
+def test_an_answer_of_many_tensors_passes(count: int) -> None:
+    spec = Spec.of((), np.dtype("float32"))
+    results = tuple([Fetched(i, i, np.array(i, np.float32), spec, True) for i in range(count)])
+    answer, _ = wire.decode_answer(b"".join(wire.encode_answer(Answer(results, None, 0)).buffers))
+    assert [(each.index, float(each.array)) for each in answer.results] == [(i, i) for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [(b"\xc7\x04\x01\x07\0\0\0", "names tensor 7, the frame has 0"), (b"\x07", "needs a tensor, found 7")],
+)
+def test_a_result_without_its_tensor_is_refused(array: bytes, text: str) -> None:
+    row = b"\x96\x01\x00\x01" + array + msgpack.packb(["float32", []]) + b"\xc3"
+    header = b"\x93\x90\x91" + row + msgpack.packb([None, 0, None, 0.0, 0.0])
+    with pytest.raises(wire.WireError, match=text):
+        wire.decode_answer(with_header(header, kind=2))
 
 
 @given(ids)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
 
@@ -44,6 +44,7 @@ from teletape_wire.structures import Structures, contents_of
 from teletape_wire.tensors import Array, Buffer, read
 
 _KIND_AT: Final = 10  # the offset of the kind in a prefix
+_SMALL: Final = 4096  # bytes of a header from which its unpacker is not used again
 _SHORT: Final = MAX_ITEMS  # bytes of a header in which no list can be too long: its lists are unpacked whole
 
 
@@ -72,25 +73,69 @@ def _extension(tensors: list[Array], code: int, data: bytes) -> Any:
     raise WireError(f"unknown msgpack extension {code} with {len(data)} bytes")
 
 
-class _Reader:
-    """Unpacks one header. The length of lists is bounded, so that a short header cannot declare a long list.
+class _Reference(int):
+    """The number of a tensor in an answer."""
 
-    The unpacker refers to the tensors and not to the reader: a cycle would keep the frame until a garbage collection.
+
+def _reference(code: int, data: bytes) -> Any:
+    if code == EXT_TENSOR and len(data) == EXT_INDEX.size:
+        return _Reference(EXT_INDEX.unpack(data)[0])
+    return _extension([], code, data)
+
+
+class _Unpacker(NamedTuple):
+    """An unpacker of msgpack, and the tensors that what it unpacks may refer to.
+
+    It refers to the tensors and not to a reader: a cycle would keep the frame until a garbage collection.
     """
 
-    def __init__(self, header: memoryview) -> None:
-        self.tensors: list[Array] = []
-        size = max(len(header), 1)
-        self._stream = msgpack.Unpacker(
-            None,
-            max_buffer_size=size,
-            use_list=False,
-            ext_hook=partial(_extension, self.tensors),
-            max_array_len=min(size, MAX_ITEMS),
-            max_map_len=min(size, MAX_ITEMS),
-        )
-        self._stream.feed(header)
+    stream: Any
+    tensors: list[Array]
+
+
+def _unpacker(size: int, hook: Callable[[int, bytes], Any], tensors: list[Array]) -> _Unpacker:
+    """Returns an unpacker of headers up to this size. The length of lists is bounded by it.
+
+    Args:
+        size: Bytes.
+        hook: Returns the value of an extension.
+        tensors: Those that the hook returns.
+    """
+    most = min(size, MAX_ITEMS)
+    stream = msgpack.Unpacker(
+        None, max_buffer_size=size, use_list=False, ext_hook=hook, max_array_len=most, max_map_len=most
+    )
+    return _Unpacker(stream, tensors)
+
+
+def _batch_unpacker(size: int) -> _Unpacker:
+    tensors: list[Array] = []
+    return _unpacker(size, partial(_extension, tensors), tensors)
+
+
+#: Unpackers of small headers that nothing uses: to make one fills 40 KB with zeros. Threads share it without a lock.
+_unused: Final[list[_Unpacker]] = []
+
+
+class _Reader:
+    """Unpacks one header. The length of lists is bounded, so that a short header cannot declare a long list."""
+
+    __slots__ = ("_begin", "_length", "_stream", "_unpacker", "next", "tensors")
+
+    def __init__(self, header: memoryview, unpacker: _Unpacker | None = None) -> None:
         self._length = len(header)
+        if unpacker is not None:
+            self._unpacker = unpacker
+        elif self._length > _SMALL:
+            self._unpacker = _batch_unpacker(self._length)
+        else:
+            try:
+                self._unpacker = _unused.pop()
+            except IndexError:
+                self._unpacker = _batch_unpacker(_SMALL)
+        self._stream, self.tensors = self._unpacker
+        self._begin = self._stream.tell()
+        self._stream.feed(header)
         self.next = self._stream.unpack
 
     def count(self) -> int:
@@ -107,9 +152,13 @@ class _Reader:
         return value
 
     def done(self) -> None:
-        """Checks that the header has no further content."""
-        if self._stream.tell() != self._length:
-            raise WireError(f"the header has {self._length} bytes, its content ends at byte {self._stream.tell()}")
+        """Checks that the header has no further content. The reader cannot be used afterwards."""
+        end = self._stream.tell() - self._begin
+        if end != self._length:
+            raise WireError(f"the header has {self._length} bytes, its content ends at byte {end}")
+        if self._length <= _SMALL:
+            self.tensors.clear()
+            _unused.append(self._unpacker)
 
 
 def _guarded(decode: Callable[..., Any], *args: Any) -> Any:
@@ -215,9 +264,10 @@ def _repeated(frame: memoryview, copy_below: int, max_header: int, structures: S
     prefix, _, reader = _open(frame, FrameKind.REPEATED, copy_below, max_header)
     number = _structure_number(reader.next(), prefix.client)
     taken, created, numbers = [*reader.members()], [*reader.members()], [*reader.members()]
+    tensors = [*reader.tensors]
     reader.done()
     structure = structures.find(prefix.client, number)
-    contents = contents_of(structure, tuple(taken), tuple(created), tuple(numbers), reader.tensors)
+    contents = contents_of(structure, tuple(taken), tuple(created), tuple(numbers), tensors)
     return Repetition(structure, contents, prefix.client, prefix.seq, prefix.nonce)
 
 
@@ -231,15 +281,36 @@ def decode_answer(buffer: Buffer, *, max_header: int = MAX_HEADER) -> tuple[Answ
 
 
 def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
-    _, _, reader = _open(frame, FrameKind.ANSWER, 0, max_header)
-    results = tuple([_result(*row) for row in reader.members()])
-    failed, bytes_in_use, expires_at, queue_seconds, compute_seconds = reader.next()
-    reader.done()
+    _, header = _header(frame, FrameKind.ANSWER, max_header)
+    parts = _answer_parts(header)
+    if len(parts) != PARTS:
+        raise WireError(f"the header must be a list of {PARTS} parts, found {len(parts)}")
+    tensors, rows, (failed, bytes_in_use, expires_at, queue_seconds, compute_seconds) = parts
+    if tensors.__class__ is not tuple or rows.__class__ is not tuple:
+        raise WireError("tensors and results must be lists")
+    arrays = read(frame, tensors, PREFIX_LENGTH + len(header), copy_below=0)
+    results = tuple([_result(arrays, *row) for row in rows])
     failure = None if failed is None else Failure(*failed)
     return Answer(results, failure, bytes_in_use), Served(expires_at, queue_seconds, compute_seconds)
 
 
-def _result(code: int, index: int, *parts: Any) -> Result:
+def _answer_parts(header: memoryview) -> Sequence[Any]:
+    """Returns the parts of an answer's header; in the place of tensors are their numbers."""
+    size = len(header)
+    if size <= _SHORT:
+        most = max(size, 1)
+        parts = msgpack.unpackb(header, use_list=False, ext_hook=_reference, max_array_len=most, max_map_len=most)
+        return parts if parts.__class__ is tuple else ()
+    reader = _Reader(header, _unpacker(size, _reference, []))
+    parts = [tuple(reader.members()) for _ in range(reader.count())]
+    reader.done()
+    return parts
+
+
+def _result(tensors: list[Array], code: int, index: int, *parts: Any) -> Result:
+    if code == FETCHED:
+        name, array, spec, complete = parts
+        return Fetched(index, name, _tensor(tensors, array), _spec(*spec), complete)
     if code == KINDS:
         return Kinds(index, *parts)
     if code == SPECS:
@@ -251,11 +322,17 @@ def _result(code: int, index: int, *parts: Any) -> Result:
     if code == SLICES:
         name, values, indices, spec = parts
         dense = _spec(*spec)
-        return Fetched(index, name, SlicesArrays(values, indices, dense), dense, True)
-    if code == FETCHED:
-        name, array, spec, complete = parts
-        return Fetched(index, name, array, _spec(*spec), complete)
+        arrays = SlicesArrays(_tensor(tensors, values), _tensor(tensors, indices), dense)
+        return Fetched(index, name, arrays, dense, True)
     raise WireError(f"unknown kind of result {code!r:.60}")
+
+
+def _tensor(tensors: list[Array], number: Any) -> Array:
+    if number.__class__ is not _Reference:
+        raise WireError(f"a result needs a tensor, found {number!r:.60}")
+    if number >= len(tensors):
+        raise WireError(f"a result names tensor {number:d}, the frame has {len(tensors)}")
+    return tensors[number]
 
 
 def _spec(dtype: str, shape: tuple[int, ...]) -> Spec:

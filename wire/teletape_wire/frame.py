@@ -95,6 +95,9 @@ class FrameKind(enum.IntEnum):
     REPEATED = 3
 
 
+_KINDS: Final = tuple(FrameKind)
+
+
 class Prefix(NamedTuple):
     """The first 64 bytes of a frame.
 
@@ -162,4 +165,4 @@ def decode_prefix(data: Buffer, *, max_header: int = MAX_HEADER, max_total: int 
         )
     if total < PREFIX_LENGTH + header_length:
         raise WireError(f"the frame is declared with {total} bytes, prefix and header alone have more")
-    return Prefix(FrameKind(kind), client, seq, b"" if nonce == NO_NONCE else nonce, crc, header_length, total)
+    return Prefix(_KINDS[kind - 1], client, seq, b"" if nonce == NO_NONCE else nonce, crc, header_length, total)

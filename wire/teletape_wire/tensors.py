@@ -6,7 +6,6 @@ determine every offset, so that a table with another offset is wrong.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
@@ -111,25 +110,32 @@ def read(frame: memoryview, rows: Sequence[Any], header_end: int, *, copy_below:
     body = frame[section:] if rows else frame[header_end:]
     position, arrays = 0, []
     for index, row in enumerate(rows):
-        where = f"tensor {index} of {len(rows)}"
-        dtype, shape, offset, length, crc = _row(row, where)
-        if offset != aligned(position):
+        fault = _fault(row)
+        if fault is not None:
+            raise WireError(f"{_where(index, rows)}: {fault}")
+        name, shape, offset, length, crc = row
+        dtype = DTYPES[name]
+        expected = aligned(position)
+        if offset != expected:
             raise WireError(
-                f"{where}: declared at offset {offset} of the tensors, expected {aligned(position)}: they follow each "
-                f"other, each at the next multiple of {ALIGNMENT}"
+                f"{_where(index, rows)}: declared at offset {offset} of the tensors, expected {expected}: they follow "
+                f"each other, each at the next multiple of {ALIGNMENT}"
             )
         position = offset + length
         if position > body.nbytes:
             raise WireError(
-                f"{where}: ends at byte {position} of the tensors, but the frame holds {body.nbytes} bytes of them"
+                f"{_where(index, rows)}: ends at byte {position} of the tensors, but the frame holds {body.nbytes} "
+                "bytes of them"
             )
         part = body[offset:position]
         checksum = crc32(part)
         if checksum != crc:
-            raise CorruptFrameError(f"{where}: CRC32 is {checksum:#010x}, declared {crc:#010x}: send the frame again")
+            raise CorruptFrameError(
+                f"{_where(index, rows)}: CRC32 is {checksum:#010x}, declared {crc:#010x}: send the frame again"
+            )
         flat = np.frombuffer(part, np.uint8)
-        if dtype is DTYPES["bool"] and length and flat.max() > 1:
-            raise WireError(f"{where}: dtype bool has only the bytes 0 and 1, found {flat.max()}")
+        if name == "bool" and length and flat.max() > 1:
+            raise WireError(f"{_where(index, rows)}: dtype bool has only the bytes 0 and 1, found {flat.max()}")
         array = (flat.copy() if length < copy_below else flat).view(dtype).reshape(shape)
         array.flags.writeable = False
         arrays.append(array)
@@ -138,26 +144,37 @@ def read(frame: memoryview, rows: Sequence[Any], header_end: int, *, copy_below:
     return arrays
 
 
-def _row(row: Any, where: str) -> tuple[np.dtype[Any], tuple[int, ...], int, int, int]:
-    if type(row) is not tuple or len(row) != 5:
-        raise WireError(f"{where}: its row must be [dtype, shape, offset, length, crc32], found {_short(row)}")
-    name, shape, *numbers = row
-    dtype = DTYPES.get(name) if isinstance(name, str) else None
+def _where(index: int, rows: Sequence[Any]) -> str:
+    return f"tensor {index} of {len(rows)}"
+
+
+def _fault(row: Any) -> str | None:
+    """Returns what is wrong with a row of a table by itself; None: nothing is."""
+    if row.__class__ is not tuple or len(row) != 5:
+        return f"its row must be [dtype, shape, offset, length, crc32], found {_short(row)}"
+    name, shape, offset, length, crc = row
+    dtype = DTYPES.get(name) if name.__class__ is str else None
     if dtype is None:
-        raise WireError(f"{where}: unknown dtype {_short(name)}; the dtypes are {', '.join(DTYPES)}")
-    if type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
-        raise WireError(f"{where}: the shape must be a list of lengths, none negative; found {_short(shape)}")
-    if len(shape) > MAX_DIMS:
-        raise WireError(f"{where}: {len(shape)} axes, the limit is {MAX_DIMS}")
-    if math.prod(max(n, 1) for n in shape) * dtype.itemsize >= _MAX_BYTES:
-        raise WireError(f"{where}: no array of {name} can have the shape {list(shape)}")
-    if not all(type(n) is int and n >= 0 for n in numbers):
-        raise WireError(f"{where}: offset, length and CRC32 must be integers from 0 up, found {_short(tuple(numbers))}")
-    offset, length, crc = numbers
-    needed = math.prod(shape) * dtype.itemsize
-    if length != needed:
-        raise WireError(f"{where}: {name}{list(shape)} takes {needed} bytes, declared are {length}")
-    return dtype, shape, offset, length, crc
+        return f"unknown dtype {_short(name)}; the dtypes are {', '.join(DTYPES)}"
+    needed = bound = dtype.itemsize  # an axis of length 0 counts as 1 in the bound
+    if shape.__class__ is tuple:
+        if len(shape) > MAX_DIMS:
+            return f"{len(shape)} axes, the limit is {MAX_DIMS}"
+        for n in shape:
+            if n.__class__ is not int or n < 0:
+                break
+            needed *= n
+            bound *= n or 1
+        else:
+            if bound >= _MAX_BYTES:
+                return f"no array of {name} can have the shape {list(shape)}"
+            for number in (offset, length, crc):
+                if number.__class__ is not int or number < 0:
+                    return f"offset, length and CRC32 must be integers from 0 up, found {_short((offset, length, crc))}"
+            if length != needed:
+                return f"{name}{list(shape)} takes {needed} bytes, declared are {length}"
+            return None
+    return f"the shape must be a list of lengths, none negative; found {_short(shape)}"
 
 
 def _short(value: Any) -> str:

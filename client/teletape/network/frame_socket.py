@@ -7,15 +7,19 @@ another form than a status line with a Content-Length (in chunks, without a leng
 
 from __future__ import annotations
 
+import re
+import select
 import socket
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 import h11
 import httpx
 
 from teletape import host_memory
+from teletape.network import answer_head
 from teletape.network.address import Endpoint
+from teletape.network.answer_head import END, AnswerHead
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -24,8 +28,6 @@ _MAX_HEAD: Final = 64 << 10  #: Bytes of an answer's head.
 _JOINED: Final = 64 << 10  #: A request up to this length is joined: the copy takes less time than several parts.
 _PARTS: Final = 64  #: Buffers of one write.
 _GATHERS: Final = hasattr(socket.socket, "sendmsg")
-_END: Final = b"\r\n\r\n"
-_TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class Response(NamedTuple):
@@ -51,11 +53,14 @@ class FrameSocket:
 
     Args:
         endpoint: Where the server is.
+
+    Attributes:
+        kept: The connection that is open, as far as this side knows, and not in use; or None.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._kept: _Link | None = None
+        self.kept: _Link | None = None
 
     def post(self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float) -> Response:
         """Sends a request and waits for its answer. A connection that the server has closed meanwhile is replaced.
@@ -87,15 +92,10 @@ class FrameSocket:
     def _answer(self, link: _Link, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float) -> Response:
         try:
             link.send(head, buffers, length)
-            return self._received(link, seconds)
         except BaseException:
             link.close()
             raise
-
-    @property
-    def open(self) -> bool:
-        """Whether a connection is open, as far as this side knows."""
-        return self._kept is not None
+        return self._wait_on(link, seconds)
 
     def post_at_once(
         self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float
@@ -121,10 +121,12 @@ class FrameSocket:
                 raise httpx.ReadError("the server has closed the connection")
             link.send(head, buffers, length)
             try:
-                return self._received(link, seconds)
+                response = link.receive(seconds)
             except httpx.ReadTimeout:
                 waiting = link
-            return lambda seconds: self._wait_on(waiting, seconds)
+                return lambda seconds: self._wait_on(waiting, seconds)
+            self._keep(link)
+            return response
         except BaseException:
             if link is not None:
                 link.close()
@@ -132,31 +134,32 @@ class FrameSocket:
 
     def _wait_on(self, link: _Link, seconds: float) -> Response:
         try:
-            return self._received(link, seconds)
+            response = link.receive(seconds)
+            self._keep(link)
+            return response
         except BaseException:
             link.close()
             raise
 
-    def _received(self, link: _Link, seconds: float) -> Response:
-        response = link.receive(seconds)
-        if link.reusable:
-            before, self._kept = self._kept, link
-            if before is not None:
-                before.close()
-        else:
+    def _keep(self, link: _Link) -> None:
+        """Keeps a connection after its answer, if it can be used again."""
+        if not link.reusable:
             link.close()
-        return response
+            return
+        before, self.kept = self.kept, link
+        if before is not None:
+            before.close()
 
     def _take(self) -> _Link | None:
-        link, self._kept = self._kept, None  # after an interrupt nothing uses it
-        if link is not None and not link.idle():
+        link, self.kept = self.kept, None  # after an interrupt nothing uses it
+        if link is not None and link.readable(0):  # the server has closed it, or something came without a request
             link.close()
             return None
         return link
 
     def close(self) -> None:
         """Closes the socket."""
-        link, self._kept = self._kept, None
+        link, self.kept = self.kept, None
         if link is not None:
             link.close()
 
@@ -164,35 +167,32 @@ class FrameSocket:
 class _Link:
     """An open connection, and the answer on it as far as it has come.
 
+    Its socket never blocks: there is one call of the system to send, one to wait, and one to receive.
+
     Attributes:
         received: The number of bytes of the answer that have come.
         reusable: Whether the answer is complete and the server keeps the connection open.
+        readable: Waits for milliseconds at most, and returns something that is true if there is something to receive.
     """
 
     def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
         self._socket = connection
+        self.readable = _waiter(connection)
         self._memory = bytearray(_MAX_HEAD)
         self._view = memoryview(self._memory)
+        self._pattern: re.Pattern[bytes] | None = None  # of the last answer's head
         self._begin()
 
     def _begin(self) -> None:
         self.received, self.reusable = 0, False
-        self._status, self._headers = 0, dict[bytes, bytes]()
+        self._head: AnswerHead | None = None
         self._body: memoryview | None = None
         self._filled = 0
         self._reader: h11.Connection | None = None
-        self._parts = bytearray()
-
-    def idle(self) -> bool:
-        """Whether the connection is open, and nothing has come without a request."""
-        try:
-            self._socket.setblocking(False)
-            self._socket.recv(1)
-        except BlockingIOError:
-            return True
-        except OSError:
-            pass
-        return False
+        self._parts: bytearray
+        self._status: int
+        self._headers: dict[bytes, bytes]
 
     def close(self) -> None:
         """Closes the connection."""
@@ -209,20 +209,26 @@ class _Link:
             httpx.WriteError: The connection is broken, and no answer has come.
         """
         self._begin()
-        start = b"%b%d%b" % (head, length, _END)
-        self._socket.settimeout(_CONNECT_LIMIT)
+        start = b"%b%d%b" % (head, length, END)
         try:
             if length <= _JOINED:
-                self._socket.sendall(b"".join((start, *buffers)))
+                joined = b"".join((start, *buffers))
+                try:
+                    count = self._socket.send(joined)
+                except BlockingIOError:
+                    count = 0
+                if count < len(joined):
+                    _send_parts(self._socket, [memoryview(joined)[count:]])
             else:
                 _send_parts(self._socket, [start, *buffers])
         except TimeoutError as error:
             raise httpx.WriteTimeout(str(error)) from None
         except OSError as error:
             try:
-                self._socket.settimeout(0)
-                self._receive_into(self._view)
-            except (OSError, httpx.TransportError):
+                came = self._receive_into(self._view, 0)
+            except OSError:
+                came = 0
+            if not came:
                 raise httpx.WriteError(str(error)) from None
 
     # ------------------------------------------------------------------------------------------------------- receiving
@@ -235,84 +241,79 @@ class _Link:
             httpx.RemoteProtocolError: The connection was closed before the end of the answer, or this is no answer.
         """
         try:
-            self._socket.settimeout(seconds)
             if self._reader is None and self._body is None:
-                self._receive_head()
+                self._receive_head(seconds)
             if self._reader is not None:
-                return self._receive_by_h11(self._reader)
+                return self._receive_by_h11(self._reader, seconds)
             body = self._body
             assert body is not None
             while self._filled < body.nbytes:
-                self._filled += self._receive_into(body[self._filled :])
-        except (TimeoutError, BlockingIOError) as error:
+                count = self._receive_into(body[self._filled :], seconds)
+                self._filled += count or self._ended()
+        except TimeoutError as error:
             raise httpx.ReadTimeout(str(error)) from None
         except OSError as error:
             raise httpx.ReadError(str(error)) from None
-        self.reusable = b"close" not in self._headers.get(b"connection", b"").lower()
-        return self._response(body)
+        head = self._head
+        if head is None:  # of the usual form
+            self.reusable = True
+            return Response(200, None, body)
+        self.reusable = head.keeps_open
+        return Response(head.status, head.retry_after, body, head.set_cookie)
 
-    def _response(self, body: Buffer) -> Response:
-        retry_after = self._headers.get(b"retry-after")
-        text = None if retry_after is None else retry_after.decode("latin-1")
-        return Response(self._status, text, body, b"set-cookie" in self._headers)
+    def _receive_into(self, view: memoryview, seconds: float) -> int:
+        """Returns the number of bytes received; 0: the server has closed the connection."""
+        while True:
+            if not self.readable(seconds * 1e3):
+                raise TimeoutError("timed out")
+            try:
+                count = self._socket.recv_into(view)
+            except BlockingIOError:  # there was something to receive, and is no more
+                continue
+            self.received += count
+            return count
 
-    def _receive_into(self, view: memoryview) -> int:
-        count = self._socket.recv_into(view)
-        if not count:
-            raise httpx.RemoteProtocolError(
-                f"the server closed the connection after {self.received} bytes of its answer"
-            )
-        self.received += count
-        return count
+    def _ended(self) -> NoReturn:
+        raise httpx.RemoteProtocolError(f"the server closed the connection after {self.received} bytes of its answer")
 
-    def _receive_head(self) -> None:
-        while (end := self._memory.find(_END, 0, self.received)) < 0:
-            if self.received == _MAX_HEAD:
-                raise httpx.RemoteProtocolError(f"the head of the answer has more than {_MAX_HEAD} bytes")
-            self._receive_into(self._view[self.received :])
-        body_at = end + len(_END)
-        length = self._parse(bytes(self._view[:end]))
-        if length is None or self.received - body_at > length:
+    def _receive_head(self, seconds: float) -> None:
+        pattern = self._pattern
+        while True:
+            if self.received:
+                match = None if pattern is None else pattern.match(self._memory, 0, self.received)
+                if match is not None:
+                    length, body_at = int(match[1]), match.end()
+                    break
+                end = self._memory.find(END, 0, self.received)
+                if end >= 0:
+                    text, body_at = bytes(self._view[:end]), end + len(END)
+                    head = self._head = answer_head.parse(text)
+                    self._pattern = None if head is None else answer_head.pattern_of(text, head)
+                    length = -1 if head is None else head.length
+                    break
+                if self.received == _MAX_HEAD:
+                    raise httpx.RemoteProtocolError(f"the head of the answer has more than {_MAX_HEAD} bytes")
+            if not self._receive_into(self._view[self.received :] if self.received else self._view, seconds):
+                self._ended()
+        came = self.received - body_at
+        if came > length:
             self._reader = _reader()
+            self._parts, self._status, self._headers = bytearray(), 0, {}
             self._reader.receive_data(bytes(self._view[: self.received]))
-            return
-        start = self._view[body_at : self.received]
-        if len(start) == length:
-            body = memoryview(bytes(start))
+        elif came == length:
+            self._body, self._filled = memoryview(bytes(self._view[body_at : self.received])), came
         else:
             body = host_memory.empty(length).data
-            body[: len(start)] = start
-        self._body, self._filled = body, len(start)
+            body[:came] = self._view[body_at : self.received]
+            self._body, self._filled = body, came
 
-    def _parse(self, head: bytes) -> int | None:
-        """Reads a head in the form that servers send; returns the body's length, or None: h11 is to read it."""
-        first, *lines = head.split(b"\r\n")
-        status = first[9:12]
-        if first[:9] != b"HTTP/1.1 " or first[12:13] not in (b" ", b"") or not status.isdigit() or b"\0" in head:
-            return None
-        if not head.count(b"\r") == head.count(b"\n") == len(lines):
-            return None
-        headers: dict[bytes, bytes] = {}
-        for line in lines:
-            name, colon, value = line.partition(b":")
-            name = name.lower()
-            if not (name and colon) or name.translate(None, _TOKEN) or name in headers:
-                return None
-            headers[name] = value.strip(b" \t")
-        length = headers.get(b"content-length", b"")
-        if status[:1] == b"1" or status in (b"204", b"304") or b"transfer-encoding" in headers:
-            return None
-        self._status, self._headers = int(status), headers
-        return int(length) if length.isdigit() and len(length) <= 15 else None
-
-    def _receive_by_h11(self, reader: h11.Connection) -> Response:
+    def _receive_by_h11(self, reader: h11.Connection, seconds: float) -> Response:
         try:
             while True:
                 event = reader.next_event()
                 if event is h11.NEED_DATA:
-                    data = self._socket.recv(_MAX_HEAD)
-                    self.received += len(data)
-                    reader.receive_data(data)
+                    count = self._receive_into(self._view, seconds)
+                    reader.receive_data(bytes(self._view[:count]))
                 elif isinstance(event, h11.Response):
                     self._status, self._headers = event.status_code, dict(event.headers)
                 elif isinstance(event, h11.Data):
@@ -324,7 +325,9 @@ class _Link:
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from None
         self.reusable = reader.our_state is reader.their_state is h11.DONE and reader.trailing_data == (b"", False)
-        return self._response(self._parts)
+        retry_after = self._headers.get(b"retry-after")
+        text = None if retry_after is None else retry_after.decode("latin-1")
+        return Response(self._status, text, self._parts, b"set-cookie" in self._headers)
 
 
 def request_head(request: httpx.Request) -> bytes:
@@ -341,7 +344,7 @@ def request_head(request: httpx.Request) -> bytes:
     except h11.LocalProtocolError as error:
         raise httpx.LocalProtocolError(str(error)) from None
     assert head is not None
-    return head.removesuffix(b"0" + _END)
+    return head.removesuffix(b"0" + END)
 
 
 def _reader() -> h11.Connection:
@@ -353,16 +356,31 @@ def _reader() -> h11.Connection:
 
 
 def _send_parts(connection: socket.socket, buffers: Sequence[Buffer]) -> None:
-    """Sends buffers one after the other, several with one call where the system can (not on Windows)."""
+    """Sends buffers one after the other, several with one call where the system can (not on Windows).
+
+    Raises:
+        TimeoutError: Nothing was taken for a time; each piece has its own.
+    """
     parts = [memoryview(buffer).cast("B") for buffer in buffers if len(buffer)]
-    if not _GATHERS:
-        for part in parts:
-            while part:  # `sendall` would give all of a part the time that each piece of it has
-                part = part[connection.send(part) :]
-        return
     while parts:
-        count = connection.sendmsg(parts[:_PARTS])
+        try:
+            count = connection.sendmsg(parts[:_PARTS]) if _GATHERS else connection.send(parts[0])
+        except BlockingIOError:
+            if not _waiter(connection, for_room=True)(_CONNECT_LIMIT * 1e3):
+                raise TimeoutError("timed out") from None
+            continue
         while parts and count >= parts[0].nbytes:
             count -= parts.pop(0).nbytes
         if count:
             parts[0] = parts[0][count:]
+
+
+def _waiter(connection: socket.socket, *, for_room: bool = False) -> Callable[[float], object]:
+    """Returns what waits until something can be received, or sent: called with milliseconds, it returns whether."""
+    poll = getattr(select, "poll", None)
+    if poll is None:  # on Windows
+        either = ([], [connection]) if for_room else ([connection], [])
+        return lambda milliseconds: any(select.select(*either, [], milliseconds / 1e3))
+    waiting = poll()
+    waiting.register(connection, select.POLLOUT if for_room else select.POLLIN)
+    return waiting.poll  # type: ignore[no-any-return]  # of a module with other names on other systems

@@ -95,7 +95,14 @@ class Connection:
 
     def json(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         """Sends JSON and returns the JSON of the answer; None if it is empty."""
-        response = self._retried(lambda: _read(self._client.request(method, path, json=body, headers=headers)), path)
+
+        def send() -> Response:
+            response = _read(self._client.request(method, path, json=body, headers=headers))
+            if self._client.cookies:
+                self._leave_frames_to_client()
+            return response
+
+        response = self._retried(send, path)
         return json.loads(bytes(response.body)) if response.body else None
 
     def frame(
@@ -123,7 +130,7 @@ class Connection:
         def send() -> Response:
             if firsts:
                 return firsts.pop()()
-            frames = self._usable_frames
+            frames = self._frames
             if frames is None:
                 return self._frame_by_client(path, buffers, length, content_type)
             return self._noted(frames.post(self._head(path, content_type), buffers, length, _READ_LIMIT))
@@ -142,7 +149,8 @@ class Connection:
             The answer's bytes, or what `frame` needs to go on.
         """
         frames = self._frames
-        assert frames is not None
+        if frames is None:
+            return _raiser(httpx.ReadError("there is no socket for frames"))
         try:
             response = frames.post_at_once(self._head(path, content_type), buffers, length, seconds)
         except httpx.TransportError as error:
@@ -150,19 +158,13 @@ class Connection:
         if not isinstance(response, Response):
             waits = response
             return lambda: self._noted(waits(_READ_LIMIT))
-        self._noted(response)
-        return response.body if response.status == 200 else lambda: response
+        return response.body if response.status == 200 and not response.set_cookie else lambda: self._noted(response)
 
     @property
     def open_for_frames(self) -> bool:
         """Whether `frame_at_once` can send."""
-        frames = self._usable_frames
-        return frames is not None and frames.open
-
-    @property
-    def _usable_frames(self) -> FrameSocket | None:
-        """The socket for frames; None: httpx sends them, since something on the way wants its cookies back."""
-        return None if self._frames is None or self._client.cookies else self._frames
+        frames = self._frames
+        return frames is not None and frames.kept is not None
 
     def _head(self, path: str, content_type: str) -> bytes:
         head = self._heads.get((path, content_type))
@@ -172,11 +174,15 @@ class Connection:
         return head
 
     def _noted(self, response: Response) -> Response:
-        """Notes that something on the way sets cookies: httpx sends the frames from now on, and returns them."""
-        if response.set_cookie and self._frames is not None:
+        if response.set_cookie:
+            self._leave_frames_to_client()
+        return response
+
+    def _leave_frames_to_client(self) -> None:
+        """Makes httpx send the frames from now on: something on the way sets cookies, and wants them back."""
+        if self._frames is not None:
             self._frames.close()
             self._frames = None
-        return response
 
     def _frame_by_client(self, path: str, buffers: Sequence[Buffer], length: int, content_type: str) -> Response:
         small = b"".join(buffers) if length <= _JOINED else None  # one write is quicker than several

@@ -109,13 +109,18 @@ class Channel:
             self._sender.wake()
 
     # -------------------------------------------------------------------------------------------------------- reading
-    def ask(self, context: int, questions: Sequence[Command]) -> Sequence[Result]:
+    def ask(self, context: int, questions: Sequence[Command], where: Where = None) -> Sequence[Result]:
         """Sends everything recorded and then the questions, and returns one result for each question.
+
+        Args:
+            context: The id of the recorder's context.
+            questions: The questions.
+            where: Their call site; None: the program's line that runs now.
 
         Raises:
             TeletapeError: A command failed; a value that a question names was never made.
         """
-        where = caller() if self.call_sites else None
+        where = (caller() if where is None else where) if self.call_sites else None
         return self._ask([(context, question, where) for question in questions], Reply(len(questions)))
 
     def sync(self) -> None:

@@ -6,13 +6,12 @@ Each method runs its part on this side's recorder (specs, tapes) and emits the c
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import call_site_text, caller
+from teletape.call_site import CallSite, ReadCounts, caller
 from teletape.network.http import Connection
 from teletape.sessions import custom_backward
 from teletape.sessions.batch_buffer import Name
@@ -80,7 +79,7 @@ class RemoteSession(Session):
         self.channel = Channel(connection, device, lazy=lazy)
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
-        self._reads: Counter[str] = Counter()
+        self._reads = ReadCounts()
 
     def recorder(self) -> RemoteRecorder:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
@@ -141,23 +140,23 @@ class RemoteSession(Session):
         return array
 
     def fetch(self, value: Any) -> HostArray:
-        where = caller() if self.channel.call_sites else None
+        where = caller()
         if value.host is None:
-            self._read([value])
-        self.value_reads.note(value.uid, value.host, where)
+            self._read([value], where)
+        self.value_reads.note(value.uid, value.host, where if self.channel.call_sites else None)
         return value.host  # type: ignore[no-any-return]  # a host array
 
     def fetch_all(self, values: Sequence[Any]) -> list[HostArray]:
         unknown = list({value.name.id: value for value in values if value.host is None}.values())
         if len(unknown) > 1:
-            self._read(unknown)
+            self._read(unknown, caller())
         return super().fetch_all(values)
 
-    def _read(self, values: Sequence[Any]) -> None:
+    def _read(self, values: Sequence[Any], where: CallSite) -> None:
         """Fetches the elements of values in one round trip, counted by the line of the program that reads."""
-        self._reads[call_site_text(caller())] += 1
+        self._reads.note(where)
         fetches = [commands.Fetch(value.name.id) for value in values]
-        for value, fetched in zip(values, self.channel.ask(self.recorder().id, fetches), strict=True):
+        for value, fetched in zip(values, self.channel.ask(self.recorder().id, fetches, where), strict=True):
             assert isinstance(fetched, Fetched)
             assert not isinstance(fetched.array, SlicesArrays)
             value.host = fetched.array
@@ -371,7 +370,7 @@ class RemoteSession(Session):
     def summary(self) -> str:
         """Returns the number of requests, and the reads by the line of the program that made them."""
         lines = [f"session {self.id}: {self.requests} requests, {self.batches} batches"]
-        lines += [f"  {count} reads at {where}" for where, count in self._reads.most_common()]
+        lines += [f"  {count} reads at {where}" for where, count in self._reads.by_line()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
+from teletape.call_site import ReadCounts
 from teletape.sessions import channel as module
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
@@ -284,6 +285,14 @@ def test_the_summary_counts_reads_by_line(remote):
     with open(__file__) as source:
         here = next(number for number, line in enumerate(source, 1) if line.endswith("# here\n"))
     assert f"test_laziness.py:{here}, in test_the_summary_counts_reads_by_line" in lines[1]
+
+
+def test_code_that_is_made_again_and_again_is_counted_and_not_kept():
+    counts = ReadCounts()
+    for i in range(3000):
+        counts.note((compile("f()", f"file {i % 3}", "eval"), 0))
+    assert {text[:6]: count for text, count in counts.by_line()} == {"file 0": 1000, "file 1": 1000, "file 2": 1000}
+    assert len(counts._by_site) <= 1024
 
 
 def test_a_fetch_asks_for_that_value_alone(remote, loopback):

@@ -1,0 +1,89 @@
+"""The head of an answer to a frame, in the form that servers send: a status line, and headers that occur once each.
+
+A server's heads differ in few values. So a head that was read becomes a pattern, and the next one is compared with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+END: Final = b"\r\n\r\n"  #: What a head ends with.
+
+_TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class AnswerHead(NamedTuple):
+    """What a head says.
+
+    Attributes:
+        status: The HTTP status.
+        length: Bytes of the body.
+        retry_after: The header of that name, or None.
+        set_cookie: Whether it has a header of that name.
+        keeps_open: Whether the connection stays open.
+    """
+
+    status: int
+    length: int
+    retry_after: str | None
+    set_cookie: bool
+    keeps_open: bool
+
+
+def parse(head: bytes) -> AnswerHead | None:
+    """Reads a head without its end; None: it has another form, or the answer has no length."""
+    headers = _headers(head)
+    if headers is None:
+        return None
+    status, length = head[9:12], headers.get(b"content-length", b"")
+    if status[:1] == b"1" or status in (b"204", b"304") or b"transfer-encoding" in headers:
+        return None
+    if not length.isdigit() or len(length) > 15:
+        return None
+    retry_after = headers.get(b"retry-after")
+    return AnswerHead(
+        int(status),
+        int(length),
+        None if retry_after is None else retry_after.decode("latin-1"),
+        b"set-cookie" in headers,
+        b"close" not in headers.get(b"connection", b"").lower(),
+    )
+
+
+def _headers(head: bytes) -> dict[bytes, bytes] | None:
+    """Returns the headers by their names in lower case; None: the head has another form."""
+    first, *lines = head.split(b"\r\n")
+    status = first[9:12]
+    if first[:9] != b"HTTP/1.1 " or first[12:13] not in (b" ", b"") or not status.isdigit() or b"\0" in head:
+        return None
+    if not head.count(b"\r") == head.count(b"\n") == len(lines):
+        return None
+    headers: dict[bytes, bytes] = {}
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        name = name.lower()
+        if not (name and colon) or name.translate(None, _TOKEN) or name in headers:
+            return None
+        headers[name] = value.strip(b" \t")
+    return headers
+
+
+def pattern_of(head: bytes, parsed: AnswerHead) -> re.Pattern[bytes] | None:
+    """Returns the pattern of heads, with their end, that say the same as one that `parse` has read, but for the length.
+
+    Its first group is the length. None: the head is an unusual one (a refusal, the last one of its connection).
+    """
+    if parsed.status != 200 or not parsed.keeps_open or parsed.retry_after is not None or parsed.set_cookie:
+        return None
+    first, *lines = head.split(b"\r\n")
+    return re.compile(b"\r\n".join([re.escape(first), *map(_line_pattern, lines)]) + END)
+
+
+def _line_pattern(line: bytes) -> bytes:
+    name = line.partition(b":")[0]
+    if name.lower() == b"content-length":
+        return re.escape(name) + rb":[ \t]*([0-9]{1,15})[ \t]*"
+    if name.lower() == b"connection":
+        return re.escape(line)
+    return re.escape(name) + rb":[^\r\n\0]*"
