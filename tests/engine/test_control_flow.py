@@ -316,7 +316,7 @@ def test_a_function_with_a_loop_reports_its_specs_before_it_runs() -> None:
     below, times = (compile_function(item.inputs, item.steps, item.outputs) for item in (BELOW, TIMES))
     loop = commands.While(below, times, ("x", "w"), ("y", "n"), captured=1)  # type: ignore[arg-type]  # not by their ids
     f = compile_function(("x", "w"), (loop,), ("y", "n"))
-    assert f.infer((F32, F32)) == (F32, Spec.of((), DTYPES["int64"]))
+    assert f.infer((F32, F32)).specs == (F32, Spec.of((), DTYPES["int64"]))
     assert f.decides
     vector = Spec.of((2,), DTYPES["float32"])
     with pytest.raises(InvalidArgumentError, match="shapes and dtypes must stay"):

@@ -9,7 +9,7 @@ from teletape_engine.errors import BadAttributeError, InvalidArgumentError, Unkn
 from teletape_engine.functions.compile import MAX_DEPTH, compile_function
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
-from teletape_engine.spec import Spec
+from teletape_engine.spec import DTYPES, Spec
 
 X = np.array([1.0, 2.0], np.float32)
 SQUARE = Call("mul", ("a", "a"), ("s",))
@@ -151,13 +151,22 @@ def test_specs_and_price_are_known_before_it_runs():
         ("a", "b"), (Call("matmul", ("a", "b"), ("c",)), Call("neg", ("c",), ("d",))), ("d", "a")
     )
     a, b = Spec.of((3, 4), X.dtype), Spec.of((4, 5), X.dtype)
-    assert function.infer([a, b]) == (Spec.of((3, 5), X.dtype), a)
+    assert function.infer([a, b]).specs == (Spec.of((3, 5), X.dtype), a)
     assert function.price([a, b]) >= 2 * 3 * 5 * 4
     with pytest.raises(InvalidArgumentError, match="Matrix size-incompatible"):
         function.infer([a, a])
     dynamic = compile_function(("a",), (Call("nonzero", ("a",), ("n",)),), ("n",))
     with pytest.raises(InvalidArgumentError, match="depend on values: run it"):
         dynamic.infer([a])
+
+
+@pytest.mark.parametrize("op", ["pow", "floordiv", "floormod"])
+def test_only_integers_may_be_refused(op):
+    inner = compile_function(("a", "b"), (Call(op, ("a", "b"), ("c",)),), ("c",))
+    outer = compile_function(("a", "b"), (CallFunction(inner, ("a", "b"), ("c",)),), ("c",))
+    for function in (inner, outer):
+        assert not function.infer([Spec.of((), DTYPES["float32"])] * 2).refuses
+        assert function.infer([Spec.of((), DTYPES["int32"])] * 2).refuses
 
 
 def test_values_that_nothing_takes_any_more_are_let_go(context):

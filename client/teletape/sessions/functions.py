@@ -106,10 +106,13 @@ def _inferred(
 ) -> list[Any]:
     """Returns the command's results by their specs; active tapes record the steps that the server runs."""
     (function, *_) = functions
-    if command is commands.CallFunction and decisions is None and not (recorder.recorded or function.refuses):
-        for i in function.assigns:
-            _changed(inputs[i])
-        return [Handle(spec) for spec in function.infer([value.spec for value in inputs])]
+    follows = decisions is not None or recorder.recorded or (function.refuses and function.dynamic)
+    if command is commands.CallFunction and not follows:
+        inferred = function.infer([value.spec for value in inputs])
+        if not inferred.refuses:  # else it runs by its specs and the values that are known here
+            for i in function.assigns:
+                _changed(inputs[i])
+            return [Handle(spec) for spec in inferred.specs]
     replaying = recorder.replaying(decisions)
     return RUNNERS[command](replaying, with_functions(command, functions, **fields), functions, inputs)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from teletape_engine import commands, object_bytes
 from teletape_engine.catalogue.attributes import Attrs, keep
+from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.commands import Command
@@ -29,7 +30,7 @@ from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
-from teletape_engine.spec import Spec
+from teletape_engine.spec import INTEGER, Spec
 
 _SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
 
@@ -111,6 +112,33 @@ def call(recorder: Recorder, command: Command, functions: Sequence[Function], in
     return function.run(recorder, inputs)
 
 
+class Inferred(NamedTuple):
+    """What specs alone say of a call.
+
+    Attributes:
+        specs: Of the results.
+        refuses: Whether an op may refuse values of such arguments: an integer that is an index or a divisor.
+    """
+
+    specs: tuple[Spec, ...]
+    refuses: bool
+
+
+class _Inference(SpecRecorder):
+    """Infers the specs of a straight line of ops.
+
+    Attributes:
+        refuses: Whether one of the ops so far may refuse values.
+    """
+
+    refuses = False
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
+        if any(bound.specs[i].dtype in INTEGER for i in bound.op.refuses):
+            self.refuses = True
+        return super().run(bound, inputs)
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """A compiled function.
@@ -150,7 +178,7 @@ class Function:
     _chunks: list[list[tuple[Any, ...]]] = field(init=False, repr=False)
     _on_device: dict[Any, list[Any]] = field(init=False, repr=False, default_factory=dict)
     _edges: dict[Any, Edges] = field(init=False, repr=False, default_factory=dict)
-    _specs: dict[Any, tuple[Spec, ...]] = field(init=False, repr=False, default_factory=dict)
+    _specs: dict[Any, Inferred] = field(init=False, repr=False, default_factory=dict)
     plans: Plans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -313,8 +341,8 @@ class Function:
         keep(self._edges, key, edges, _SIGNATURES)
         return edges
 
-    def infer(self, specs: Sequence[Any]) -> tuple[Spec, ...]:
-        """The results' specs for arguments of these (a Python number's is weak), without running it.
+    def infer(self, specs: Sequence[Any]) -> Inferred:
+        """What is known of the results for arguments of these specs (a Python number's is weak), without running it.
 
         Raises:
             InvalidArgumentError: The function does not take such arguments, or its shapes depend on values.
@@ -324,8 +352,10 @@ class Function:
         if inferred is None:
             if self.dynamic:
                 raise InvalidArgumentError("the specs of this function's results depend on values: run it")
-            results = self.run(SpecRecorder(), spec_arguments(specs, self.assigns))
-            inferred = tuple([result.spec for result in results])
+            recorder = _Inference()
+            results = self.run(recorder, spec_arguments(specs, self.assigns))
+            refuses = self.refuses and (recorder.refuses or not self.plans.possible)
+            inferred = Inferred(tuple([result.spec for result in results]), refuses)
             keep(self._specs, key, inferred, _SIGNATURES)
         return inferred
 

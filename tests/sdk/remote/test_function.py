@@ -215,6 +215,21 @@ def test_an_error_when_it_runs_names_the_line_in_the_body(loopback: Loopback, re
     assert "test_function.py" in str(caught.value)
 
 
+def test_values_that_are_known_are_refused_at_the_call(loopback: Loopback, remote: Any) -> None:
+    @tf.function
+    def divide(x: Any, y: Any) -> Any:
+        return x // y
+
+    x = tf.constant(np.arange(1000, dtype=np.int32))
+    assert divide(x, tf.constant(2))[7].numpy() == 3
+    requests = remote.requests
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+        divide(x, tf.constant(0))
+    assert remote.requests == requests
+    numbers = tf.constant(np.arange(1000, dtype=np.float32))
+    assert divide(numbers, tf.constant(0.0))[7].numpy() == np.inf
+
+
 def test_an_assertion_is_raised_at_the_call(here: Any) -> None:
     @tf.function
     def f(x: Any) -> Any:
