@@ -2,7 +2,6 @@
 
 from teletape.ops.derived.activations import bias_add as bias_add
 from teletape.ops.derived.activations import elu as elu
-from teletape.ops.derived.activations import gelu as gelu
 from teletape.ops.derived.activations import l2_loss as l2_loss
 from teletape.ops.derived.activations import leaky_relu as leaky_relu
 from teletape.ops.derived.activations import log_softmax as log_softmax
@@ -14,6 +13,7 @@ from teletape.ops.derived.activations import silu as swish
 from teletape.ops.derived.activations import softmax as softmax
 from teletape.ops.derived.conv import conv2d as conv2d
 from teletape.ops.derived.conv import conv2d_transpose as conv2d_transpose
+from teletape.ops.derived.gelu import gelu as gelu
 from teletape.ops.derived.index import embedding_lookup as embedding_lookup
 from teletape.ops.derived.loss import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from teletape.ops.derived.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits

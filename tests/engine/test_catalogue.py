@@ -155,6 +155,8 @@ ROWS = {
     "softplus": ([(N,)], {}),
     "erf": ([(N,)], {}),
     "leaky_relu": ([(N,)], {}),
+    "gelu": ([(N,)], {}),
+    "gelu_grad": ([(N,), (N,)], {"approximate": True}),
     "elu": ([(N,)], {}),
     "selu": ([(N,)], {}),
     "rsqrt": ([(N,)], {}),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.tiles import in_tiles
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.spec import wide
 
-_TILE: Final = 1 << 15  # elements: what is computed of them stays in a CPU's second cache
 _ONE, _ERF_END = np.float32(1), np.float32(3.832506856900711)  # from there on it is 1
 _ERF_TOP = np.array(
     [0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084],
@@ -38,14 +38,7 @@ def erf(xp: Any, x: Any) -> Any:
     dtype = x.dtype
     if xp.__name__ != "numpy" or dtype.itemsize > 4:
         return _module(xp, "erf").erf(x.astype(wide(dtype), copy=False)).astype(dtype, copy=False)
-    if xp is not np or x.size <= _TILE:
-        return _erf32(xp, x.astype(wide(dtype), copy=False)).astype(dtype, copy=False)
-    out = np.empty(x.shape, dtype)
-    source, target = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
-    for first in range(0, x.size, _TILE):
-        part = source[first : first + _TILE].astype(wide(dtype), copy=False)
-        target[first : first + _TILE] = _erf32(np, part)
-    return out
+    return in_tiles(xp, lambda xp, x: _erf32(xp, x.astype(wide(dtype), copy=False)).astype(dtype, copy=False), x)
 
 
 def _erf32(xp: Any, x: Any) -> Any:

@@ -223,6 +223,9 @@ class _GatherNd(Op):
 class _Gelu(Op):
     def __call__(self, x: Array, /, *, approximate: bool = ...) -> Any: ...
 
+class _GeluGrad(Op):
+    def __call__(self, grad: Array, x: Array, /, *, approximate: bool = ...) -> Any: ...
+
 class _Greater(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -640,6 +643,7 @@ class Ops:
     gather: Final[_Gather]
     gather_nd: Final[_GatherNd]
     gelu: Final[_Gelu]
+    gelu_grad: Final[_GeluGrad]
     greater: Final[_Greater]
     greater_equal: Final[_GreaterEqual]
     identity: Final[_Identity]

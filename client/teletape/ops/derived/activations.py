@@ -17,7 +17,6 @@ _RELU6 = ops.relu6
 _LEAKY_RELU = ops.leaky_relu
 _ELU = ops.elu
 _SELU = ops.selu
-_GELU = ops.gelu
 _SILU = ops.silu
 _SOFTMAX = ops.softmax
 _LOG_SOFTMAX = ops.log_softmax
@@ -49,14 +48,6 @@ def elu(features: to.TensorInput, name: str | None = None) -> Tensor:
 def selu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
     return call(_SELU, (features,))
-
-
-def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
-    attrs: dict[str, Any] = {}
-    if approximate is not False:
-        attrs["approximate"] = to.flag(approximate)
-    return call(_GELU, (features,), **attrs)
 
 
 def silu(features: to.TensorInput, name: str | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from teletape_engine.catalogue.families import batch_axes, composite
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.elementwise.math import erf, exp, sigmoid, step, tanh
+from teletape_engine.ops.elementwise.math import exp, sigmoid, step
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.shape import broadcast_to, reshape
 from teletape_engine.spec import FLOATING, INTEGER, NUMERIC, Spec, half_bytes, shape_text, wide, wide_bytes
@@ -78,18 +78,6 @@ def selu(xp: Any, x: Any) -> Any:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
     scale, steep = x.dtype.type(_SELU_SCALE), x.dtype.type(_SELU_SCALE * _SELU_ALPHA)
     return xp.where(x > 0, scale * x, steep * xp.expm1(xp.minimum(x, 0)))
-
-
-@composite(
-    args="features approximate",
-    tf="nn.gelu",
-    samples=[sample((2, 3)), sample((2, 3), approximate=True), sample(())],
-)
-def gelu(x: Any, *, approximate: bool = False) -> Any:
-    """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
-    if approximate:
-        return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
 
 @composite(args="features", tf="nn.silu nn.swish", samples=[sample((2, 3)), sample(())])

@@ -1,0 +1,23 @@
+"""TensorFlow's functions of teletape_engine.ops.nn.gelu.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_GELU = ops.gelu
+
+
+def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> Tensor:
+    """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
+    attrs: dict[str, Any] = {}
+    if approximate is not False:
+        attrs["approximate"] = to.flag(approximate)
+    return call(_GELU, (features,), **attrs)
