@@ -52,7 +52,7 @@ soak: $(INSTALLED) ## add over a lossy network while processes are killed, and c
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)
 
-sanitize: $(INSTALLED) ## run plans and kernels with their C libraries compiled for the address sanitizer
+sanitize: $(INSTALLED) ## run plans and kernels with their C libraries compiled for the address and the thread sanitizer
 	$(BIN)/python -P reliability/sanitize.py $(ARGS)
 
 bench: $(INSTALLED) ## measure every row in turn with the peers: ARGS='--only chain --quick'

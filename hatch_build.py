@@ -29,7 +29,7 @@ def build(root: Path) -> str | None:
     for source, library in LIBRARIES.items():
         target = root / library
         temporary = target.with_suffix(f".{os.getpid()}")
-        flags = ["-O3", "-ffp-contract=fast", "-shared", "-fPIC"]
+        flags = ["-O3", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread"]
         try:
             command = [*compiler.split(), *flags, "-o", str(temporary), str(root / source)]
             subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""Runs plans and kernels with their C libraries compiled for the address sanitizer: it ends a run at a wrong access.
+"""Runs plans and kernels with their C libraries compiled for gcc's sanitizers, which end it at a wrong access or race.
 
     make sanitize
 
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -24,8 +25,9 @@ TESTS = (
     "tests/engine/test_kernels.py",
     "tests/engine/test_sliding_windows.py",
 )
-#: Copies an argument of 64 bytes to a place of 8: the sanitizer must see it.
-WRONG = """
+THREADED_TESTS = ("tests/engine/plans/test_tiles.py", "tests/engine/plans/test_plans.py")
+#: Copies an argument of 64 bytes to a place of 8: the address sanitizer must see it.
+OUTSIDE = """
 import ctypes, numpy as np
 from teletape_engine.plans.native import HEAD, LIBRARY_LOADED, PROGRAM, STAGE
 from teletape_engine.plans.instructions import address
@@ -35,52 +37,78 @@ stage[0] = 0, 0, 64, address(target)
 program[0] = 0, 0, 1, 0, HEAD, address(stage), 0
 LIBRARY_LOADED.begin(address(program), (ctypes.c_void_p * 1)(id(argument)))
 """
-FLAGS = ("-O1", "-g", "-fsanitize=address", "-fno-omit-frame-pointer", "-shared", "-fPIC")
+#: Copies to one place in two threads: the thread sanitizer must see it.
+RACE = """
+import ctypes, threading, numpy as np
+from teletape_engine.plans.native import HEAD, LIBRARY_LOADED, PROGRAM, STAGE
+from teletape_engine.plans.instructions import address
+argument, target = np.ones(1 << 16), np.ones(1 << 16)
+stage, program = np.zeros(1, STAGE), np.zeros(1, PROGRAM)
+stage[0] = 0, 0, argument.nbytes, address(target)
+program[0] = 0, 0, 1, 0, HEAD, address(stage), 0
+def copy():
+    for _ in range(2000):
+        LIBRARY_LOADED.begin(address(program), (ctypes.c_void_p * 1)(id(argument)))
+threads = [threading.Thread(target=copy) for _ in range(2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+FLAGS = ("-O1", "-g", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-pthread")
 
 
-def build(engine: Path) -> None:
-    """Compiles the libraries of a copy of the engine for the sanitizer."""
+def build(engine: Path, kind: str) -> None:
+    """Compiles the libraries of a copy of the engine for a sanitizer."""
     for source, library in (("plans/rows.c", "plans/librows.so.1"), ("arrays/kernels.c", "arrays/libkernels.so.1")):
         folder = engine / "teletape_engine"
-        subprocess.run(["gcc", *FLAGS, "-o", str(folder / library), str(folder / source)], check=True)
+        command = ["gcc", *FLAGS, f"-fsanitize={kind}", "-o", str(folder / library), str(folder / source)]
+        subprocess.run(command, check=True)
 
 
-def environment(engine: Path) -> dict[str, str]:
+def environment(engine: Path, kind: str) -> dict[str, str]:
     """Of a run with that copy."""
-    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
+    name = f"-print-file-name=lib{kind[0]}san.so"
+    library = subprocess.run(["gcc", name], check=True, capture_output=True, text=True)
     return {
         **os.environ,
         "LD_PRELOAD": library.stdout.strip(),
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
+        "TSAN_OPTIONS": "halt_on_error=1:exitcode=66",
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": str(engine),
         "TELETAPE_PLANS": "on",
     }
 
 
-def main() -> int:
-    """Runs the tests, then the random functions."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=500, help="random functions")
-    cases = parser.parse_args().cases
+def run(kind: str, wrong: str, report: str, tests: Sequence[str], cases: int) -> int:
+    """Runs tests, then random functions, with one sanitizer."""
     with tempfile.TemporaryDirectory() as folder:
         engine = Path(folder)
         shutil.copytree(ROOT / "engine" / "teletape_engine", engine / "teletape_engine")
-        build(engine)
-        where = environment(engine)
+        build(engine, kind)
+        where = environment(engine, kind)
         check = (
             "import teletape_engine.arrays.kernels as k, teletape_engine.plans.native as n; print(n.LIBRARY); "
             "assert n.LIBRARY_LOADED is not None and k.LIBRARY_LOADED is not None"
         )
         python = [sys.executable, "-P"]
         subprocess.run([*python, "-c", check], env=where, check=True)
-        wrong = subprocess.run([*python, "-c", WRONG], env=where, capture_output=True, text=True)
-        if "heap-buffer-overflow" not in wrong.stderr:
-            raise SystemExit("the sanitizer does not see a wrong access")
-        tests = subprocess.run([*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS], env=where, cwd=ROOT)
+        seen = subprocess.run([*python, "-c", wrong], env=where, capture_output=True, text=True)
+        if report not in seen.stderr:
+            raise SystemExit(f"the {kind} sanitizer does not see a {report}")
+        status = subprocess.run([*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], env=where, cwd=ROOT)
         where["PYTHONPATH"] += os.pathsep.join(["", str(ROOT / "tests"), str(ROOT / "tests" / "server")])
         fuzz = subprocess.run([*python, "-m", "fuzz", "--only", "plans", "--count", str(cases)], env=where, cwd=ROOT)
-    return tests.returncode or fuzz.returncode
+    return status.returncode or fuzz.returncode
+
+
+def main() -> int:
+    """Runs both sanitizers."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=500, help="random functions")
+    cases = parser.parse_args().cases
+    address = run("address", OUTSIDE, "heap-buffer-overflow", TESTS, cases)
+    thread = run("thread", RACE, "data race", THREADED_TESTS, cases // 10)
+    return address or thread
 
 
 if __name__ == "__main__":

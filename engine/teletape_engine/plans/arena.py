@@ -9,7 +9,7 @@ import numpy as np
 
 from teletape_engine.plans.fitting import ALIGNMENT, Block, fit
 from teletape_engine.plans.instructions import FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
-from teletape_engine.plans.tiles import Group
+from teletape_engine.plans.tiles.groups import Group
 
 
 class Places(NamedTuple):

@@ -9,12 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.fitting import ALIGNMENT
-from teletape_engine.plans.instructions import FILL, KERNEL, MATMUL, REDUCE, Buffer, Instruction, View, address
+from teletape_engine.plans.instructions import FILL, KERNEL, MATMUL, Buffer, Instruction, View, address
 from teletape_engine.plans.native import (
-    FEED,
-    GROUP,
     HEAD,
-    PART,
     PATCH,
     PROGRAM,
     ROW,
@@ -24,7 +21,9 @@ from teletape_engine.plans.native import (
     Uncompiled,
     fill,
 )
-from teletape_engine.plans.tiles import Group
+from teletape_engine.plans.tiles import threads
+from teletape_engine.plans.tiles.groups import Group
+from teletape_engine.plans.tiles.workers import TileRows
 from teletape_engine.plans.tracing.tracer import CHARS
 from teletape_engine.plans.walk import Call, call_of, view_of
 
@@ -32,7 +31,6 @@ BLOCK: Final = 64  #: Calls between two checks for a cancel; of rows, as many as
 _ELEMENTS: Final = 1 << 20
 _ROW_COST: Final = 64  #: Elements that a row costs at least.
 _BRIEF: Final = 1 << 15  #: Elements up to which rows keep the GIL.
-_LENGTH: Final = 4  #: As an operand: the length of a row, in `rows.c`.
 _DATA: Final = ROW.fields["data"][1]  # type: ignore[index]  # it has fields
 
 
@@ -69,6 +67,7 @@ class Machine:
         staged: The arguments that a run copies into the arena.
         count: The number of slots and arguments.
         library: What runs rows; None: each instruction is a call from Python.
+        most_threads: The most threads that tiles run on.
 
     Attributes:
         arena: The memory.
@@ -88,6 +87,7 @@ class Machine:
         staged: Sequence[Staged] = (),
         count: int = 0,
         library: Library | None = None,
+        most_threads: int = 1,
     ) -> None:
         self.arena = np.empty(nbytes + ALIGNMENT, np.uint8)
         self._start = -address(self.arena) % ALIGNMENT
@@ -98,6 +98,8 @@ class Machine:
         self.blocks: list[list[Call]] = []
         self.results: list[Any] = []
         self.bare = True
+        self._most_threads = most_threads
+        self._tiles: list[TileRows] = []
         self._staged: list[tuple[Any, int]] = []
         self._whole: Callable[[int, int], int] | None = None
         self._compile(instructions)
@@ -116,7 +118,13 @@ class Machine:
                 self._close_rows(rows, block, keeps_gil)
                 if block:
                     self.blocks.append(block)
-                for row in self._tile_rows(instruction):
+                assert self._library is not None
+                rows_of = TileRows(
+                    instruction, self._library, self._slots, self._offsets, self._address, self._most_threads
+                )
+                self._patches += rows_of.patches
+                self._tiles.append(rows_of)
+                for row in rows_of.rows:
                     block = []
                     self._close_rows([row], block, False)
                     self.blocks.append(block)
@@ -150,61 +158,6 @@ class Machine:
             return self._library.rows(instruction)
         except Uncompiled:
             return None
-
-    def _tile_rows(self, group: Group) -> list[Row]:
-        """The rows of a group: each takes some tiles, so that there are looks for a cancel between them."""
-        assert self._library is not None
-        rows: list[Row] = []
-        bases: list[int] = []
-        slots: list[tuple[int, int, int, int]] = []
-        parts: list[tuple[int, int, int, int]] = []
-        data: list[list[int]] = []
-        feeds: list[int] = []
-        for (_, row), member in zip(group.whole, group.members, strict=True):
-            views: tuple[View, ...] = (*member.inputs, member.output)
-            steps = row.strides
-            if member.kind is REDUCE:
-                row, feed = self._feed(row, group, member.output)
-                feeds.append(feed)
-                steps = (row.strides[0], 0)
-            data.append([])
-            parts.append((len(rows), _LENGTH, 0, 0))
-            for position, (view, step) in enumerate(zip(views, steps, strict=False)):
-                slot = self._slots.get(view.buffer)
-                data[-1].append(0 if slot is not None else self._address(view))
-                if slot is not None:
-                    slots.append((slot, view.offset, view.layout.dtype.alignment, len(bases)))
-                elif view.buffer in group.inner or not step:
-                    continue
-                parts.append((len(rows), position, len(bases), step))
-                bases.append(data[-1][-1])
-            rows.append(row)
-        table, base_table, feed_table = np.zeros(len(rows), ROW), np.array(bases, np.uint64), np.array(feeds, np.uint64)
-        for number, row in enumerate(rows):
-            fill(table, number, row, data[number])
-        self._patches += [(slot, start, size, address(base_table) + 8 * at) for slot, start, size, at in slots]
-        part_table, context = np.array(parts, PART), np.zeros(1, GROUP)
-        counts = len(rows), len(parts), group.length, group.most, len(feeds)
-        context[0] = address(table), *counts, address(part_table), address(base_table), address(feed_table)
-        self._owned += [rows, table, base_table, part_table, feed_table, context]
-        count = -(-group.length // group.most)
-        most = max(1, _ELEMENTS // (group.most * len(rows)))
-        tiles = self._library.symbol("tiles")
-        return [
-            Row(tiles, address(context), 0, (), min(most, count - first), (first,), None)
-            for first in range(0, count, most)
-        ]
-
-    def _feed(self, row: Row, group: Group, sums: View) -> tuple[Row, int]:
-        """The row that sums tiles, and the address of what it remembers from one tile to the next."""
-        assert self._library is not None
-        size = sums.layout.itemsize
-        leaves, buffer = np.array([*group.leaves, 0], np.int64), np.empty(2 * group.most * size, np.uint8)
-        feed = np.zeros(1, FEED)
-        feed[0] = row.function, row.context, row.auxiliary, address(buffer), size, 0, 0, address(leaves)
-        self._owned += [row, leaves, buffer, feed]
-        function = self._library.symbol("fed")
-        return Row(function, address(feed), 0, (), group.length, (size, 0), None), address(feed)
 
     def _close_rows(self, rows: list[Row], block: list[Call], keeps_gil: bool) -> None:
         """Turns the rows so far into one call; a short one keeps the GIL."""
@@ -306,6 +259,10 @@ class Machine:
         Raises:
             Misaligned: One of the arrays is for the interpreter.
         """
+        if self._tiles:
+            allowed = threads.count()
+            for group in self._tiles:
+                group.limit(allowed)
         if self._whole is not None:
             self._objects[:] = [*map(id, memory)]
             check_cancelled()

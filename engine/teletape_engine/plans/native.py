@@ -30,6 +30,7 @@ from teletape_engine.plans.instructions import (
 )
 
 LIBRARY: Final = Path(__file__).with_name("librows.so.1")
+VERSION: Final = 2  #: Of the records below, in `rows.c` too.
 TESTED: Final = frozenset(("2.4",))  #: Versions of NumPy.
 ROW: Final = np.dtype(
     [
@@ -80,17 +81,19 @@ FEED: Final = np.dtype(
         ("leaves", "u8"),
     ]
 )
+WORKER: Final = np.dtype([("rows", "u8"), ("feeds", "u8")])
+STRETCH: Final = np.dtype([("start", "i8"), ("stop", "i8"), ("leaf", "i8")])
 GROUP: Final = np.dtype(
     [
-        ("rows", "u8"),
-        ("count", "i8"),
+        ("row_count", "i8"),
         ("part_count", "i8"),
-        ("length", "i8"),
         ("most", "i8"),
         ("feed_count", "i8"),
+        ("worker_count", "i8"),
         ("parts", "u8"),
         ("bases", "u8"),
-        ("feeds", "u8"),
+        ("workers", "u8"),
+        ("stretches", "u8"),
     ]
 )
 HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
@@ -166,8 +169,8 @@ class Library:
 
     def __init__(self) -> None:
         self._library = library = ctypes.CDLL(str(LIBRARY))
-        if library.row_size() != ROW.itemsize:
-            raise ValueError("librows.so.1 has rows of another size")
+        if library.version() != VERSION or library.row_size() != ROW.itemsize:
+            raise ValueError("librows.so.1 is of another version of rows.c: run hatch_build.py")
         self.run = library.run
         self.run.argtypes = (_POINTER, ctypes.c_long)
         self.begin = library.begin

@@ -13,7 +13,9 @@ from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Machine, Staged
 from teletape_engine.plans.native import LIBRARY_LOADED
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.plans.tiles import Group, tiled
+from teletape_engine.plans.tiles import threads
+from teletape_engine.plans.tiles.groups import Group, tiled
+from teletape_engine.plans.tiles.workers import inner_bytes
 from teletape_engine.plans.walk import view_of
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import CallRecords, PlannedCall
@@ -140,7 +142,7 @@ class Plan:
         return Result(at, value.spec, tracer.scalar)
 
     def _place(self, started: Sequence[Any], returned: set[Buffer]) -> None:
-        count = len(started)
+        first = len(started)
         used = {view.buffer for each in self.instructions for view in (*each.inputs, each.output)} | returned
         self._slots: dict[Buffer, int] = {}
         self._staged: list[Staged] = []
@@ -161,10 +163,12 @@ class Plan:
         }
         self._fresh = [buffer for buffer in returned if not buffer.fixed and buffer not in small]
         for number, buffer in enumerate(self._fresh):
-            self._slots[buffer] = count + number
+            self._slots[buffer] = first + number
         staged = [each.view.buffer for each in self._staged]
         self._places = placed(self._tiled, self._slots, staged, small, self._groups)
-        self._slot_count = count + len(self._fresh)
+        self._threads = threads.count() if self._groups else 1
+        self._arena_bytes = self._places.nbytes + (self._threads - 1) * inner_bytes(self._groups)
+        self._slot_count = first + len(self._fresh)
         self._own = [self._slots.get(view.buffer) for view in self._views]
         arrays = {each.array for each in self._values if not each.scalar}
         #: For each view: whether it is copied out of the arena (None: taken as it is); its slot; the view.
@@ -180,7 +184,7 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """Bytes of the arenas that wait for the next calls."""
-        return len(self._idle) * self._places.nbytes
+        return len(self._idle) * self._arena_bytes
 
     def release(self) -> None:
         """Ends the arenas that wait for the next calls."""
@@ -220,17 +224,18 @@ class Plan:
                 for (copied, slot, view), array in zip(self._taking, machine.results, strict=True)
             ]
         finally:
-            if len(self._idle) < _MOST_IDLE and self._places.nbytes <= MOST_IDLE_BYTES:
+            if len(self._idle) < _MOST_IDLE and self._arena_bytes <= MOST_IDLE_BYTES:
                 self._idle.append(machine)
 
     def _machine(self, recorder: Executor) -> Machine:
         """A new machine."""
-        recorder.memory.spend(self._places.nbytes, "a plan")
-        if self._places.nbytes <= MOST_IDLE_BYTES:
+        recorder.memory.spend(self._arena_bytes, "a plan")
+        if self._arena_bytes <= MOST_IDLE_BYTES:
             recorder.memory.caches.add(self)
         offsets, nbytes, freed = self._places
         steps = steps_of(self._tiled, self._groups, freed if POLICY.compared else None)
-        machine = Machine(steps, offsets, nbytes, self._slots, self._staged, self._slot_count, self._library)
+        where = offsets, nbytes, self._slots, self._staged, self._slot_count, self._library
+        machine = Machine(steps, *where, most_threads=self._threads)
         machine.results = [
             machine.view(view) if slot is None else None for view, slot in zip(self._views, self._own, strict=True)
         ]

@@ -2,6 +2,9 @@
 
    All functions that rows name have the signature of NumPy's strided loops: (context, data, n, strides, auxiliary data).
    Loops of NumPy that release nothing and touch no Python object are called without the GIL. */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -16,6 +19,8 @@ typedef struct {
   word n, strides[4];
 } row;
 
+/* Raised with each change of a record, so that a library of another source is not used. */
+word version(void) { return 2; }
 word row_size(void) { return (word)sizeof(row); }
 
 int run(const row *rows, long count) {
@@ -115,33 +120,88 @@ int fed(void *context, char *const *data, const word *n, const word *strides, vo
   return 0;
 }
 
-/* Rows that run tile by tile; `operand` 4 is the row's length. The other addresses move on by elements. */
+/* Rows that run tile by tile; `operand` 4 is the row's length. The other addresses move on by elements. Each thread has
+   rows of its own, with its own memory for what lies between them, and its own sums. */
 typedef struct { word row, operand, base, size; } part;
+typedef struct { row *rows; feed *const *feeds; } worker;
+/* Elements that one thread takes at a time, and the number of the first leaf in them; -1: sums go on from the stretch
+   before. */
+typedef struct { word start, stop, leaf; } stretch;
 typedef struct {
-  row *rows;
-  word count, part_count, length, most, feed_count;
+  word row_count, part_count, most, feed_count, worker_count;
   const part *parts;
   char *const *bases;
-  feed *const *feeds;
+  const worker *workers;
+  const stretch *stretches;
 } group;
 
-/* The count is that of tiles; the first stride is the number of the first one. */
-int tiles(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
-  const group *g = context;
-  (void)data, (void)auxiliary;
-  for (word t = strides[0]; t < strides[0] + *n; t++) {
-    word start = t * g->most, length = g->length - start < g->most ? g->length - start : g->most;
-    for (word i = 0; !t && i < g->feed_count; i++) g->feeds[i]->filled = g->feeds[i]->leaf = 0;
+static int take(const group *g, const worker *w, const stretch *s) {
+  for (word i = 0; s->leaf >= 0 && i < g->feed_count; i++) {
+    w->feeds[i]->filled = 0;
+    w->feeds[i]->leaf = s->leaf;
+  }
+  for (word start = s->start; start < s->stop; start += g->most) {
+    word length = s->stop - start < g->most ? s->stop - start : g->most;
     for (word i = 0; i < g->part_count; i++) {
       const part *p = g->parts + i;
       if (p->operand == 4)
-        g->rows[p->row].n = length;
+        w->rows[p->row].n = length;
       else
-        g->rows[p->row].data[p->operand] = g->bases[p->base] + start * p->size;
+        w->rows[p->row].data[p->operand] = g->bases[p->base] + start * p->size;
     }
-    if (run(g->rows, (long)g->count)) return -1;
+    if (run(w->rows, (long)g->row_count)) return -1;
   }
   return 0;
+}
+
+/* Stretches that threads share: each takes the next one until there is none. */
+typedef struct {
+  const group *group;
+  word stop, next, failed;
+} shared;
+typedef struct {
+  shared *shared;
+  const worker *worker;
+} job;
+
+static void *work(void *context) {
+  job *j = context;
+  shared *s = j->shared;
+  for (word at; (at = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED)) < s->stop;)
+    if (take(s->group, j->worker, s->group->stretches + at)) __atomic_store_n(&s->failed, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
+/* The count is that of stretches; the first stride is the number of the first one. Threads end with the call, so that a
+   fork finds none; they get no signals. A thread that cannot start is done without. */
+#define MOST_THREADS 16
+int tiles(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  const group *g = context;
+  shared s = {g, strides[0] + *n, strides[0], 0};
+  job jobs[MOST_THREADS];
+  pthread_t threads[MOST_THREADS];
+  word wanted = g->worker_count < *n ? g->worker_count : *n, count = 0;
+  (void)data, (void)auxiliary;
+  if (wanted > MOST_THREADS) wanted = MOST_THREADS;
+  if (wanted > 1) {
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    if (!pthread_attr_init(&attributes)) {
+      pthread_attr_setstacksize(&attributes, 1 << 20);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+      for (; count < wanted - 1; count++) {
+        jobs[count] = (job){&s, g->workers + 1 + count};
+        if (pthread_create(&threads[count], &attributes, work, &jobs[count])) break;
+      }
+      pthread_sigmask(SIG_SETMASK, &before, 0);
+      pthread_attr_destroy(&attributes);
+    }
+  }
+  job own = {&s, g->workers};
+  work(&own);
+  while (count) pthread_join(threads[--count], 0);
+  return s.failed ? -1 : 0;
 }
 
 /* Adds the sums of leaves as NumPy's pairwise sum adds halves; the context is the length, a stride the most elements of a

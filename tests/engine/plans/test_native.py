@@ -15,6 +15,7 @@ from teletape_engine.plans import native
 from teletape_engine.plans.machine import _checked
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.tiles import threads
 from teletape_engine.recording.values import Literal
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +57,8 @@ def test_instructions_between_calls_from_python_become_one_call(policy):
 
 
 @needs_library
-def test_long_plans_look_for_a_cancel_between_blocks(policy):
+def test_long_plans_look_for_a_cancel_between_blocks(policy, monkeypatch):
+    monkeypatch.setattr(threads, "count", lambda: 1)
     steps = [Call("mul", ("x", "x"), ("a0",))]
     steps += [Call("add", (f"a{i}", "x"), (f"a{i + 1}",)) for i in range(20)]
     function, context = compile_function(("x",), steps, ("a20",)), executor()
@@ -117,7 +119,7 @@ def test_no_library(monkeypatch, tmp_path):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
 @pytest.mark.parametrize("source", ["plans/rows.c", "arrays/kernels.c"])
 def test_the_source_compiles_without_warnings(source, tmp_path):
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-pthread"]
     path = ROOT / "engine" / "teletape_engine" / source
     subprocess.run(["cc", *flags, "-o", tmp_path / "x.so", path], check=True, timeout=100)
 

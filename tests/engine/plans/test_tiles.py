@@ -1,5 +1,9 @@
 """Tiles: long elementwise instructions run within the cache, and give the bytes of whole arrays, sums included."""
 
+import os
+import subprocess
+import sys
+import warnings
 from dataclasses import asdict
 
 import numpy as np
@@ -9,9 +13,11 @@ from teletape_engine.arrays import backend
 from teletape_engine.commands import Call
 from teletape_engine.errors import CancelledError
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans import machine, native, tiles
+from teletape_engine.plans import native
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.tiles import groups as tiles
+from teletape_engine.plans.tiles import threads, workers
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor, no_progress
@@ -45,9 +51,12 @@ SHARES = (
 )
 
 
-@pytest.fixture
-def policy(monkeypatch):
+@pytest.fixture(params=[1, 3], ids=["one thread", "three threads"])
+def policy(request, monkeypatch):
     """Plans from the first call on, compared; arrays from 1000 elements on have tiles of 256 at the most."""
+    monkeypatch.setattr(threads, "count", lambda: request.param)
+    monkeypatch.setattr(workers, "ELEMENTS", 1 << 11)
+    monkeypatch.setattr(workers, "_STRETCHES", 2)
     for name, setting in asdict(Policy.of("force")).items():
         monkeypatch.setattr(POLICY, name, setting)
     monkeypatch.setattr(tiles, "_LEAST", 1000)
@@ -98,7 +107,6 @@ def test_what_lies_between_two_instructions_is_as_large_as_a_tile(policy):
 
 
 def test_a_cancel_takes_effect_between_tiles(policy, monkeypatch):
-    monkeypatch.setattr(machine, "_ELEMENTS", 1 << 14)
     monitor = Monitor()
     context = Executor(backend("cpu"), Memory(None, lambda: 0), monitor)
     function = compile_function(("x",), LOSS, ("loss", "g"))
@@ -111,6 +119,66 @@ def test_a_cancel_takes_effect_between_tiles(policy, monkeypatch):
     with pytest.raises(CancelledError):
         function.run(context, [x])
     assert len(looks) == 4
+
+
+def test_threads_share_the_stretches(policy, monkeypatch):
+    """Each of them takes some, none is taken twice, and the sums are those of one thread."""
+    function, context = compile_function(("x",), LOSS, ("loss", "g")), quiet()
+    x = context.constant(np.random.default_rng(3).standard_normal(1 << 16).astype("f4"))
+    answer = bytes_of(function.run(context, [x]))
+    (rows_of,) = plan_of(function)._idle[0]._tiles
+    assert rows_of._context["worker_count"] == threads.count()
+    for count in (1, 2, 3, 16):
+        monkeypatch.setattr(threads, "count", lambda count=count: count)
+        for _ in range(3):
+            assert bytes_of(function.run(context, [x])) == answer
+        assert rows_of._context["worker_count"] == min(count, rows_of._threads)
+
+
+@pytest.mark.parametrize("length", [1000, 5003, 65536, 100_003, 999_999])
+def test_stretches_begin_and_end_with_leaves(policy, length):
+    group = tiles.Group(0, 1, (), (), length, 256, tiles._leaves(length), frozenset())
+    for shared in (True, False):
+        stretches = workers.stretches_of(group, 2048, shared=shared)
+        if stretches is None:
+            continue
+        assert [start for start, _, _ in stretches] == [0, *[stop for _, stop, _ in stretches[:-1]]]
+        assert stretches[-1][1] == length
+        for start, _, leaf in stretches:
+            assert start % 64 == 0
+            if shared:
+                assert sum(group.leaves[:leaf]) == start
+
+
+def test_no_stretches_for_threads_if_leaves_begin_elsewhere(policy):
+    leaves = (*[248] * 63, 1000)
+    group = tiles.Group(0, 1, (), (), sum(leaves), 256, leaves, frozenset())
+    assert workers.stretches_of(group, 256, shared=True) is None
+
+
+def test_the_number_of_threads_is_that_of_blas():
+    for text in ("1", "2"):
+        code = "from teletape_engine.plans.tiles import threads; print(threads.count(), threads._from_environment())"
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": text}
+        process = subprocess.run(
+            [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=100, check=True
+        )
+        counts = [int(number) for number in process.stdout.split()]
+        assert counts[1] == int(text)
+        assert counts[0] in {1, int(text)}  # no more than there are cores
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_process_forked_after_threads_ran_computes_the_same(policy):
+    function, context = compile_function(("x",), LOSS, ("loss", "g")), quiet()
+    x = context.constant(np.random.default_rng(3).standard_normal(1 << 16).astype("f4"))
+    answer = bytes_of(function.run(context, [x]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        os._exit(0 if bytes_of(function.run(context, [x])) == answer else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_random_chains(policy):

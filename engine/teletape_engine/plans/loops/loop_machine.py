@@ -12,7 +12,7 @@ from teletape_engine.plans.instructions import Instruction, Unplaceable, View, a
 from teletape_engine.plans.loops.form import State
 from teletape_engine.plans.machine import Machine
 from teletape_engine.plans.native import MOVE, TURN, Row
-from teletape_engine.plans.tiles import Group
+from teletape_engine.plans.tiles.groups import Group
 
 RUNS: Final = 1  #: What `loop_of` in `rows.c` returns: there were as many iterations as there might be;
 ENDED: Final = 0  #: the condition is false;

@@ -1,0 +1,46 @@
+"""How many threads tiles run on: as many as BLAS is allowed, so that what limits the one limits the other."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+MOST: Final = 16  #: In `rows.c` too.
+_SETTINGS: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def count() -> int:
+    """The number of threads, at least 1: what OpenBLAS is set to now; of another BLAS, what its environment says."""
+    ask = _openblas()
+    return max(1, min(ask() if ask is not None else _from_environment(), MOST))
+
+
+@cache
+def _openblas() -> Callable[[], int] | None:
+    """OpenBLAS's own number, in the library that NumPy's wheel has; None: NumPy has another BLAS."""
+    for path in sorted(Path(np.__file__).parents[1].glob("numpy.libs/libscipy_openblas*")):
+        try:
+            library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | getattr(os, "RTLD_NOLOAD", 0))
+        except OSError:  # it is not what NumPy has loaded
+            continue
+        for name in ("scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads"):
+            function: Callable[[], int] | None = getattr(library, name, None)
+            if function is not None:
+                return function
+    return None
+
+
+@cache
+def _from_environment() -> int:
+    for name in _SETTINGS:
+        number = os.environ.get(name, "")
+        if number.isdecimal() and int(number):
+            return int(number)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
