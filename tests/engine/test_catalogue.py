@@ -155,6 +155,7 @@ ROWS = {
     "softplus": ([(N,)], {}),
     "erf": ([(N,)], {}),
     "leaky_relu": ([(N,)], {}),
+    "relu_grad": ([(N,), (N,)], {}),
     "gelu": ([(N,)], {}),
     "gelu_grad": ([(N,), (N,)], {"approximate": True}),
     "elu": ([(N,)], {}),

@@ -85,6 +85,24 @@ def test_pooling(level, images, how, dtype):
     np.testing.assert_array_equal(*both(lambda: CATALOGUE["max_pool_pick"](t, x, **how)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rectifiers(level, dtype):
+    x, grad = numbers(70, 301, dtype=dtype, seed=0), numbers(70, 301, dtype=dtype, seed=1)
+    for array, step in ((x, 7), (grad, 5)):
+        array.flat[::step] = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0], len(array.flat[::step]))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(*both(lambda: CATALOGUE["relu"](x)))
+        np.testing.assert_array_equal(*both(lambda: CATALOGUE["relu_grad"](grad, x)))
+    by_kernel = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels.Kernel, "on_any", lambda self, *arrays: by_kernel.append(self.__name__))
+        CATALOGUE["relu"](x)
+        CATALOGUE["relu_grad"](grad, x)
+        CATALOGUE["relu_grad"](np.zeros_like(grad), x[:1])
+        CATALOGUE["relu"](x[:2])
+    assert by_kernel == ["relu", "relu_grad"]
+
+
 @pytest.mark.parametrize("layout", ["misaligned", "strided", "column-major", "read-only"])
 def test_arrays_of_any_layout(layout):
     x, filters = numbers(2, 6, 6, 4, dtype="f4", seed=0), numbers(3, 3, 4, 8, dtype="f4", seed=1)

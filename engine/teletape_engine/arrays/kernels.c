@@ -1,7 +1,8 @@
-/* Loops of convolution and pooling on images [n, height, width, channels]. Needs no headers of Python or NumPy.
+/* Loops of convolution and pooling on images [n, height, width, channels], and of rectifiers. Needs no headers of Python
+   or NumPy.
 
-   Every exported kernel has the signature of the loops of `plans/rows.c`; its context is a `geometry`, and its arrays are
-   row-major and aligned. It returns -1 if there is no memory. `kernels.py` checks that the windows lie inside the images
+   Every exported kernel has the signature of the loops of `plans/rows.c`; its context is a `geometry`, or the number of
+   elements, and its arrays are row-major and aligned. It returns -1 if there is no memory. `kernels.py` checks that the windows lie inside the images
    and their border, so that no index needs a check here. */
 #include <float.h>
 #include <stdint.h>
@@ -93,6 +94,8 @@ void limit_level(word most) { most_level = most; }
   KERNEL(convolve_filters_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                 \
   KERNEL(max_pool_##suffix, context, (T *)data[0], (T *)data[1])                                       \
   KERNEL(max_pool_grad_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                    \
-  KERNEL(max_pool_pick_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])
+  KERNEL(max_pool_pick_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                    \
+  KERNEL(relu_##suffix, context, (T *)data[0], (T *)data[1])                                           \
+  KERNEL(relu_grad_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])
 KERNELS(float, f4)
 KERNELS(double, f8)

@@ -1,4 +1,4 @@
-"""Loops of convolution and pooling in C, where NumPy would copy every window: the library that `kernels.c` becomes.
+"""Loops of convolution, pooling and rectifiers in C, which spare copies: the library that `kernels.c` becomes.
 
 Without it, as with a compiler absent or another kind of array, NumPy does the same; results may differ in the last
 digits. A kernel is called by a forward function, or noted by a plan, which then calls the same function of the library.
@@ -17,6 +17,10 @@ LIBRARY: Final = Path(__file__).with_name("libkernels.so.1")
 _SUFFIXES: Final = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8"}
 _POINTER: Final = ctypes.c_void_p
 _OPERANDS: Final = 4
+_NAMES: Final = (
+    *("convolve", "convolve_filters", "max_pool", "max_pool_grad", "max_pool_pick"),
+    *("relu", "relu_grad"),
+)
 
 
 class Geometry(NamedTuple):
@@ -63,25 +67,45 @@ class Geometry(NamedTuple):
         inside = rows <= self.whole_height and columns <= self.whole_width
         return inside and min(self[:13]) > 0 and self.top + self.height <= self.whole_height
 
+    @property
+    def work(self) -> int:
+        """Multiply-adds of a convolution, or comparisons of a pool."""
+        windows = self.images * self.count_rows * self.count_columns
+        return windows * self.rows * self.columns * self.channels * self.out
+
+
+class Count(NamedTuple):
+    """Elements of arrays of one shape."""
+
+    elements: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether there are any."""
+        return self.elements > 0
+
+    @property
+    def work(self) -> int:
+        """One step for each."""
+        return self.elements
+
 
 class Kernel:
-    """A function of the library for one geometry.
+    """A function of the library for one geometry, or number of elements.
 
     Attributes:
         function: Its address.
-        context: The address of the geometry.
+        context: The address of the geometry or number.
         work: Multiply-adds, or comparisons.
     """
 
     __slots__ = ("__name__", "_call", "_owned", "context", "function", "work")
 
-    def __init__(self, name: str, call: Any, geometry: Geometry) -> None:
-        self.__name__, self._call = name, call
-        self._owned = (ctypes.c_ssize_t * len(geometry))(*geometry)
+    def __init__(self, name: str, call: Any, context: Geometry | Count) -> None:
+        self.__name__, self._call, self.work = name, call, context.work
+        self._owned = (ctypes.c_ssize_t * len(context))(*context)
         self.context = ctypes.addressof(self._owned)
         self.function = ctypes.cast(call, _POINTER).value or 0
-        g = geometry
-        self.work = g.images * g.count_rows * g.count_columns * g.rows * g.columns * g.channels * g.out
 
     def __call__(self, *arrays: Any) -> None:
         """Reads all arrays but the last one, which it writes: row-major, aligned and of one dtype."""
@@ -94,11 +118,11 @@ class Kernel:
         self(*[np.require(array, None, ("C", "A")) for array in arrays[:-1]], arrays[-1])
 
 
-def kernel(xp: Any, name: str, dtype: Any, geometry: Geometry) -> Kernel | None:
+def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count) -> Kernel | None:
     """The function of that name in `kernels.c` without its suffix; None if there is none for these arrays."""
     if LIBRARY_LOADED is None or dtype not in _SUFFIXES or not (xp is np or hasattr(type(xp), "noted")):
         return None
-    return _kernel(name, dtype, geometry)
+    return _kernel(name, dtype, context)
 
 
 def applied(xp: Any, kernel: Kernel, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
@@ -112,9 +136,9 @@ def applied(xp: Any, kernel: Kernel, inputs: tuple[Any, ...], shape: tuple[int, 
 
 
 @lru_cache(maxsize=1024)
-def _kernel(name: str, dtype: Any, geometry: Geometry) -> Kernel | None:
+def _kernel(name: str, dtype: Any, context: Geometry | Count) -> Kernel | None:
     call = getattr(LIBRARY_LOADED, f"{name}_{_SUFFIXES[dtype]}")
-    return Kernel(name, call, geometry) if geometry.fits else None
+    return Kernel(name, call, context) if context.fits else None
 
 
 def _load() -> ctypes.CDLL | None:
@@ -123,7 +147,7 @@ def _load() -> ctypes.CDLL | None:
         library = ctypes.CDLL(str(LIBRARY))
         if library.geometry_size() != len(Geometry._fields) * ctypes.sizeof(ctypes.c_ssize_t):
             return None
-        for name in ("convolve", "convolve_filters", "max_pool", "max_pool_grad", "max_pool_pick"):
+        for name in _NAMES:
             for suffix in _SUFFIXES.values():
                 getattr(library, f"{name}_{suffix}").argtypes = (_POINTER,) * 5
         library.limit_level.argtypes = (ctypes.c_ssize_t,)

@@ -276,6 +276,17 @@ static ON int NAME(max_pool_pick)(const geometry *g, const T *t, const T *x, T *
   return NAME(pool)(g, NAME(PICKED), x, t, y);
 }
 
+/* -------------------------------------------------------------------------------------------------------- elementwise */
+static ON int NAME(relu)(const word *count, const T *x, T *y) {
+  for (word i = 0; i < *count; i++) y[i] = x[i] <= 0 ? 0 : x[i];
+  return 0;
+}
+
+static ON int NAME(relu_grad)(const word *count, const T *grad, const T *y, T *out) {
+  for (word i = 0; i < *count; i++) out[i] = grad[i] * (T)(y[i] > 0);
+  return 0;
+}
+
 #undef LANES
 #undef VEC
 #undef MASK

@@ -434,6 +434,9 @@ class _Relu(Op):
 class _Relu6(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _ReluGrad(Op):
+    def __call__(self, grad: Array, features: Array, /) -> Any: ...
+
 class _Reshape(Op):
     def __call__(self, x: Array, /, *, shape: Ints) -> Any: ...
 
@@ -704,6 +707,7 @@ class Ops:
     reduce_variance: Final[_ReduceVariance]
     relu: Final[_Relu]
     relu6: Final[_Relu6]
+    relu_grad: Final[_ReluGrad]
     reshape: Final[_Reshape]
     rint: Final[_Rint]
     round: Final[_Round]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from teletape_engine.arrays.kernels import Count, applied, kernel
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.elementwise import elementwise
+from teletape_engine.catalogue.elementwise import elementwise, linear_map
 from teletape_engine.catalogue.families import batch_axes, composite
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
@@ -18,17 +20,43 @@ from teletape_engine.ops.shapes.shape import broadcast_to, reshape
 from teletape_engine.spec import FLOATING, INTEGER, NUMERIC, Spec, half_bytes, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
-_ROW, _SHORT = 4096, 128  # elements
+_ROW, _SHORT, _LARGE = 4096, 128, 1 << 14  # elements
 
 # Klambauer et al. 2017, Self-Normalizing Neural Networks, section 2.
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 # ------------------------------------------------------------------------------------------------------- activations
-@elementwise(lambda y: step(y), args="features", tf="nn.relu", dtypes=REAL, traits=[Trait.SATURATES])
+@elementwise(
+    linear_map(lambda ct, y: ops.relu_grad(ct, y)),
+    args="features",
+    tf="nn.relu",
+    dtypes=REAL,
+    traits=[Trait.SATURATES],
+)
 def relu(xp: Any, x: Any) -> Any:
     """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
+    if x.size >= _LARGE and (loops := kernel(xp, "relu", x.dtype, Count(x.size))) is not None:
+        return applied(xp, loops, (x,), x.shape)
     return xp.maximum(x, 0)
+
+
+@elementwise(
+    linear_map(lambda ct, features: ops.relu_grad(ct, features)),
+    0,
+    temporaries=1,
+    dtypes=REAL,
+    traits=[Trait.SATURATES],
+)
+def relu_grad(xp: Any, grad: Any, features: Any) -> Any:
+    """grad where features > 0, and grad · 0 elsewhere, elementwise: the vjp of relu, by its input or its result."""
+    dtype = (features if hasattr(features, "dtype") else grad).dtype  # one may be a number
+    features = xp.asarray(features, dtype)
+    if hasattr(grad, "shape") and grad.shape == features.shape and features.size >= _LARGE:
+        loops = kernel(xp, "relu_grad", dtype, Count(features.size))
+        if loops is not None:
+            return applied(xp, loops, (grad, features), grad.shape)
+    return xp.multiply(grad, xp.greater(features, 0).astype(dtype))
 
 
 @elementwise(
