@@ -15,12 +15,15 @@ from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.session_plans import SessionPlans
 from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Value, Variable
 
-_MOST_PLANS: Final = 16  #: Layouts of a function's arguments that are remembered.
+_MOST_PLANS: Final = 64  #: Layouts of a function's arguments that are remembered.
+_WITHOUT: Final = 8  #: Of those the ones without a plan, once there are too many.
 #: Bytes that the steps of a function allocate from which on it has a plan before it has run: step by step it would need
 #: more memory at a time, and the memory that it leaves would stay with the process.
 _LARGE: Final = 1 << 23
@@ -50,7 +53,7 @@ class Plans:
         loops: Those of loops with this function as their body; None: there can be none.
     """
 
-    __slots__ = ("_lock", "_plans", "loops", "possible")
+    __slots__ = ("__weakref__", "_lock", "_plans", "loops", "possible")
 
     def __init__(self, possible: bool) -> None:
         self.possible = possible
@@ -88,7 +91,7 @@ class Plans:
             return None
         calls = plan + 1
         if calls < POLICY.first and not (calls == 1 and _is_large(function, started)):
-            self._remember(key, calls)
+            self._remember(key, calls, recorder.memory)
             return None
         if not self._lock.acquire(blocking=False):  # another thread builds one
             return None
@@ -104,27 +107,37 @@ class Plans:
         plans: list[Any] = [*self._plans.values(), *self.loops.values()]
         return sum([len(plan.instructions) for plan in plans if plan is not None and plan.__class__ is not int])
 
+    def forget_plan(self, plan: Any) -> None:
+        """Ends one plan; it is built again."""
+        for plans in (self._plans, self.loops):
+            for key, other in tuple(plans.items()):
+                if other is plan:
+                    plans.pop(key, None)
+
     def forget(self) -> None:
         """Ends all plans; they are built again."""
         self._plans.clear()
         self.loops.clear()
 
-    def remember_loop(self, key: Any, loop: Loop | None) -> None:
+    def remember_loop(self, key: Any, loop: Loop | None, memory: Memory) -> None:
         """Keeps the plan of a loop; None: there can be none."""
-        if len(self.loops) >= _MOST_PLANS:
-            self.loops.clear()
-        self.loops[key] = loop
+        self._keep(self.loops, key, loop, memory)
 
-    def _remember(self, key: Any, plan: Plan | int | None) -> None:
-        if len(self._plans) >= _MOST_PLANS and key not in self._plans:
-            self._plans.clear()
-        self._plans[key] = plan
+    def _remember(self, key: Any, plan: Plan | int | None, memory: Memory) -> None:
+        self._keep(self._plans, key, plan, memory)
+
+    def _keep(self, plans: dict[Any, Any], key: Any, plan: Any, memory: Memory) -> None:
+        if len(plans) >= _MOST_PLANS and key not in plans:
+            _make_room(plans)
+        plans[key] = plan
+        if _is_plan(plan):
+            SessionPlans.of(memory).add(plan, self)
 
     def _foreseen(
         self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
     ) -> list[Any] | None:
         """Builds a plan without running the function, and runs it; None: the interpreter is to run it."""
-        self._remember(key, 1)
+        self._remember(key, 1, recorder.memory)
         plan = _foreseen_plan(function, recorder, arguments, started)
         if plan is None:
             return None
@@ -134,7 +147,7 @@ class Plans:
             raise
         except Exception:  # as in `run`; the next call builds a plan from what it sees
             return None
-        self._remember(key, plan)
+        self._remember(key, plan, recorder.memory)
         return results
 
     def _built(
@@ -143,7 +156,7 @@ class Plans:
         """Builds a plan during this call, which the interpreter runs."""
         lowering = Lowering(recorder, arguments, into=recorder.provenance.records)
         results = function.run(lowering, arguments, tie=False)
-        self._remember(key, _plan(lowering, arguments, started, results))
+        self._remember(key, _plan(lowering, arguments, started, results), recorder.memory)
         return results
 
     def _compared(
@@ -168,12 +181,25 @@ class Plans:
             others = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
             _compare(foreseen, _poisoned(foreseen, recorder.aside(), others, started), wanted)
         plan = _plan(lowering, shadows, started, expected)
-        self._remember(key, plan)
+        self._remember(key, plan, recorder.memory)
         if plan is None:
             return None
         values = _poisoned(plan, recorder, arguments, started)
         _compare(plan, values, wanted)
         return None if values is None else values[: len(expected)]
+
+
+def _make_room(plans: dict[Any, Any]) -> None:
+    """Forgets the least used plan, or what is known of a layout without one if there are many of those."""
+    others = [key for key, plan in tuple(plans.items()) if not _is_plan(plan)]
+    if len(others) <= _WITHOUT:
+        used = {key: plan.used for key, plan in tuple(plans.items()) if _is_plan(plan)}
+        others = [min(used, key=used.__getitem__)]
+    plans.pop(others[0], None)
+
+
+def _is_plan(plan: Any) -> bool:
+    return plan is not None and plan.__class__ is not int
 
 
 def _poisoned(plan: Plan, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any] | None:

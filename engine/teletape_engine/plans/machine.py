@@ -264,7 +264,9 @@ class Machine:
             for group in self._tiles:
                 group.limit(allowed)
         if self._whole is not None:
-            self._objects[:] = [*map(id, memory)]
+            objects = self._objects
+            for at, array in enumerate(memory):
+                objects[at] = id(array)
             check_cancelled()
             status = self._whole(self._program, self._objects_at)
             if status:

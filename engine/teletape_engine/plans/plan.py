@@ -13,6 +13,7 @@ from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Machine, Staged
 from teletape_engine.plans.native import LIBRARY_LOADED
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.session_plans import SessionPlans
 from teletape_engine.plans.tiles import threads
 from teletape_engine.plans.tiles.groups import Group, tiled
 from teletape_engine.plans.tiles.workers import inner_bytes
@@ -76,6 +77,7 @@ class Plan:
 
     Attributes:
         instructions: In order.
+        used: A uid of its last run.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class Plan:
         )
         self._long_calls = tuple(lowering.long_calls)
         self._idle: list[Machine] = []
+        self.used = new_uid()
 
     def _result(self, lowering: Lowering, value: Value) -> Result:
         tracer = lowering.tracer(value)
@@ -178,6 +181,9 @@ class Plan:
             else (False, slot, view)
             for number, (view, slot) in enumerate(zip(self._views, self._own, strict=True))
         ]
+        self._copied = all(copied for copied, _, _ in self._taking)
+        self._kept = self._arena_bytes <= MOST_IDLE_BYTES
+        self._no_names: tuple[Any, ...] = (None,) * first
         self.price = sum(view.layout.nbytes for view in self._views)
 
     # ------------------------------------------------------------------------------------------------------ execution
@@ -214,24 +220,26 @@ class Plan:
             arrays = [value.array for value in started]
             if self._fresh:
                 arrays += [memory_like(buffer.layout) for buffer in self._fresh]
-            call = recorder.kernel_call
-            if call is None or machine.bare:
+            if machine.bare or (call := recorder.kernel_call) is None:
                 machine.run(arrays, recorder.check_cancelled)
             else:
                 call(machine.run, arrays, recorder.check_cancelled)
+            if self._copied:
+                return [array.copy("K") for array in machine.results]
             return [
                 array.copy("K") if copied else array if copied is None else view_of(arrays[slot], view)
                 for (copied, slot, view), array in zip(self._taking, machine.results, strict=True)
             ]
         finally:
-            if len(self._idle) < _MOST_IDLE and self._arena_bytes <= MOST_IDLE_BYTES:
+            if self._kept and len(self._idle) < _MOST_IDLE:
                 self._idle.append(machine)
 
     def _machine(self, recorder: Executor) -> Machine:
         """A new machine."""
         recorder.memory.spend(self._arena_bytes, "a plan")
-        if self._arena_bytes <= MOST_IDLE_BYTES:
+        if self._kept:
             recorder.memory.caches.add(self)
+            SessionPlans.of(recorder.memory).trim(self, self._arena_bytes)
         offsets, nbytes, freed = self._places
         steps = steps_of(self._tiled, self._groups, freed if POLICY.compared else None)
         where = offsets, nbytes, self._slots, self._staged, self._slot_count, self._library
@@ -253,9 +261,12 @@ class Plan:
                 variable = arguments[argument]
                 variable.value = value
                 variable.version += times
-        names = tuple([(each.uid, each.name) if each.__class__ is Variable else None for each in arguments])
+        names = self._no_names
+        if arguments != started:  # there are variables; lists of the same objects are compared quickly
+            names = tuple([(each.uid, each.name) if each.__class__ is Variable else None for each in arguments])
         planned = _new_tuple(PlannedCall, (self._records, tuple([value.uid for value in started]), names, tuple(new)))
-        recorder.provenance.records.append((planned, (), new[0] if new else new_uid(), None))
+        self.used = new[0] if new else new_uid()
+        recorder.provenance.records.append((planned, (), self.used, None))
         if self._plain:
             return values
         results: list[Any] = []

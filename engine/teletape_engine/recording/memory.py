@@ -104,6 +104,7 @@ class Memory:
         ceiling: The limit as a number.
         noted: Bytes of objects that may have been made since the last count, as far as they are known.
         caches: What is kept for later; it is given back before anything is refused.
+        plans: The plans of the session's functions; see `plans.session_plans`.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Memory:
         self._noted_until = _LOOK_BYTES
         self._uid = new_uid()
         self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
+        self.plans: Any = None
 
     def spend(self, nbytes: int, what: str) -> None:
         """Admits an allocation, before it is made.

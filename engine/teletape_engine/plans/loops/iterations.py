@@ -153,7 +153,7 @@ class Iterations:
         key = (self._condition, self._form, key_of(arguments, started))
         self._watched = None
         if watched is not None and watched.key == key and key not in loops:
-            self._plans.remember_loop(key, self._built(watched, started))
+            self._plans.remember_loop(key, self._built(watched, started), recorder.memory)
         loop = loops.get(key, _UNKNOWN)
         if loop is None or (loop is not _UNKNOWN and recorder.decided is not None and not loop.decides_bool):
             self.over = True

@@ -71,6 +71,7 @@ class Loop:
         rows: Specs of the results of which the loop stacks those of all iterations.
         steps: For each slot that moves on from one iteration to the next by how many bytes.
         decides_bool: Whether the condition is a bool.
+        used: A uid of its last run.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Loop:
             tuple([argument.uid if argument.__class__ is Variable else None for argument in arguments]),
             tuple([self._next_uid(number, value) for number, value in enumerate(started)]),
         )
+        self.used = new_uid()
         self._idle: list[LoopMachine] = []
         self._idle.append(self._machine())  # raises Unplaceable unless all of it is rows
 
@@ -328,6 +330,7 @@ class Loop:
         """Assigns to the variables; returns what is carried."""
         first = self._form.carried
         carried = list(started[:first])
+        self.used = new_uid()
         if not count:
             return carried
         values, uid = (
