@@ -36,6 +36,7 @@ from teletape_wire.json import (
     timestamp,
 )
 from teletape_wire.json_text import parse_json
+from teletape_wire.repeats import REPEATED_BATCHES, Repeats
 from teletape_wire.structures import Structures
 from teletape_wire.tensor_json import tensor_from_json, tensor_to_json
 
@@ -45,6 +46,7 @@ __all__ = [
     "MAX_HEADER",
     "PREFIX_LENGTH",
     "PREVIEW",
+    "REPEATED_BATCHES",
     "VERSION",
     "CorruptFrameError",
     "Frame",
@@ -52,6 +54,7 @@ __all__ = [
     "FrameTooLargeError",
     "MalformedJsonError",
     "Prefix",
+    "Repeats",
     "Served",
     "Structures",
     "UnsupportedVersionError",

@@ -84,13 +84,21 @@ def contents_of(structure: Structure, taken: Any, created: Any, numbers: Any, te
         BadCommandError: They do not fit.
     """
     most_taken, most_created = structure.counts[:2]
+    _check_numbers(numbers)
     contents = Contents(
         _ids(taken, most_taken, "an id from before"),
         _ids(created, most_created, "a new id"),
         tuple(tensors),
-        tuple([Literal(number) for number in _checked_numbers(numbers)]),
+        tuple(map(Literal, numbers)),
     )
-    structure.check(contents)
+    fits = (
+        tuple(map(type, numbers)) == structure.kinds  # and so their count
+        and (len(contents.taken), len(contents.created)) == (most_taken, most_created)
+        and tuple([(tensor.dtype, tensor.shape) for tensor in tensors]) == structure.specs
+        and len({*contents.taken, *contents.created}) == most_taken + most_created
+    )
+    if not fits:
+        structure.check(contents)  # which says why
     return contents
 
 
@@ -109,7 +117,6 @@ def _ids(part: Any, most: int, what: str) -> tuple[Id, ...]:
     return ids_of(part, what)
 
 
-def _checked_numbers(part: Any) -> tuple[Any, ...]:
+def _check_numbers(part: Any) -> None:
     if part.__class__ is not tuple or not _NUMBERS.issuperset(map(type, part)):
         raise WireError(f"a list of numbers is needed, found {part!r:.60}")
-    return part

@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import cast
 
 from teletape.call_site import Where
 from teletape.errors import TeletapeError
@@ -176,6 +177,9 @@ class BatchBuffer:
         return None
 
     def _sealed(self, here: Position, entries: list[Recording | Reply], releases: tuple[Id, ...]) -> SealedBatch:
+        return _of_one_context(entries, releases, self._client, here.seq) or self._of_several(here, entries, releases)
+
+    def _of_several(self, here: Position, entries: list[Recording | Reply], releases: tuple[Id, ...]) -> SealedBatch:
         recordings: list[Recording] = []
         in_order: list[Command] = []
         call_sites: list[Where] = []
@@ -185,7 +189,7 @@ class BatchBuffer:
             if isinstance(entry, Reply):
                 replies.append((len(in_order), entry))
                 continue
-            context, command, where = entry
+            context, command, where = entry[:3]
             if context != current and context is not None:
                 current = context
                 in_order.append(commands.ContextSwitch(context))
@@ -296,3 +300,23 @@ class BatchBuffer:
             else:
                 self.poison(entry[1], cause)
         return staying
+
+
+def _of_one_context(
+    entries: list[Recording | Reply], releases: tuple[Id, ...], client: int, seq: int
+) -> SealedBatch | None:
+    """Returns the batch of commands of one context before one reply, transposed in C; None: the entries are others."""
+    *before, final = entries
+    recordings = cast("list[Recording]", before)  # unless a reply is among them, which `zip` cannot take
+    try:
+        contexts, in_order, wheres, *fields = zip(*recordings, strict=True)
+    except (TypeError, ValueError):
+        return None
+    context = contexts[0]
+    if not fields or not isinstance(final, Reply) or contexts.count(context) != len(contexts):
+        return None
+    switch = commands.ContextSwitch(context)
+    batch = Batch((switch, *in_order), releases, client, seq, secrets.token_bytes(16))
+    sealed = SealedBatch(batch, recordings, [None, *wheres], [(len(batch.commands), final)])
+    sealed.fields = fields
+    return sealed

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import teletape_wire as wire
 from teletape import environment, logs
 from teletape.call_site import Where, caller
 from teletape.errors import ConnectionFailed, TeletapeError
@@ -22,7 +23,8 @@ from teletape.sessions.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sealed_batch import Recording, Reply
 from teletape.sessions.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
-from teletape_engine.commands import Command, Id
+from teletape_engine.catalogue.attributes import Attrs
+from teletape_engine.commands import Call, Command, Id, Input
 from teletape_engine.commands.results import Result
 
 _MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at once.
@@ -50,7 +52,8 @@ class Channel:
 
     def __init__(self, http: Connection, device: str | None, *, lazy: bool) -> None:
         self.http, self.lazy = http, lazy
-        _compare_catalogues(http.info())
+        info = http.info()
+        _compare_catalogues(info)
         body, key = {} if device is None else {"device": device}, new_key()
         self._path = ""
         try:
@@ -61,7 +64,8 @@ class Channel:
             self.buffer = BatchBuffer(attached["client"], attached["seq"])
             self.call_sites = environment.call_sites()
             self._record = self.buffer.recordings.append
-            self._sender = Sender(http, self.session, self.buffer)
+            repeats = wire.REPEATED_BATCHES in info.get("features", ())
+            self._sender = Sender(http, self.session, self.buffer, repeats=repeats)
             self._sender.start()
             weakref.finalize(self, self._sender.end).atexit = False
         except BaseException as error:  # an interrupt, or no answer: nothing will use the session
@@ -97,8 +101,21 @@ class Channel:
         if where is None and self.call_sites:
             where = caller()
         buffer = self.buffer
-        self._record((context, command, where if self.call_sites else None))
+        self._record((context, command, where if self.call_sites else None, None, None, (), None))
         buffer.nbytes += nbytes
+        if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
+            self._ask((), Reply(early=self.lazy))
+
+    def emit_call(
+        self, context: int, call: Call, where: Where, op: str, attrs: Attrs, inputs: tuple[Input, ...], output: int
+    ) -> None:
+        """Records an op as `emit` does, with its fields."""
+        if self._sender.closed is not None:
+            self._check_open()
+        if where is None and self.call_sites:
+            where = caller()
+        self._record((context, call, where if self.call_sites else None, op, attrs, inputs, output))
+        buffer = self.buffer
         if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
             self._ask((), Reply(early=self.lazy))
 
@@ -121,7 +138,8 @@ class Channel:
             TeletapeError: A command failed; a value that a question names was never made.
         """
         where = (caller() if where is None else where) if self.call_sites else None
-        return self._ask([(context, question, where) for question in questions], Reply(len(questions)))
+        recordings = [(context, question, where, None, None, (), None) for question in questions]
+        return self._ask(recordings, Reply(len(questions)))
 
     def sync(self) -> None:
         """Waits until everything recorded has been executed; raises what failed."""

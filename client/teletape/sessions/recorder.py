@@ -158,7 +158,7 @@ class RemoteRecorder(SilentRecorder):
             assert isinstance(answer, Specs)
             (result.spec,) = answer.specs
         else:
-            channel.emit(self.id, call, 0, where)
+            channel.emit_call(self.id, call, where, op.name, attrs, ids, name.id)
         return result
 
     # ----------------------------------------------------------------------------------- what the server runs by itself

@@ -7,18 +7,23 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from teletape.call_site import Where
-from teletape_engine.commands import Batch, Command, Id
+from teletape_engine.catalogue.attributes import Attrs
+from teletape_engine.commands import Batch, Command, Id, Input
 from teletape_engine.commands.results import Answer, Result
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
     from teletape.network.http import FirstAnswer
     from teletape_wire import Frame
 
-#: A command, the id of its recorder's context (None: it is of no context), and where the program recorded it.
-Recording: TypeAlias = tuple[int | None, Command, Where]
+#: A command, the id of its recorder's context (None: it is of no context), and where the program recorded it. If it is
+#: recorded with its context, also its fields for `Columns`.
+Recording: TypeAlias = (
+    tuple[int | None, Command, Where]
+    | tuple[int, Command, Where, str | None, Attrs | None, tuple[Input, ...], int | None]
+)
 
 
 class Reply:
@@ -77,11 +82,13 @@ class SealedBatch:
         recordings: What of the buffer is in it.
         call_sites: Where the program recorded each of its commands.
         replies: What waits for its answer, each with the index of the first command after it.
+        fields: Names, attributes, inputs and results of its ops, for each recording; empty: it has several contexts.
         frame: The batch as bytes, after it was encoded.
+        whole: Whether it is sent in full, since the server did not know its structure.
         first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
     """
 
-    __slots__ = ("batch", "call_sites", "first", "frame", "recordings", "replies")
+    __slots__ = ("batch", "call_sites", "fields", "first", "frame", "recordings", "replies", "whole")
 
     def __init__(
         self, batch: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
@@ -89,6 +96,8 @@ class SealedBatch:
         self.batch, self.recordings, self.call_sites, self.replies = batch, recordings, call_sites, replies
         self.first: FirstAnswer | None = None
         self.frame: Frame | None = None
+        self.whole = False
+        self.fields: Sequence[tuple[Any, ...]] = ()
 
     @property
     def awaited(self) -> bool:

@@ -4,7 +4,8 @@ A batch is in one of these states:
 
 * **waiting**: its commands are in the buffer. A thread that needs an answer appends a `Reply`.
 * **in flight**: `BatchBuffer.advance` has taken them; the batch has a number and a nonce, and is `in_flight`. It is
-  sent, and sent again with the same bytes, until the server's answer is here.
+  sent, and sent again with the same bytes, until the server's answer is here. If the server does not know its
+  structure, it is sent in full, as the same batch.
 * **landed**: the answer has been applied and its replies are settled; `in_flight` is None.
 * **lost**: the server cannot be reached, or the thread that sent it was interrupted. It stays in flight. Threads that
   wait get the error of the server that cannot be reached, and the next one that needs an answer makes it be sent again.
@@ -43,7 +44,7 @@ from teletape.sessions.batch_buffer import BatchBuffer
 from teletape.sessions.exclusive import Exclusive
 from teletape.sessions.sealed_batch import Reply, SealedBatch
 from teletape_engine.commands.results import Answer, Failure
-from teletape_engine.errors import AnswerDroppedError
+from teletape_engine.errors import AnswerDroppedError, UnknownStructureError
 
 EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when it ends, all together.
 
@@ -65,6 +66,7 @@ class Sender:
         http: The connection to the server.
         session: The session's id.
         buffer: What was recorded.
+        repeats: Whether the server keeps the structures of batches.
 
     Attributes:
         http, session, buffer: As passed.
@@ -73,8 +75,9 @@ class Sender:
         over: Whether the thread answers no more questions.
     """
 
-    def __init__(self, http: Connection, session: str, buffer: BatchBuffer) -> None:
+    def __init__(self, http: Connection, session: str, buffer: BatchBuffer, *, repeats: bool = False) -> None:
         self.http, self.session, self.buffer = http, session, buffer
+        self._repeats = wire.Repeats() if repeats else None
         self.failure: TeletapeError | None = None
         self.closed: str | None = None
         self.over = False
@@ -137,7 +140,7 @@ class Sender:
             return
         sealed = there.sealed
         try:
-            frame = _frame(sealed)
+            frame = self._frame(sealed)
             body = http.frame_at_once(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, seconds)
             if callable(body):
                 sealed.first = body
@@ -225,6 +228,9 @@ class Sender:
                 return
             except AnswerDroppedError as error:
                 self._answer_lost(sealed, error)
+            except UnknownStructureError as error:
+                if not self._in_full(sealed):
+                    self._refuse(sealed, error)
             except TeletapeError as error:
                 self._refuse(sealed, error)
             except BaseException as error:  # a defect here or in a library: it is unknown what the server has done
@@ -241,8 +247,22 @@ class Sender:
             self.buffer.refuse_questions(self.failure, early=False)
         return self.buffer.seal()
 
+    def _frame(self, sealed: SealedBatch) -> wire.Frame:
+        """Returns the batch as bytes, which are encoded once."""
+        if sealed.frame is None:
+            batch, repeats = sealed.batch, self._repeats
+            sealed.frame = wire.encode_batch(batch) if repeats is None else repeats.frame(batch, sealed.fields)
+        return sealed.frame
+
+    def _in_full(self, sealed: SealedBatch) -> bool:
+        """Encodes a batch in full, of which the server does not know the structure; returns whether it was not yet."""
+        if sealed.whole or self._repeats is None:
+            return False
+        sealed.frame, sealed.whole = self._repeats.whole(sealed.batch, sealed.fields), True
+        return True
+
     def _post(self, sealed: SealedBatch) -> Answer:
-        frame = _frame(sealed)
+        frame = self._frame(sealed)
         first, sealed.first = sealed.first, None
         body = self.http.frame(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first)
         try:
@@ -359,13 +379,6 @@ def ended(reason: str) -> SessionEndedError:
     if reason is FORKED:
         return SessionEndedError(FORKED)
     return SessionEndedError(f"this session has ended: {reason}; {HOW_TO_GO_ON}")
-
-
-def _frame(sealed: SealedBatch) -> wire.Frame:
-    """Returns the batch as bytes, which are encoded once."""
-    if sealed.frame is None:
-        sealed.frame = wire.encode_batch(sealed.batch)
-    return sealed.frame
 
 
 def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:

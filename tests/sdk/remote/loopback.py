@@ -13,7 +13,8 @@ from teletape.network.http import Connection
 from teletape.sessions.remote import RemoteSession
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Batch, ClientAttach, Command
-from teletape_engine.errors import TeletapeError
+from teletape_engine.commands.structure import Repetition
+from teletape_engine.errors import TeletapeError, UnknownStructureError
 from teletape_engine.session.session import Session
 
 
@@ -27,13 +28,20 @@ class Loopback(httpx.BaseTransport):
         mishaps: What happens to the batches to come, one each: `lost` (executed, its answer lost), `forgotten`
             (so, and the server has it no more at the retry), `unreached` (lost on
             the way), `busy` (429), `running` (202), `refused` (413), `ended` (410), `garbled` (an unreadable answer),
-            `page` (a proxy's), `fine`.
+            `page` (a proxy's), `unknown` (all structures are forgotten before), `fine`.
+        features: What it says that it can.
+        structures: Those that are kept.
+        repetitions: The number of batches that came as the number of a structure.
         gate: Closed, it holds back every answer.
         arrived: Set when a batch has come in.
     """
 
-    def __init__(self, memory_limit: int | None = None, catalogue: str | None = None) -> None:
+    def __init__(
+        self, memory_limit: int | None = None, catalogue: str | None = None, features: list[str] | None = None
+    ) -> None:
         self.session = Session(memory_limit=memory_limit)
+        self.features = [wire.REPEATED_BATCHES] if features is None else features
+        self.structures, self.repetitions = wire.Structures(), 0
         self.catalogue = describe.digest() if catalogue is None else catalogue
         self.batches: list[Batch] = []
         self.paths: list[str] = []
@@ -59,7 +67,8 @@ class Loopback(httpx.BaseTransport):
         path = request.url.path
         self.paths.append(f"{request.method} {path}")
         if path == "/v1/info":
-            return httpx.Response(200, json={"version": "0", "catalogue": self.catalogue})
+            info = {"version": "0", "catalogue": self.catalogue, "features": self.features}
+            return httpx.Response(200, json=info)
         if path == "/v1/sessions":
             return httpx.Response(201, json={"id": "s1"})
         if path.endswith("/attach"):
@@ -72,7 +81,14 @@ class Loopback(httpx.BaseTransport):
 
     def _batch(self, request: httpx.Request) -> httpx.Response:
         mishap = self.mishaps.popleft() if self.mishaps else "fine"
-        batch = wire.decode_batch(request.read())
+        if mishap == "unknown":
+            self.structures = wire.Structures()
+        try:
+            sent = wire.decode_request(request.read(), self.structures)
+        except UnknownStructureError as error:
+            return _problem(409, error.code, error.message)
+        batch = sent.batch() if isinstance(sent, Repetition) else sent
+        self.repetitions += sent is not batch
         self.batches.append(batch)
         self.arrived.set()
         self.gate.wait()

@@ -43,8 +43,9 @@ from teletape.sessions import custom_backward as custom
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape_engine.commands import Assign
+from teletape_wire import repeats
 
-OF_SENDING = (address, batch_buffer, channel, exclusive, frame_socket, http, progress, sealed_batch, sender)
+OF_SENDING = (address, batch_buffer, channel, exclusive, frame_socket, http, progress, repeats, sealed_batch, sender)
 MODULES = (*OF_SENDING, current, custom, functions, recorder, remote)
 FILES = frozenset(module.__file__ for module in MODULES)
 FILES_OF_SENDING = frozenset(module.__file__ for module in OF_SENDING)
@@ -184,6 +185,14 @@ def loses_answers(program: Program) -> None:
     tf.sync()
 
 
+def repeats_a_step(program: Program) -> None:
+    """A step whose structure the server keeps, and forgets."""
+    for mishap in ("fine", "fine", "fine", "lost", "unknown", "fine"):
+        program.loopback.mishaps.append(mishap)
+        program.count()
+        assert (program.row * 2.0).numpy()[1] == 2.0
+
+
 def watches(program: Program) -> None:
     """A server that computes for long, and the line that shows how far it is."""
     program.count()
@@ -193,7 +202,17 @@ def watches(program: Program) -> None:
     program.count()
 
 
-CASES = [reads, reads_shapes, takes_gradients, calls_functions, overflows, fails, loses_answers, watches]
+CASES = [
+    reads,
+    reads_shapes,
+    takes_gradients,
+    calls_functions,
+    overflows,
+    fails,
+    loses_answers,
+    repeats_a_step,
+    watches,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -201,6 +220,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(http.random, "random", lambda: -0.5)  # no waits between attempts
     monkeypatch.setattr(channel, "_MOST_COMMANDS", 6)
     monkeypatch.setattr(channel, "_STEP_COMMANDS", 3)
+    monkeypatch.setattr(repeats, "FEWEST_REPEATED", 1)
     monkeypatch.setattr(progress, "QUIET", progress.QUIET)
     monkeypatch.setattr(progress, "_STEP", progress._STEP)
     monkeypatch.setenv("TELETAPE_PROGRESS", "1")
