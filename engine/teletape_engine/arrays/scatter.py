@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays.checks import within
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import finfo, wide
 
@@ -32,7 +33,7 @@ def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", 
     Raises:
         InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`, for the first that is not.
     """
-    if indices.size == 0 or (int(indices.min()) >= 0 and int(indices.max()) < length):
+    if within(indices, length):
         return
     bad = (indices < 0) | (indices >= length)
     where = tuple(int(axis[0]) for axis in xp.nonzero(bad)) if indices.ndim else ()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.checks import holds
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.op import Sample, Trait
@@ -30,7 +31,7 @@ def _condition_spec(condition: Spec, *, message: str) -> Spec:
 )
 def ensure(xp: Any, condition: Any, *, message: str) -> Any:
     """The condition itself, if it holds everywhere; else an error with the message."""
-    if not condition.all():
+    if not holds(xp, condition):
         raise InvalidArgumentError(message or "the condition does not hold everywhere")
     return condition
 
@@ -51,7 +52,7 @@ def _floating_spec(x: Spec, *, message: str) -> Spec:
 )
 def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
     """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""
-    if not xp.isfinite(x).all():
+    if not holds(xp, xp.isfinite(x)):
         kinds = [kind for test, kind in ((xp.isinf, "Inf"), (xp.isnan, "NaN")) if test(x).any()]
         raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(kinds)} values")
     return x

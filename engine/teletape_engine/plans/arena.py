@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from teletape_engine.plans.fitting import ALIGNMENT, Block, fit
-from teletape_engine.plans.instructions import FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
+from teletape_engine.plans.instructions import CHECK, FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
 from teletape_engine.plans.tiles.groups import Group
 
 
@@ -27,10 +27,10 @@ class Places(NamedTuple):
 
 
 def live(instructions: Sequence[Instruction], results: Collection[Buffer]) -> list[Instruction]:
-    """The instructions that a result needs. A forward function stays: it may refuse the values."""
+    """The instructions that a result needs, and those that may refuse the values: checks, and forward functions."""
     needed, used = set(results), []
     for instruction in reversed(instructions):
-        if instruction.kind is PYTHON or instruction.output.buffer in needed:
+        if instruction.kind in (PYTHON, CHECK) or instruction.output.buffer in needed:
             needed.update([view.buffer for view in instruction.inputs])
             used.append(instruction)
     return used[::-1]

@@ -18,6 +18,10 @@ SELECT: Final = "select"
 PYTHON: Final = "python"
 #: A function of `arrays.kernels`.
 KERNEL: Final = "kernel"
+#: The elements of an array at indices; `extra` is a `tracing.taking.Geometry`.
+TAKE: Final = "take"
+#: Fails unless all elements of its input are true. Its output is never read.
+CHECK: Final = "check"
 #: The sum of the sums of tiles, by halves; see `tiles`.
 TREE: Final = "tree"
 #: Of a plan that is debugged: fills memory that nothing reads any more with bytes that are no number.

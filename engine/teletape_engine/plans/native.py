@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.instructions import (
+    CHECK,
     COPY,
     FILL,
     KERNEL,
@@ -21,6 +22,7 @@ from teletape_engine.plans.instructions import (
     PYTHON,
     REDUCE,
     SELECT,
+    TAKE,
     TREE,
     UFUNC,
     Buffer,
@@ -135,6 +137,17 @@ class _Product(ctypes.Structure):
     )
 
 
+class _Take(ctypes.Structure):
+    _fields_ = (
+        ("outer", _WORD),
+        ("length", _WORD),
+        ("picked", _WORD),
+        ("inner", _WORD),
+        ("own", _WORD),
+        ("index_size", _WORD),
+    )
+
+
 class Row(NamedTuple):
     """One loop over memory.
 
@@ -196,6 +209,8 @@ class Library:
             Uncompiled: There are none.
         """
         kind, views = instruction.kind, (*instruction.inputs, instruction.output)
+        if kind is CHECK:
+            return self._check(instruction.inputs)
         output = instruction.output
         if output.layout.size == 0 and kind is not PYTHON:
             return []
@@ -222,11 +237,24 @@ class Library:
             return self._reduction(instruction)
         if kind is MATMUL:
             return [self._product(views)]
+        if kind is TAKE:
+            take = _Take(*instruction.extra, views[1].layout.itemsize)
+            operands = tuple([(view, 0) for view in views])
+            return [Row(self.symbol("take"), ctypes.addressof(take), 0, operands, 1, (0, 0, 0), take)]
         if kind is KERNEL:
             kernel: Any = instruction.function
             operands = tuple([(view, 0) for view in views])
             return [Row(kernel.function, kernel.context, 0, operands, 1, (0,) * len(views), kernel)]
         raise Uncompiled
+
+    def _check(self, views: tuple[View, ...]) -> list[Row]:
+        (view,) = views
+        if not view.layout.size:
+            return []
+        if any(stride < 0 for stride in view.layout.strides):
+            raise Uncompiled
+        shape, strides, starts = loops_over([view.layout])
+        return [_nested(self, (self.symbol("all_true"), 0, 0, None), views, shape, strides, starts)]
 
     def _moved(self, kind: str, views: tuple[View, ...]) -> Row:
         layouts = [view.layout for view in views]

@@ -135,7 +135,7 @@ typedef struct {
   const stretch *stretches;
 } group;
 
-static int take(const group *g, const worker *w, const stretch *s) {
+static int run_stretch(const group *g, const worker *w, const stretch *s) {
   for (word i = 0; s->leaf >= 0 && i < g->feed_count; i++) {
     w->feeds[i]->filled = 0;
     w->feeds[i]->leaf = s->leaf;
@@ -168,7 +168,7 @@ static void *work(void *context) {
   job *j = context;
   shared *s = j->shared;
   for (word at; (at = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED)) < s->stop;)
-    if (take(s->group, j->worker, s->group->stretches + at)) __atomic_store_n(&s->failed, 1, __ATOMIC_RELAXED);
+    if (run_stretch(s->group, j->worker, s->group->stretches + at)) __atomic_store_n(&s->failed, 1, __ATOMIC_RELAXED);
   return 0;
 }
 
@@ -291,6 +291,33 @@ int copy(void *context, char *const *d, const word *count, const word *s, void *
     case 16: COPIES(wide)
   }
   return -1;
+}
+
+/* Fails unless all elements, of type bool, are true. */
+int all_true(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+  (void)context, (void)auxiliary;
+  for (word i = 0; i < *count; i++)
+    if (!d[0][i * s[0]]) return -1;
+  return 0;
+}
+
+/* Entries of an array at indices: d[2] = d[0][:, d[1]]; fails if an index is outside. See `tracing/taking.py`. */
+typedef struct { word outer, length, picked, inner, own, index_size; } take_t;
+
+int take(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+  const take_t *q = context;
+  char *out = d[2];
+  (void)count, (void)s, (void)auxiliary;
+  for (word o = 0; o < q->outer; o++) {
+    const char *from = d[0] + o * q->length * q->inner;
+    word first = q->own ? o * q->picked : 0;
+    for (word i = first; i < first + q->picked; i++, out += q->inner) {
+      word at = q->index_size == 4 ? (word)((const int32_t *)d[1])[i] : (word)((const int64_t *)d[1])[i];
+      if (at < 0 || at >= q->length) return -1;
+      memcpy(out, from + at * q->inner, (size_t)q->inner);
+    }
+  }
+  return 0;
 }
 
 /* Fills bytes with what is no number. */

@@ -7,8 +7,24 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from teletape_engine.plans.instructions import COPY, FILL, KERNEL, MATMUL, PYTHON, REDUCE, SELECT, Instruction, View
+from teletape_engine.plans.instructions import (
+    CHECK,
+    COPY,
+    FILL,
+    KERNEL,
+    MATMUL,
+    PYTHON,
+    REDUCE,
+    SELECT,
+    Instruction,
+    View,
+)
 from teletape_engine.plans.tracing.templates import python_step
+
+
+class Refused(Exception):
+    """An op does not take the values: the interpreter raises its error."""
+
 
 #: A function, and its arguments.
 Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -38,6 +54,11 @@ def _fill(output: Any) -> None:
     output.fill(0xFF)
 
 
+def _check(condition: Any, output: Any) -> None:
+    if not condition.all():
+        raise Refused
+
+
 def call_of(instruction: Instruction) -> Callable[..., Any]:
     """The function that does an instruction; it takes the arrays of the inputs, then that of the output."""
     kind, function = instruction.kind, instruction.function
@@ -49,6 +70,8 @@ def call_of(instruction: Instruction) -> Callable[..., Any]:
         return _copy
     if kind is SELECT:
         return _select
+    if kind is CHECK:
+        return _check
     if kind is FILL:
         return _fill
     if kind is MATMUL:
@@ -59,7 +82,7 @@ def call_of(instruction: Instruction) -> Callable[..., Any]:
         axes, dtype = instruction.extra
         reduce = function.reduce  # type: ignore[union-attr]  # a ufunc
         return lambda x, output: reduce(x, axes, dtype, output)
-    assert function is not None
+    assert function is not None  # a ufunc, or what takes elements
     return _BY_KEYWORD.get(function, function)
 
 

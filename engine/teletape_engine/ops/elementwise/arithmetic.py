@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.checks import holds
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
 from teletape_engine.catalogue.families import composite
@@ -76,7 +77,7 @@ def _dtype(a: Any, b: Any) -> DType:
 
 
 def _check_divisor(xp: Any, b: Any) -> None:
-    if xp.any(b == 0) if hasattr(b, "dtype") else b == 0:
+    if not holds(xp, b != 0) if hasattr(b, "dtype") else b == 0:
         raise InvalidArgumentError("Integer division by zero")
 
 
@@ -144,7 +145,7 @@ def pow_(xp: Any, a: Any, b: Any) -> Any:
     Raises:
         InvalidArgumentError: An integer to a negative power.
     """
-    if _dtype(a, b) in INTEGER and (xp.any(b < 0) if hasattr(b, "dtype") else b < 0):
+    if _dtype(a, b) in INTEGER and (not holds(xp, b >= 0) if hasattr(b, "dtype") else b < 0):
         raise InvalidArgumentError("Integers to negative integer powers are not allowed")
     return xp.power(a, b)
 

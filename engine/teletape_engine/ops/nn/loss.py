@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.checks import within
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
@@ -183,7 +184,7 @@ def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
         InvalidArgumentError: A label outside [0, classes).
     """
     dtype, classes = logits.dtype, logits.shape[-1]
-    if labels.size and not (int(labels.min()) >= 0 and int(labels.max()) < classes):
+    if not within(labels, classes):
         listed = labels.reshape(-1).tolist()
         wrong = next(label for label in listed if not 0 <= label < classes)
         raise InvalidArgumentError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.plans.instructions import Buffer, Instruction, View, same_layout
+from teletape_engine.plans.tracing import taking  # noqa: F401  # adds functions
 from teletape_engine.plans.tracing.numpy_functions import Namespace
 from teletape_engine.plans.tracing.tracer import Tracer, constant
 from teletape_engine.recording.values import Literal

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from teletape_engine.plans.instructions import (
+    CHECK,
     COPY,
     MATMUL,
     REDUCE,
@@ -197,6 +198,13 @@ class Tracer(NDArrayOperatorsMixin):
     def min(self, axis: Any = None, keepdims: bool = False) -> Tracer:
         """As of arrays."""
         return reduced(np.minimum, self, axis, keepdims)
+
+    def noted_check(self) -> None:
+        """Notes that all elements are true, or the run fails; see `arrays.checks`."""
+        if self.dtype.kind != "b":
+            raise Untraceable("a check of what is no condition")
+        flag = np.empty((), bool)
+        self.trace.append(Instruction(CHECK, None, (self.view,), View(Buffer(flag), flag)))
 
     # ------------------------------------------------------------------------------------------------------ protocols
     def __array_ufunc__(
