@@ -63,6 +63,10 @@ class Lease:
         self._working -= 1
         self._worked = now
 
+    def work(self, then: float) -> None:
+        """Notes that the engine worked for a request at `then`, which was not noted when it happened."""
+        self._worked = max(self._worked, then)
+
     def extend(self, now: float, seconds: float) -> None:
         """Keeps the session for at least `seconds` from now, idle or not, within its maximum age."""
         terms = self.terms

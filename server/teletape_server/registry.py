@@ -8,10 +8,12 @@ import logging
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from teletape_server.hosts.counted_bodies import Admission, CountedBody
-from teletape_server.hosts.protocols import Host, HostGone, Hosts, Running, Start
+from teletape_server.hosts.protocols import HostGone, Hosts, Running, Start
+from teletape_server.hosts.session_entry import Key as Key
+from teletape_server.hosts.session_entry import SessionEntry as SessionEntry
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
 from teletape_server.problems import Problem, overloaded, shutting_down
@@ -23,8 +25,6 @@ GENERATED: Final = "_"
 _MAX_ENDED: Final = 4096  # ended sessions whose reason is still reported
 _SWEEP_SECONDS: Final = 1.0
 _CANCEL_SECONDS: Final = 1.0  # in which cancelled requests may stop when the server ends
-
-Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
 
 log = logging.getLogger("teletape")
 
@@ -58,31 +58,6 @@ class Ended(NamedTuple):
     reason: Reason
     text: str
     time: float
-
-
-class SessionEntry:
-    """One live session.
-
-    Attributes:
-        id, owner: Its name, and whose it is.
-        host: Where it runs.
-        lease: When it ends.
-        memory_limit: Bytes that its arrays may take.
-        created_at: Unix seconds.
-        bytes_in_use: Bytes of its arrays as of the last answer.
-        receiving: Number of requests whose body is being received.
-        running_frames: Running frames by their identity, so that a retry waits for the first one.
-    """
-
-    def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, now: float) -> None:
-        self.owner, self.id = key
-        self.host = host
-        self.lease = lease
-        self.memory_limit = memory_limit
-        self.created_at = now
-        self.bytes_in_use = 0
-        self.receiving = 0
-        self.running_frames: dict[Any, Running] = {}
 
 
 class Registry:
@@ -208,7 +183,9 @@ class Registry:
         entry = SessionEntry(key, host, lease, memory_limit=limit, now=now)
         self._live[key] = entry
         self._ended.pop(key, None)
+        host.handed.attach(lease, self.clock)
         host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, ended.result()))
+        host.ended.add_done_callback(lambda _: host.handed.end())  # their callers learn why it ended
         return entry
 
     # -------------------------------------------------------------------------------------------------------- finding
@@ -305,7 +282,7 @@ class Registry:
         def on_reply(reply: asyncio.Future[Any]) -> None:
             entry.lease.end(self.clock())
             if not reply.cancelled() and reply.exception() is None:
-                entry.bytes_in_use = reply.result().facts.get("bytes_in_use", entry.bytes_in_use)
+                entry.note_reply(reply.result())
 
         running.reply.add_done_callback(on_reply)
         return running
@@ -362,6 +339,7 @@ class Registry:
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, cancels the others, and ends all."""
         self._stop()
+        await asyncio.gather(*[entry.host.handed.recall() for entry in self._live.values()])
         await self._until_answered(grace)
         for entry in self._live.values():
             entry.host.cancel()

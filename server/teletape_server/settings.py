@@ -85,6 +85,13 @@ def _level(text: str) -> str:
     return text.lower()
 
 
+def _direct(text: str) -> str:
+    choices = ("auto", "on", "off")
+    if text.lower() not in choices:
+        raise ValueError("one of " + ", ".join(choices))
+    return text.lower()
+
+
 def _user(text: str) -> User:
     try:
         entry = pwd.getpwuid(int(text)) if text.isdecimal() else pwd.getpwnam(text)
@@ -186,6 +193,12 @@ class Settings:
     worker_user: User | None = field(
         default=None, metadata=_setting(_user, "user that sessions' processes run as; needs a server of root", "USER")
     )
+    direct: str = field(
+        default="auto",
+        metadata=_setting(
+            _direct, "sessions' processes serve connections of small frames: on, off; auto: if no keys", "CHOICE"
+        ),
+    )
     log_level: str = field(default="warning", metadata=_setting(_level, "debug, info, warning or error", "LEVEL"))
 
     def __post_init__(self) -> None:
@@ -194,6 +207,11 @@ class Settings:
                 f"host {self.host} is reachable from other machines, and there is no API key: set TELETAPE_API_KEYS to "
                 "name:key (several separated by commas), or listen on 127.0.0.1"
             )
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether sessions' processes may serve connections: they can read what comes over them, keys too."""
+        return self.direct == "on" or (self.direct == "auto" and not self.api_keys)
 
     @classmethod
     def load(

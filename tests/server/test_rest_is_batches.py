@@ -17,6 +17,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server import export
 from teletape_server.app import create_app
+from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.protocols import BodyBuffer, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.settings import Settings
@@ -54,6 +55,7 @@ class HostHere:
         self.session = RecordedSession()
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.running: set[Running] = set()
+        self.handed = HandedConnections(lambda *_: None, lambda *_: self.submit("batch", {}), lambda: None)
 
     def body_buffer(self, length: int) -> BodyBuffer:
         return Memory(length)

@@ -7,6 +7,7 @@ from functools import partial
 import uvicorn
 from fastapi import FastAPI
 
+from teletape_server.connections.direct_connection import DirectConnection
 from teletape_server.connections.frame_connection import FrameConnection
 from teletape_server.connections.heads import FrameHeads
 from teletape_server.connections.open_connections import Connections
@@ -16,9 +17,10 @@ from teletape_server.settings import Settings
 def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """Returns uvicorn's configuration for the application, whose `state.connections` are from now on the server's."""
     app.state.connections = connections = Connections(settings)
+    protocol = DirectConnection if settings.is_direct else FrameConnection
     return uvicorn.Config(
         app,
-        http=partial(FrameConnection, connections, FrameHeads(app.state)),  # type: ignore[arg-type]  # it is only called
+        http=partial(protocol, connections, FrameHeads(app.state)),  # type: ignore[arg-type]  # it is only called
         ws="none",
         log_config=None,
         log_level=settings.log_level,

@@ -39,6 +39,8 @@ class FrameExchange:
     Attributes:
         response_started, response_complete, disconnected, keep_alive: As of uvicorn's cycle.
         answered: Resolves when the response is complete, or the caller has left.
+        path: Of the request's URL.
+        session: The session that the frame is for.
     """
 
     def __init__(
@@ -54,7 +56,8 @@ class FrameExchange:
         self._loop = asyncio.get_running_loop()
         self.answered: asyncio.Future[None] = self._loop.create_future()
         self.path = head.path
-        self._heads, self._session, self._length, self._respond = heads, session, length, respond
+        self._heads, self._length, self._respond = heads, length, respond
+        self.session = session
         self._params = head.params
         self._request_id = head.request_id or new_request_id()
         self._beginning = b""
@@ -92,9 +95,9 @@ class FrameExchange:
         try:
             max_header = self._heads.settings.max_header
             batch = FrameBatch.read(beginning, self._params, length=self._length, max_header=max_header)
-            self._running = batch.running_in(self._session)
+            self._running = batch.running_in(self.session)
             if self._running is None:
-                self._body = self._heads.registry.body_buffer(self._session, self._length)
+                self._body = self._heads.registry.body_buffer(self.session, self._length)
                 self._body.view[: len(beginning)] = beginning
                 self._position = len(beginning)
             self._batch, self._beginning = batch, b""
@@ -110,13 +113,24 @@ class FrameExchange:
         try:
             if self._running is None:
                 body, self._body = self._body, None
-                self._running = self._batch.submit(self._heads.registry, self._session, body)
+                self._running = self._batch.submit(self._heads.registry, self.session, body)
         except Exception as error:
             self._fail(error)
             return
-        if self._batch.is_retriable:
-            self._patience = self._loop.call_later(self._heads.settings.patience, self._on_patience)
-        self._running.reply.add_done_callback(self._on_reply)
+        self._wait(self._batch, self._running, self._heads.settings.patience)
+
+    def take_over(self, prefix: bytes, running: Running, seconds: float) -> None:
+        """Answers a frame that its session's process has read, and that has run for some seconds."""
+        max_header = self._heads.settings.max_header
+        self._batch = FrameBatch.read(prefix, self._params, length=self._length, max_header=max_header)
+        self._batch.note(self.session, running)
+        self._running = running
+        self._wait(self._batch, running, max(self._heads.settings.patience - seconds, 0.0))
+
+    def _wait(self, batch: FrameBatch, running: Running, patience: float) -> None:
+        if batch.is_retriable:
+            self._patience = self._loop.call_later(patience, self._on_patience)
+        running.reply.add_done_callback(self._on_reply)
 
     # ------------------------------------------------------------------------------------------------------ answering
     def _on_patience(self) -> None:
@@ -126,9 +140,10 @@ class FrameExchange:
         self._answer(still_running(running))
 
     def _on_reply(self, _: asyncio.Future[Any]) -> None:
-        assert self._running is not None
+        if self._running is None:  # the caller has left after the reply came
+            return
         try:
-            response = answer(self._heads.registry, self._session, self._running)
+            response = answer(self._heads.registry, self.session, self._running)
         except Exception as error:
             self._fail(error)
         else:

@@ -92,7 +92,7 @@ class FrameConnection(Connection):
 
     def _begin_known(self, known: KnownHead, data: bytes | bytearray, position: int) -> int | None:
         """Begins an exchange if these bytes are a known head; returns where its body begins."""
-        match = known.match(data, position)
+        match = known.data.match(data, position)
         if match is None:
             return None
         length, end = match
@@ -124,12 +124,13 @@ class FrameConnection(Connection):
                     return
         super()._begin_cycle()
 
-    def _begin_exchange(self, head: FrameHead, session: SessionEntry, length: int) -> None:
+    def _begin_exchange(self, head: FrameHead, session: SessionEntry, length: int) -> FrameExchange:
         exchange = FrameExchange(self._heads, head, session, length, self._respond)
         self.cycle = exchange  # type: ignore[assignment]  # it has the attributes that uvicorn uses
         # uvicorn, and the end of the server, wait for these as for the tasks of the framework's requests.
         self.tasks.add(exchange.answered)  # type: ignore[arg-type]
         exchange.answered.add_done_callback(self.tasks.discard)
+        return exchange
 
     def _receive_body(self, exchange: FrameExchange, data: bytes | bytearray, position: int) -> int:
         end = min(len(data), position + self.left_of_body())

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers, State
 import teletape_wire as wire
 from teletape_server.auth import Keys
 from teletape_server.guard import Guard, sent_request_id
+from teletape_server.handover.heads import HeadBytes
 from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
@@ -27,8 +28,6 @@ from teletape_server.settings import Settings
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
 #: A request with one of these is not plain.
 _SPECIAL: Final = ("expect", "idempotency-key", "transfer-encoding", "upgrade")
-_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?=\r\n)", re.IGNORECASE)
-_DIGITS: Final = re.compile(rb"[0-9]{1,18}(?=\r\n)")
 
 
 @dataclass(frozen=True)
@@ -115,34 +114,26 @@ class FrameHeads:
             return None
         try:
             check_length(length, self.settings.max_body)
-            return self.registry.find(head.owner, head.session)
+            session = self.registry.find(head.owner, head.session)
         except Problem:
             return None
+        session.host.handed.take_back_running()
+        return session
 
 
 class KnownHead(NamedTuple):
-    """A head in the bytes that were accepted: the same bytes, but for the length, need not be parsed again.
+    """A head in the bytes that were accepted, which need not be parsed again.
 
     Attributes:
-        before, after: The bytes on both sides of the length's digits.
+        data: The bytes.
         head: What they say.
     """
 
-    before: bytes
-    after: bytes
+    data: HeadBytes
     head: FrameHead
 
     @classmethod
     def of(cls, data: bytes, head: FrameHead) -> KnownHead | None:
         """Returns an accepted head's bytes as known; None if they have not exactly one length."""
-        lengths = [*_LENGTH.finditer(data)]
-        return cls(data[: lengths[0].start(1)], data[lengths[0].end(1) :], head) if len(lengths) == 1 else None
-
-    def match(self, data: bytes | bytearray, position: int) -> tuple[int, int] | None:
-        """Returns the length of the body whose head begins at `position`, and where it begins; None: another head."""
-        if not data.startswith(self.before, position):
-            return None
-        digits = _DIGITS.match(data, position + len(self.before))
-        if digits is None or not data.startswith(self.after, digits.end()):
-            return None
-        return int(digits[0]), digits.end() + len(self.after)
+        head_bytes = HeadBytes.of(data)
+        return None if head_bytes is None else cls(head_bytes, head)

@@ -9,46 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from teletape_server.hosts.handed_connections import HandedConnections
+from teletape_server.hosts.running import HostGone as HostGone
+from teletape_server.hosts.running import Reply as Reply
+from teletape_server.hosts.running import Running as Running
 from teletape_server.hosts.watchdog import Ending
-
-
-class Reply(NamedTuple):
-    """The answer to a request.
-
-    Attributes:
-        code: None, or a problem's code; then `facts` holds its message and details.
-        content_type: Of the body.
-        body: The body's bytes; the host reuses their memory after every view of it is gone.
-        facts: What the front needs to know without reading the body: bytes_in_use, headers.
-    """
-
-    code: str | None
-    content_type: str
-    body: memoryview
-    facts: Mapping[str, Any]
-
-
-class HostGone(Exception):  # a state, which the caller turns into a problem
-    """Raised when a host ended before it answered; the message gives the reason."""
-
-
-@dataclass(eq=False)
-class Running:
-    """A submitted request. Any number of callers may wait for its reply.
-
-    Attributes:
-        reply: Resolves to the reply, or raises HostGone.
-        done, total: Number of commands done, and in all (0: not known yet).
-        iteration, iterations: Iterations done by the loop in the next command, and in all (0: not known).
-    """
-
-    reply: asyncio.Future[Reply]
-    done: int = 0
-    total: int = 0
-    iteration: int = 0
-    iterations: int = 0
 
 
 class BodyBuffer(Protocol):
@@ -67,11 +34,16 @@ class Host(Protocol):
         device: Where the session computes.
         ended: Resolves to the reason as soon as the session has ended.
         running: Requests submitted and not yet answered.
+        handed: The connections that the host serves itself.
     """
 
     device: str
     ended: asyncio.Future[Ending]
     running: set[Running]
+
+    @property
+    def handed(self) -> HandedConnections:
+        """The connections that the host serves itself."""
 
     def body_buffer(self, length: int) -> BodyBuffer:
         """Returns memory for a body of `length` bytes.

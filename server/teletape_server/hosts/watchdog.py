@@ -38,34 +38,35 @@ class Watchdog:
         time_limit: Seconds that a request may compute.
         pinged: Whether a ping waits for its answer.
         needs_cpu: Whether a request that runs uses CPU time; one that waits for a GPU does not.
+        began: When the running request began; None: no request runs.
     """
 
     def __init__(self, *, grace: float, stuck_after: float) -> None:
         self.time_limit = float("inf")
         self.needs_cpu = True
         self._grace, self._stuck_after = grace, stuck_after
-        self._began: float | None = None  # when the running request began; None: no request runs
+        self.began: float | None = None
         self._late = self._silent = self._idle = 0.0
         self.pinged = False
         self._sign: tuple[float | None, float] = (None, 0.0)  # at the last sign of life: `_began`, and CPU seconds
 
     def begin(self, now: float | None) -> None:
         """Notes that a request begins to run; None: no further one waits."""
-        self._began, self._late, self._idle = now, 0.0, 0.0
+        self.began, self._late, self._idle = now, 0.0, 0.0
 
     def sign_of_life(self, cpu: float) -> None:
         """Notes that the process answered a ping; `cpu`: CPU seconds of the thread that computes."""
         began, before = self._sign
-        if self.needs_cpu and self._began is not None and began == self._began and cpu - before < _COMPUTES:
+        if self.needs_cpu and self.began is not None and began == self.began and cpu - before < _COMPUTES:
             self._idle += self._silent
         else:
             self._idle = 0.0
-        self._sign = self._began, cpu
+        self._sign = self.began, cpu
         self._silent, self.pinged = 0.0, False
 
     def tick(self, now: float, seconds: float) -> Ending | None:
         """Notes that `seconds` have passed; returns why the process has to be ended now, or None."""
-        if self._began is not None and now - self._began > self.time_limit:
+        if self.began is not None and now - self.began > self.time_limit:
             self._late += seconds
             if self._late > self._grace:
                 return Ending(

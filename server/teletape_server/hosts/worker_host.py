@@ -15,6 +15,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
+from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.leases import Reason
@@ -42,6 +43,7 @@ class WorkerHost:
         channel: The connection to the process.
         gone: Resolves after the process has ended.
         idle_since: When it gave its last reply, on the loop's clock.
+        handed: The connections that the process serves.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class WorkerHost:
         self._last_number = 0
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self._closing = False
+        self.handed = HandedConnections(self._send_files, self._begin_frame, lambda: self._watchdog.began)
         self._reaping: asyncio.Task[int | None] | None = None
         for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
             sock.setblocking(False)
@@ -103,10 +106,25 @@ class WorkerHost:
         self.running.add(running)
         return running
 
+    def _begin_frame(self, number: int, seconds: float) -> Running:
+        """Notes a frame that the process has read itself, and that has run for some seconds; nothing else runs."""
+        running = Running(self._loop.create_future())
+        if self.ended.done():
+            _fail(running.reply, self.ended.result().text)
+            return running
+        self._watchdog.begin(self._loop.time() - seconds)
+        self._requests = {number: running, **self._requests}
+        self.running.add(running)
+        return running
+
     def cancel(self) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
-        if not self._closing:
-            self._control.cancel(self._last_number)
+        if self._closing:
+            return
+        self._control.cancel(self._last_number)
+        frames = [-number for number in self._requests if number < 0]
+        if frames:
+            self._control.cancel_frames(max(frames))
 
     async def end(self, ending: Ending) -> None:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""
@@ -139,7 +157,7 @@ class WorkerHost:
         """Frees unused shared memory on both sides if no request came for `seconds`."""
         if self._closing:
             return
-        idle = not self._requests and self._loop.time() - self.idle_since >= seconds
+        idle = not self._requests and not self.handed and self._loop.time() - self.idle_since >= seconds
         if idle:
             self.channel.trim()
         if self.channel.pool.unannounced or (idle and self.channel.maps):
@@ -157,7 +175,19 @@ class WorkerHost:
 
     # -------------------------------------------------------------------------------------------------------- sending
     def _send(self, head: Any, body: MessageBody | None = None) -> None:
-        self._unsent.append(self.channel.encode(head, body))
+        self._send_encoded(self.channel.encode(head, body))
+
+    def _send_files(self, head: Any, files: list[int]) -> None:
+        """Sends a message with file descriptors, and closes them here."""
+        if self._closing:
+            for file in files:
+                os.close(file)
+            return
+        data, _ = self.channel.encode(head)
+        self._send_encoded((data, files))
+
+    def _send_encoded(self, message: tuple[bytes, list[int]]) -> None:
+        self._unsent.append(message)
         if len(self._unsent) == 1:
             self._flush()
 
@@ -211,12 +241,18 @@ class WorkerHost:
                     running.done, running.total = done, total
                     running.iteration, running.iterations = iteration, iterations
             case ("reply", number, code, content_type, facts):
+                if number < 0 and number not in self._requests:
+                    self.handed.on_reply(-number)
+                if number < 0 and number not in self._requests:  # its caller has left
+                    return
                 running = self._requests.pop(number)
                 self.running.discard(running)
                 self.idle_since = self._loop.time()
                 self._watchdog.begin(self.idle_since if self._requests else None)
                 if not running.reply.done():
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
+            case ("back", id, unsent):
+                self.handed.on_back(id, unsent)
             case ("ready",):
                 self._opened.set_result(None)
             case ("failed", code, text, details):

@@ -46,7 +46,9 @@ async def live_session(request: Request, session: SessionId, owner: Owner) -> Se
     Raises:
         Problem: unauthenticated, unknown_session, session_ended.
     """
-    return registry_of(request).find(owner, session)
+    entry = registry_of(request).find(owner, session)
+    entry.host.handed.take_back_running()
+    return entry
 
 
 LiveSession = Annotated[SessionEntry, Depends(live_session)]

@@ -84,6 +84,11 @@ class FrameBatch(NamedTuple):
             Problem: busy, session_ended, shutting_down.
         """
         running = registry.submit(session, "batch", self.params, content_type=wire.FRAME_TYPE, body=body)
+        self.note(session, running)
+        return running
+
+    def note(self, session: SessionEntry, running: Running) -> None:
+        """Notes that the batch runs, for its retries."""
         if self.is_retriable:
             session.running_frames[self.identity] = running
 
@@ -92,4 +97,3 @@ class FrameBatch(NamedTuple):
                     del session.running_frames[self.identity]
 
             running.reply.add_done_callback(on_reply)
-        return running

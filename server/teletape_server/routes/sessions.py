@@ -84,7 +84,10 @@ async def _create(request: Request, owner: str, body: NewSession) -> Created:
 @router.get("", summary="List your sessions", responses=refusals("unauthenticated"))
 async def list_(request: Request, owner: Owner) -> SessionList:
     """Lists live sessions. GET an ended session's URL to learn why it ended."""
-    return SessionList(sessions=[_described(request, entry) for entry in registry_of(request).owned_by(owner)])
+    entries = registry_of(request).owned_by(owner)
+    for entry in entries:
+        entry.host.handed.take_back_running()
+    return SessionList(sessions=[_described(request, entry) for entry in entries])
 
 
 @router.get("/{session}", summary="Get a session", responses=refusals(*SESSION[:-1]))
@@ -96,7 +99,7 @@ async def get(request: Request, session: LiveSession) -> Session:
 @router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
 async def extend(request: Request, session: LiveSession, body: Extension) -> Session:
     """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
-    session.lease.extend(registry_of(request).clock(), body.seconds)
+    session.extend(registry_of(request).clock(), body.seconds)
     return _described(request, session)
 
 
@@ -114,6 +117,8 @@ async def cancel(request: Request, session: LiveSession) -> Session:
 
     A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
     """
+    if session.host.handed:
+        await session.host.handed.recall()
     session.host.cancel()
     return _described(request, session)
 

@@ -23,7 +23,8 @@ from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory, MessageBo
 INLINE: Final = 32 << 10
 _MAX_MESSAGE: Final = 128 << 10  # a Unix socket's buffer takes 208 KB by default
 
-_FD_SPACE: Final = socket.CMSG_SPACE(array("i").itemsize)  # bytes: one file descriptor
+_FILES: Final = 3  # file descriptors that come with one message
+_FD_SPACE: Final = socket.CMSG_SPACE(_FILES * array("i").itemsize)  # bytes
 
 
 class Channel:
@@ -32,14 +33,20 @@ class Channel:
     Args:
         sock: This end of a SOCK_SEQPACKET pair; its owner chooses whether it blocks.
         idle_memory: Bounds the memory that this end keeps for further bodies, together with other channels' ends.
+        takes_files: Whether messages may bring file descriptors besides that of a body.
 
     Attributes:
+        files: The file descriptors that came with the last message.
         pool: This end's segments.
         maps: The peer's segments that are mapped here, by id.
     """
 
-    def __init__(self, sock: socket.socket, idle_memory: IdleMemory | None = None) -> None:
+    def __init__(
+        self, sock: socket.socket, idle_memory: IdleMemory | None = None, *, takes_files: bool = False
+    ) -> None:
         self.sock = sock
+        self.files: list[int] = []
+        self._takes_files = takes_files
         self.pool = SegmentPool(idle_memory or IdleMemory(MAX_IDLE))
         self.maps: dict[int, mmap.mmap] = {}
         self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
@@ -119,6 +126,7 @@ class Channel:
         for number in closed:
             self.maps.pop(number, None)  # unmapped with its last view; an idle segment has none
         if content is None or isinstance(content, bytes):
+            self._receive_files(fds)
             return head, None if content is None else memoryview(content)
         number, size, length = content
         if fds:
@@ -127,9 +135,17 @@ class Channel:
             except OSError:
                 self._unused.append(number)
             finally:
-                os.close(fds[0])
+                for fd in fds:
+                    os.close(fd)
         mapped = self.maps.get(number)
         return head, None if mapped is None else self._tracked_view(mapped, number, length)
+
+    def _receive_files(self, fds: list[int]) -> None:
+        if self._takes_files:
+            self.files = fds
+        else:
+            for fd in fds:
+                os.close(fd)
 
     def _tracked_view(self, mapped: mmap.mmap, number: int, length: int) -> memoryview:
         """Returns a view of the segment; after it and all views made from it are gone, the segment counts as unused."""

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 _ORDER: Final = struct.Struct("<cQ")  # from the server: what to do, and the number of the last request that it concerns
 _SIGN: Final = struct.Struct("<d")  # from the process: CPU seconds of the thread that computes
-_CANCEL, _PING = b"c", b"p"
+_CANCEL, _CANCEL_FRAMES, _PING = b"c", b"f", b"p"
 
 
 class Sockets(NamedTuple):
@@ -61,14 +61,21 @@ class Control:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self._unsent = 0  # the number of a cancel that the socket had no room for
+        self._unsent: dict[bytes, int] = {}  # the numbers of cancels that the socket had no room for
 
     def cancel(self, number: int) -> None:
         """Cancels the requests up to this number, those too that the process has not received."""
+        self._cancel(_CANCEL, number)
+
+    def cancel_frames(self, number: int) -> None:
+        """Cancels the frames up to this number, counted among the frames that the process has read itself."""
+        self._cancel(_CANCEL_FRAMES, number)
+
+    def _cancel(self, order: bytes, number: int) -> None:
         try:
-            self._send(_CANCEL, number)
+            self._send(order, number)
         except BlockingIOError:  # the process does not read
-            self._unsent = number
+            self._unsent[order] = number
 
     def ping(self) -> None:
         """Asks for a sign of life."""
@@ -77,9 +84,9 @@ class Control:
 
     def send_again(self) -> None:
         """Sends a cancel for which there was no room; to be called from time to time."""
-        if self._unsent:
-            number, self._unsent = self._unsent, 0
-            self.cancel(number)
+        unsent, self._unsent = self._unsent, {}
+        for order, number in unsent.items():
+            self._cancel(order, number)
 
     def sign_of_life(self) -> float | None:
         """Returns the CPU seconds of the process's next sign of life; None: the process has ended.
@@ -108,10 +115,11 @@ class Watcher:
 
     Attributes:
         cancelled_up_to: The number of the last request that a cancel concerns.
+        cancelled_frames_up_to: The same of the frames that the process has read itself.
     """
 
     def __init__(self, sock: socket.socket) -> None:
-        self.cancelled_up_to = 0
+        self.cancelled_up_to = self.cancelled_frames_up_to = 0
         self._sock = sock
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
 
@@ -130,6 +138,9 @@ class Watcher:
             order, number = _ORDER.unpack(data)
             if order == _CANCEL:
                 self.cancelled_up_to = number
+                continue
+            if order == _CANCEL_FRAMES:
+                self.cancelled_frames_up_to = number
                 continue
             with contextlib.suppress(OSError):  # the server does not read, or has gone, which the next turn sees
                 self._sock.send(_SIGN.pack(time.clock_gettime(self._cpu_clock)), socket.MSG_DONTWAIT)

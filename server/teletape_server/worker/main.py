@@ -17,10 +17,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import teletape_wire as wire
 from teletape_engine import arrays
 from teletape_engine.errors import DeadlineExceededError, InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.recording.progress import Progress, TimeBudget
 from teletape_engine.session.session import Session
+from teletape_server.handover.heads import Approval
+from teletape_server.handover.process import DirectConnections
 from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
 from teletape_server.worker.channel import INLINE, Channel
 from teletape_server.worker.confinement import User, confine, limit_memory
@@ -44,9 +47,10 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         sockets: The connection to the server.
         user: Whom the process runs as; None: the server's user.
 
-    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("trim",).
+    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("trim",);
+        ("take over", id, slot, approval) with files, ("let go", id).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("trimmed",).
+        ("trimmed",), ("back", id, unsent). The numbers of frames that the process has read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -57,7 +61,7 @@ def main(sockets: Sockets, user: User | None = None) -> None:
     gc.set_threshold(50_000, 20, 100)
     watcher = Watcher(sockets.control)
     watcher.start()
-    Worker(Channel(sockets.requests), watcher).serve()
+    Worker(Channel(sockets.requests, takes_files=True), watcher).serve()
 
 
 def devices(sockets: Sockets) -> None:
@@ -79,8 +83,10 @@ class Worker:
         self._structures = Structures()
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
         # In the system, so that it costs nothing when a message comes: Python would poll the socket before each read.
-        wait = divmod(int(_ANSWERS_SECONDS / _LOOKS * 1e6), 1_000_000)
+        self._wait = _ANSWERS_SECONDS / _LOOKS
+        wait = divmod(int(self._wait * 1e6), 1_000_000)
         channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
+        self._direct = DirectConnections(channel.sock, self)
 
     def serve(self) -> None:
         """Answers requests until the server has closed the connection."""
@@ -91,21 +97,18 @@ class Worker:
             elif head[0] == "trim":
                 self._channel.trim()
                 self._send(("trimmed",))
+            elif head[0] == "take over":
+                self._direct.add(head[1], head[2], Approval(*head[3]), self._channel.files)
+            elif head[0] == "let go":
+                self._direct.drop(head[1])
             else:
                 self._handle(head, body)
             del head, body  # or the last body's memory would stay in use while the loop waits
 
     def _next_message(self) -> tuple[Any, memoryview | None]:
-        """Waits for a message; from time to time, clients' old answers are forgotten."""
+        """Waits for a message, and serves frames meanwhile; from time to time, clients' old answers are forgotten."""
         while True:
-            try:
-                message = self._channel.receive()
-                if message is None:
-                    os._exit(0)  # at once: the server is gone
-            except BlockingIOError:  # none came for a while
-                message = None
-            except OSError:
-                os._exit(0)
+            message = None if self._direct and not self._direct.serve(self._wait) else self._received_message()
             now = time.monotonic()
             if now >= self._forget_at:
                 self._forget_at = now + _ANSWERS_SECONDS
@@ -113,6 +116,18 @@ class Worker:
                     self._session.forget_old_answers()
             if message is not None:
                 return message
+
+    def _received_message(self) -> tuple[Any, memoryview | None] | None:
+        """Returns the next message, or None if none came for a while."""
+        try:
+            message = self._channel.receive()
+        except BlockingIOError:
+            return None
+        except OSError:
+            message = None
+        if message is None:
+            os._exit(0)  # at once: the server is gone
+        return message
 
     def _open(self, start: Mapping[str, Any]) -> None:
         try:
@@ -137,31 +152,63 @@ class Worker:
 
     def _handle(self, head: Any, body: memoryview | None) -> None:
         _, number, method, params, content_type, has_body, received = head
-        deadline = time.monotonic() + self._time_limit
         try:
             if has_body and body is None:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
             content = memoryview(b"") if body is None else body
-            request = Request(
-                params,
-                content_type,
-                content,
-                # A small tensor must not keep a large body alive.
-                sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
-                self._canceller(number, deadline),
-                self._reporter(number),
-                received,
-                self._budget(deadline),
-                structures=self._structures,
-            )
+            request = self._request(number, params, content_type, content, received)
             reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
             if isinstance(reply, Refusal):
                 self._refuse(number, reply.cls(reply.message, **reply.details), headers=REPLAYED)
             else:
+                self._note_bytes(reply)
                 self._reply(number, reply)
         # The error stays inside its clause: a variable that outlived it would keep this frame, and with it the body.
         except TeletapeError as error:
             self._refuse(number, error)
+
+    def _request(
+        self, number: int, params: Mapping[str, Any], content_type: str, content: memoryview, received: float
+    ) -> Request:
+        deadline = time.monotonic() + self._time_limit
+        return Request(
+            params,
+            content_type,
+            content,
+            # A small tensor must not keep a large body alive.
+            sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
+            self._canceller(number, deadline),
+            self._reporter(number),
+            received,
+            self._budget(deadline),
+            structures=self._structures,
+        )
+
+    def run_frame(self, number: int, params: dict[str, Any], body: memoryview, received: float) -> Result | None:
+        """Runs a frame that was read here; if it is refused, the server answers. See `Runner`."""
+        try:
+            result = self._run("batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
+        except TeletapeError as error:
+            self._refuse(-number, error)
+            return None
+        self._note_bytes(result)
+        return result
+
+    def pass_on(self, number: int, result: Result) -> None:
+        """Gives a frame's result to the server; see `Runner`."""
+        try:
+            self._reply(-number, result)
+        except TeletapeError as error:
+            self._refuse(-number, error)
+
+    def give_back(self, id: int, unsent: bytes) -> None:
+        """Gives a connection back; see `Runner`."""
+        self._send(("back", id, unsent))
+
+    def _note_bytes(self, result: Result) -> None:
+        bytes_in_use = result.facts.get("bytes_in_use")
+        if self._direct.page is not None and bytes_in_use is not None:
+            self._direct.page.bytes_in_use = bytes_in_use
 
     def _run(self, method: str, request: Request) -> Result:
         """Runs a method; whatever it raises is an error of the engine, which is stored if the request has a key."""
@@ -201,6 +248,8 @@ class Worker:
                     "into smaller requests",
                     limit=self._time_limit,
                 )
+            if number < 0:
+                return -number <= self._watcher.cancelled_frames_up_to
             return number <= self._watcher.cancelled_up_to
 
         return cancelled

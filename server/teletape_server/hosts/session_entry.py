@@ -1,0 +1,54 @@
+"""A live session: whose it is, where it runs, when it ends."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from teletape_server.hosts.protocols import Host, Reply, Running
+from teletape_server.leases import Lease
+
+Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
+
+
+class SessionEntry:
+    """One live session.
+
+    Attributes:
+        id, owner: Its name, and whose it is.
+        host: Where it runs.
+        memory_limit: Bytes that its arrays may take.
+        created_at: Unix seconds.
+        receiving: Number of requests whose body is being received.
+        running_frames: Running frames by their identity, so that a retry waits for the first one.
+    """
+
+    def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, now: float) -> None:
+        self.owner, self.id = key
+        self.host = host
+        self._lease = lease
+        self.memory_limit = memory_limit
+        self.created_at = now
+        self._bytes_in_use = 0
+        self.receiving = 0
+        self.running_frames: dict[Any, Running] = {}
+
+    @property
+    def lease(self) -> Lease:
+        """When it ends."""
+        self.host.handed.note_work()
+        return self._lease
+
+    @property
+    def bytes_in_use(self) -> int:
+        """Bytes of its arrays as of the last answer."""
+        own = self.host.handed.bytes_in_use
+        return self._bytes_in_use if own is None else own
+
+    def note_reply(self, reply: Reply) -> None:
+        """Notes what a reply says about the session."""
+        self._bytes_in_use = reply.facts.get("bytes_in_use", self._bytes_in_use)
+
+    def extend(self, now: float, seconds: float) -> None:
+        """Keeps the session for at least `seconds` from now; see `Lease`."""
+        self._lease.extend(now, seconds)
+        self.host.handed.note_terms()
