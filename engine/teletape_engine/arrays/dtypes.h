@@ -1,4 +1,4 @@
-/* The loops for both dtypes and one kind of CPU: CPU, BYTES, MOST and ON are set before; see `loops.h`. */
+/* The loops for both dtypes and one kind of CPU: what else `loops.h` needs is set before. */
 #define T float
 #define INT int32_t
 #define SUFFIX f4
@@ -19,5 +19,8 @@
 #undef LOWEST
 #undef CPU
 #undef BYTES
-#undef MOST
+#undef MOST_OF_ONE
+#undef MOST_OF_TWO
+#undef ROWS_OF_ONE
+#undef ROWS_OF_TWO
 #undef ON

@@ -39,21 +39,33 @@ static void steps_of_window(const geometry *g, word *steps) {
 #define JOIN(a, b, c) a##_##b##_##c
 #define JOINED(a, b, c) JOIN(a, b, c)
 #define NAME(x) JOINED(x, SUFFIX, CPU)
+#define SIX(of) of(1) of(2) of(3) of(4) of(5) of(6)
+#define TWELVE(of) SIX(of) of(7) of(8) of(9) of(10) of(11) of(12)
+#define FOURTEEN(of) TWELVE(of) of(13) of(14)
 #if defined(__x86_64__)
 #define CPU v4
 #define BYTES 64
-#define MOST 14
+#define MOST_OF_ONE 14
+#define MOST_OF_TWO 14
+#define ROWS_OF_ONE FOURTEEN
+#define ROWS_OF_TWO FOURTEEN
 #define ON __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma")))
 #include "dtypes.h"
 #define CPU v3
 #define BYTES 32
-#define MOST 6
+#define MOST_OF_ONE 12
+#define MOST_OF_TWO 6
+#define ROWS_OF_ONE TWELVE
+#define ROWS_OF_TWO SIX
 #define ON __attribute__((target("avx2,fma")))
 #include "dtypes.h"
 #endif
 #define CPU v1
 #define BYTES 16
-#define MOST 6
+#define MOST_OF_ONE 12
+#define MOST_OF_TWO 6
+#define ROWS_OF_ONE TWELVE
+#define ROWS_OF_TWO SIX
 #define ON
 #include "dtypes.h"
 
@@ -74,28 +86,37 @@ word level(void) {
 /* For tests: no other than those of this kind. */
 void limit_level(word most) { most_level = most; }
 
+/* The same for a convolution: with few outputs two vectors of 32 bytes are used better than one or two of 64, unless
+   there is so little to sum that larger blocks count for more. */
+static word level_for(const geometry *g, word size) {
+  word lanes = 64 / size, left = g->out % (2 * lanes);
+  int narrow = left && (left <= lanes / 2 || left >= lanes) && g->rows * g->columns * g->channels >= 16;
+  return level() == 4 && narrow ? 3 : level();
+}
+
 #if defined(__x86_64__)
-#define OF_LEVEL(name, ...)                                                                            \
-  switch (level()) {                                                                                   \
+#define OF_LEVEL(level, name, ...)                                                                     \
+  switch (level) {                                                                                     \
     case 4: return name##_v4(__VA_ARGS__);                                                             \
     case 3: return name##_v3(__VA_ARGS__);                                                             \
   }                                                                                                    \
   return name##_v1(__VA_ARGS__);
 #else
-#define OF_LEVEL(name, ...) return name##_v1(__VA_ARGS__);
+#define OF_LEVEL(level, name, ...) return (void)(level), name##_v1(__VA_ARGS__);
 #endif
-#define KERNEL(name, ...)                                                                              \
+#define KERNEL(name, level, ...)                                                                       \
   int name(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {    \
     (void)n, (void)strides, (void)auxiliary;                                                           \
-    OF_LEVEL(name, __VA_ARGS__)                                                                        \
+    OF_LEVEL(level, name, __VA_ARGS__)                                                                        \
   }
+#define OUTPUTS(T) level_for(context, sizeof(T))
 #define KERNELS(T, suffix)                                                                             \
-  KERNEL(convolve_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                         \
-  KERNEL(convolve_filters_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                 \
-  KERNEL(max_pool_##suffix, context, (T *)data[0], (T *)data[1])                                       \
-  KERNEL(max_pool_grad_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                    \
-  KERNEL(max_pool_pick_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])                    \
-  KERNEL(relu_##suffix, context, (T *)data[0], (T *)data[1])                                           \
-  KERNEL(relu_grad_##suffix, context, (T *)data[0], (T *)data[1], (T *)data[2])
+  KERNEL(convolve_##suffix, OUTPUTS(T), context, (T *)data[0], (T *)data[1], (T *)data[2])             \
+  KERNEL(convolve_filters_##suffix, OUTPUTS(T), context, (T *)data[0], (T *)data[1], (T *)data[2])     \
+  KERNEL(max_pool_##suffix, level(), context, (T *)data[0], (T *)data[1])                              \
+  KERNEL(max_pool_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])           \
+  KERNEL(max_pool_pick_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])           \
+  KERNEL(relu_##suffix, level(), context, (T *)data[0], (T *)data[1])                                  \
+  KERNEL(relu_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])
 KERNELS(float, f4)
 KERNELS(double, f8)

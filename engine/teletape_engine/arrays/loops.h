@@ -1,5 +1,7 @@
 /* The loops of `kernels.c` for one dtype and one kind of CPU. Set before it is included: T, INT (an integer of the same
-   size), NAME(x), BYTES of a vector, MOST rows of a block, ON (an attribute of functions: the CPU's instructions). */
+   size), NAME(x), BYTES of a vector, ON (an attribute of functions: the CPU's instructions), and how many rows a block of one
+   vector and of two vectors has at the most: MOST_OF_ONE and MOST_OF_TWO, ROWS_OF_ONE(x) and ROWS_OF_TWO(x). */
+#define MOST MOST_OF_ONE /* the larger one */
 #define LANES ((word)(BYTES / sizeof(T)))
 typedef T NAME(vec) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));
 typedef INT NAME(mask) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));
@@ -29,31 +31,24 @@ INLINE void NAME(block)(const int m, const int v, const T *const *rows, const wo
     }
 }
 
-#define BLOCK(m)                                                                              \
-  case m:                                                                                     \
-    if (v == 2)                                                                               \
-      NAME(block)(m, 2, rows, steps, count, b, b_step, y, y_step, adds);                      \
-    else                                                                                      \
-      NAME(block)(m, 1, rows, steps, count, b, b_step, y, y_step, adds);                      \
-    break;
-#define BLOCKS(name, adds_)                                                                                            \
-  static ON void NAME(name)(int m, int v, const T *const *rows, const word *steps, word count, const T *b,             \
-                            word b_step, T *y, word y_step) {                                                          \
-    const int adds = adds_;                                                                                            \
-    switch (m) { ALL_BLOCKS }                                                                                          \
+#define ONE(m) \
+  case m: NAME(block)(m, 1, rows, steps, count, b, b_step, y, y_step, adds); break;
+#define TWO(m) \
+  case m: NAME(block)(m, 2, rows, steps, count, b, b_step, y, y_step, adds); break;
+#define BLOCKS(name, adds_)                                                                                  \
+  static ON void NAME(name)(int m, int v, const T *const *rows, const word *steps, word count, const T *b,   \
+                            word b_step, T *y, word y_step) {                                                \
+    const int adds = adds_;                                                                                  \
+    if (v == 1)                                                                                              \
+      switch (m) { ROWS_OF_ONE(ONE) }                                                                        \
+    else                                                                                                     \
+      switch (m) { ROWS_OF_TWO(TWO) }                                                                        \
   }
-#if MOST == 14
-#define ALL_BLOCKS                                                                               \
-  BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4) BLOCK(5) BLOCK(6) BLOCK(7) BLOCK(8) BLOCK(9) BLOCK(10)     \
-  BLOCK(11) BLOCK(12) BLOCK(13) BLOCK(14)
-#else
-#define ALL_BLOCKS BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4) BLOCK(5) BLOCK(6)
-#endif
 BLOCKS(product, 0)
 BLOCKS(addition, 1)
-#undef ALL_BLOCKS
+#undef ONE
+#undef TWO
 #undef BLOCKS
-#undef BLOCK
 
 /* One image with a border of zeros, or the image itself if it has none. */
 static ON const T *NAME(bordered)(const geometry *g, const T *image, T *room) {
@@ -83,7 +78,7 @@ static ON void NAME(packed)(const geometry *g, const T *filters, word first, wor
 static ON int NAME(convolve)(const geometry *g, const T *images, const T *filters, T *y) {
   word taps = g->rows * g->columns * g->channels, count = g->count_rows * g->count_columns;
   word size = g->height * g->width * g->channels, pitch = g->whole_width * g->channels;
-  word blocks = (count + MOST - 1) / MOST, most = 2 * LANES;
+  word most = 2 * LANES;
   T *border = allocated(g->whole_height * pitch, sizeof(T)), *weights = allocated(taps * most, sizeof(T));
   word *steps = allocated(taps, sizeof(word));
   T rest[MOST * LANES];
@@ -96,6 +91,7 @@ static ON int NAME(convolve)(const geometry *g, const T *images, const T *filter
     word left = g->out - first;
     int v = left > LANES ? 2 : 1, whole = left >= v * LANES;
     if (!whole && v == 2) v = whole = 1;
+    word blocks = v == 2 ? (count + MOST_OF_TWO - 1) / MOST_OF_TWO : (count + MOST_OF_ONE - 1) / MOST_OF_ONE;
     NAME(packed)(g, filters, first, v * LANES, weights);
     for (word n = 0; n < g->images; n++) {
       const T *x = NAME(bordered)(g, images + n * size, border);
@@ -127,7 +123,7 @@ static ON int NAME(convolve)(const geometry *g, const T *images, const T *filter
 static ON int NAME(convolve_filters)(const geometry *g, const T *images, const T *grads, T *y) {
   word taps = g->rows * g->columns * g->channels, count = g->count_rows * g->count_columns;
   word size = g->height * g->width * g->channels, pitch = g->whole_width * g->channels;
-  word lines = g->count_columns < SUMMED ? SUMMED / g->count_columns : 1, blocks = (taps + MOST - 1) / MOST;
+  word lines = g->count_columns < SUMMED ? SUMMED / g->count_columns : 1;
   if (lines > g->count_rows) lines = g->count_rows;
   word *steps = allocated(lines * g->count_columns, sizeof(word)), *places = allocated(taps, sizeof(word));
   T *border = allocated(g->whole_height * pitch, sizeof(T));
@@ -161,6 +157,7 @@ static ON int NAME(convolve_filters)(const geometry *g, const T *images, const T
           }
           b = part, b_step = LANES;
         }
+        word blocks = v == 2 ? (taps + MOST_OF_TWO - 1) / MOST_OF_TWO : (taps + MOST_OF_ONE - 1) / MOST_OF_ONE;
         word at = 0;
         for (word block = 0; block < blocks; block++) {
           const T *rows[MOST];
@@ -288,6 +285,7 @@ static ON int NAME(relu_grad)(const word *count, const T *grad, const T *y, T *o
 }
 
 #undef LANES
+#undef MOST
 #undef VEC
 #undef MASK
 #undef INLINE
