@@ -86,9 +86,11 @@ class Instruction:
         output: What it writes.
         extra: Of a reduction (axis, dtype, keepdims); of a tree the length, and the most elements of a tile; of a
             forward function what `tracing.templates.python_step` says.
+        origin: The instruction of a template of which this one is a copy on other buffers; None: it is none.
+        rows: Of an origin: what `native` knows of the rows of its copies.
     """
 
-    __slots__ = ("extra", "function", "inputs", "kind", "output")
+    __slots__ = ("extra", "function", "inputs", "kind", "origin", "output", "rows")
 
     def __init__(
         self,
@@ -97,8 +99,11 @@ class Instruction:
         inputs: tuple[View, ...],
         output: View,
         extra: Any = None,
+        origin: Instruction | None = None,
     ) -> None:
         self.kind, self.function, self.inputs, self.output, self.extra = kind, function, inputs, output, extra
+        self.origin = origin
+        self.rows: Any = None
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", "")
@@ -133,6 +138,8 @@ def span(layout: Any) -> int:
     """
     if layout.size == 0:
         return 0
+    if layout.flags.c_contiguous:
+        return int(layout.nbytes)
     last = 0
     for n, stride in zip(layout.shape, layout.strides, strict=True):
         if n > 1 and stride < 0:

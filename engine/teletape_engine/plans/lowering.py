@@ -160,18 +160,14 @@ class Lowering(Executor):
                 if buffer.constant is not None:
                     return view
                 target = buffers[buffer] = View(Buffer(buffer.layout), buffer.layout)
+            if view.layout is target.layout:
+                return target
             return View(target.buffer, view.layout, target.offset + view.offset)
 
-        for instruction in template.instructions:
-            self.instructions.append(
-                Instruction(
-                    instruction.kind,
-                    instruction.function,
-                    tuple([place(view) for view in instruction.inputs]),
-                    place(instruction.output),
-                    instruction.extra,
-                )
-            )
+        note = self.instructions.append
+        for each in template.instructions:
+            inputs = tuple([place(view) for view in each.inputs])
+            note(Instruction(each.kind, each.function, inputs, place(each.output), each.extra, each))
         return place(template.result)
 
     def _copied(self, view: View, layout: Any = None) -> View:

@@ -19,7 +19,8 @@ from teletape_engine.plans.native import (
     Library,
     Row,
     Uncompiled,
-    fill,
+    table_of,
+    words,
 )
 from teletape_engine.plans.tiles import threads
 from teletape_engine.plans.tiles.groups import Group
@@ -91,6 +92,7 @@ class Machine:
     ) -> None:
         self.arena = np.empty(nbytes + ALIGNMENT, np.uint8)
         self._start = -address(self.arena) % ALIGNMENT
+        self._base = address(self.arena) + self._start
         self._offsets, self._slots, self._library = offsets, slots, library
         self._holes: list[tuple[list[Call], int, Call, list[tuple[int, int, View]]]] = []
         self._patches: list[tuple[int, int, int, int]] = []  # `native.PATCH`
@@ -170,7 +172,8 @@ class Machine:
 
     def _table(self, rows: Sequence[Row]) -> tuple[int, int]:
         """A table of rows: its address and length."""
-        table = np.zeros(len(rows), ROW)
+        lines: list[tuple[int, ...]] = []
+        patches: list[tuple[int, int, int, int]] = []
         for number, row in enumerate(rows):
             data = []
             for position, (view, start) in enumerate(row.operands):
@@ -179,12 +182,15 @@ class Machine:
                     data.append(self._address(view) + start)
                 else:
                     data.append(0)
-                    at = address(table[number:]) + _DATA + position * 8
-                    self._patches.append((slot, view.offset + start, view.layout.dtype.alignment, at))
-            fill(table, number, row, data)
+                    at = number * ROW.itemsize + _DATA + position * 8
+                    patches.append((slot, view.offset + start, view.layout.dtype.alignment, at))
+            lines.append(words(row, data))
             self._owned.append(row.owned)
+        table = table_of(lines) if lines else np.zeros(0, ROW)
+        begin = address(table)
+        self._patches += [(slot, offset, alignment, begin + at) for slot, offset, alignment, at in patches]
         self._owned.append(table)
-        return address(table), len(table)
+        return begin, len(table)
 
     def _program_of(self, staged: Sequence[Staged], count: int, library: Library) -> None:
         """Prepares what a run begins with; if the blocks are one call of rows, a run is one call of the library."""
@@ -208,7 +214,7 @@ class Machine:
         if constant is not None:
             self._owned.append(constant)
             return address(constant) + view.offset
-        return address(self.arena) + self._start + self._offsets[view.buffer] + view.offset
+        return self._base + self._offsets[view.buffer] + view.offset
 
     def _call(self, instruction: Instruction, block: list[Call]) -> Call:
         function = call_of(instruction)

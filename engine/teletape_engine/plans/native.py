@@ -203,11 +203,28 @@ class Library:
 
     # ------------------------------------------------------------------------------------------------------------ rows
     def rows(self, instruction: Instruction) -> list[Row]:
-        """The rows that do an instruction.
+        """The rows that do an instruction. Copies of one instruction differ in their operands alone.
 
         Raises:
             Uncompiled: There are none.
         """
+        origin = instruction.origin
+        if origin is None:
+            return self._rows(instruction)
+        views = (*instruction.inputs, instruction.output)
+        if origin.rows is not None and instruction.output.buffer not in [view.buffer for view in instruction.inputs]:
+            return [
+                row._replace(operands=tuple([(view if at is None else views[at], start) for at, view, start in where]))
+                for row, where in origin.rows
+            ]
+        rows = self._rows(instruction)
+        if len({id(view) for view in views}) == len(views):  # else it is not known which of them an operand is
+            places = [(row, [(_position(view, views), view, start) for view, start in row.operands]) for row in rows]
+            if all(at is not None or view.buffer.constant is not None for _, where in places for at, view, _ in where):
+                origin.rows = places
+        return rows
+
+    def _rows(self, instruction: Instruction) -> list[Row]:
         kind, views = instruction.kind, (*instruction.inputs, instruction.output)
         if kind is CHECK:
             return self._check(instruction.inputs)
@@ -338,6 +355,10 @@ class Library:
         return loop
 
 
+def _position(view: View, views: tuple[View, ...]) -> int | None:
+    return next((at for at, other in enumerate(views) if other is view), None)
+
+
 def _same(a: View, b: View) -> bool:
     return a.offset == b.offset and a.layout.shape == b.layout.shape and a.layout.strides == b.layout.strides
 
@@ -457,16 +478,23 @@ def _begins(library: Library) -> bool:
     return True
 
 
+_NONE: Final = (0, 0, 0, 0)
+
+
+def words(row: Row, data: list[int]) -> tuple[int, ...]:
+    """A row as it lies in a table: its fields are as wide as an integer each."""
+    head = row.function, row.context, row.auxiliary, *data, *_NONE[len(data) :]
+    return (*head, row.n, *row.strides, *_NONE[len(row.strides) :])
+
+
+def table_of(rows: list[tuple[int, ...]]) -> Any:
+    """A table of rows."""
+    return np.array(rows, np.int64).reshape(-1).view(ROW)
+
+
 def fill(table: Any, number: int, row: Row, data: list[int]) -> None:
     """Writes one row into a table."""
-    table[number] = (
-        row.function,
-        row.context,
-        row.auxiliary,
-        [*data, *[0] * (4 - len(data))],
-        row.n,
-        [*row.strides, *[0] * (4 - len(row.strides))],
-    )
+    table[number : number + 1] = table_of([words(row, data)])
 
 
 LIBRARY_LOADED: Final = _load()

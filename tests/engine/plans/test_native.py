@@ -134,3 +134,32 @@ def test_the_build_leaves_the_libraries_in_the_package(tmp_path):
     subprocess.run([sys.executable, "-P", tmp_path / "hatch_build.py"], check=True, timeout=100)
     assert (package / "plans" / "librows.so.1").stat().st_size > 1000
     assert (package / "arrays" / "libkernels.so.1").stat().st_size > 1000
+
+
+@needs_library
+def test_copies_of_a_row_have_operands_of_their_own(policy):
+    """A call on one value twice, and calls on two values: the layouts are those of one template."""
+    steps = (
+        Call("mul", ("x", "x"), ("a",)),
+        Call("mul", ("x", "y"), ("b",)),
+        Call("mul", ("y", "x"), ("c",)),
+        Call("sub", ("b", "a"), ("d",)),
+        Call("sub", ("a", "b"), ("e",)),
+        Call("sub", ("a", "a"), ("f",)),
+        Call("matmul", ("x", "y"), ("m",)),
+        Call("matmul", ("y", "y"), ("n",)),
+        Call("reduce_max", ("m",), ("p",), {"axis": 0}),
+        Call("reduce_max", ("n",), ("q",), {"axis": 0}),
+        Call("reduce_sum", ("d",), ("r",), {"axis": 0}),
+        Call("reduce_sum", ("e",), ("s",), {"axis": 0}),
+    )
+    random = np.random.default_rng(5)
+    context = executor()
+    x, y = (context.constant(random.standard_normal((5, 5))) for _ in range(2))
+    for order in (steps, (*steps[1:3], steps[0], *steps[3:])):
+        function = compile_function(("x", "y"), order, tuple("abcdefmnpqrs"))
+        answers = [[value.array.tobytes() for value in function.run(context, [x, y])] for _ in range(4)]
+        policy.enabled = False
+        expected = [value.array.tobytes() for value in function.run(context, [x, y])]
+        policy.enabled = True
+        assert answers == [expected] * 4

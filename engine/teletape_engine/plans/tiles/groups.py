@@ -64,6 +64,8 @@ def tiled(
         results: Buffers that are read after the last of them.
         library: Gives the rows.
     """
+    if all(view.layout.size < _LEAST for each in instructions for view in (*each.inputs, each.output)):
+        return list(instructions), []
     uses: dict[Buffer, int] = {}
     writes: dict[Buffer, int] = {}
     for instruction in instructions:
