@@ -115,7 +115,7 @@ class Kernel:
 
     def on_any(self, *arrays: Any) -> None:
         """The same; what it reads may have any strides."""
-        self(*[np.require(array, None, ("C", "A")) for array in arrays[:-1]], arrays[-1])
+        self(*[array if _is_plain(array.flags) else _plain(array) for array in arrays[:-1]], arrays[-1])
 
 
 def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count) -> Kernel | None:
@@ -133,6 +133,14 @@ def applied(xp: Any, kernel: Kernel, inputs: tuple[Any, ...], shape: tuple[int, 
     out = np.empty(shape, dtype)
     kernel.on_any(*inputs, out)
     return out
+
+
+def _is_plain(flags: Any) -> bool:
+    return flags.c_contiguous and flags.aligned  # type: ignore[no-any-return]  # both are bools
+
+
+def _plain(array: Any) -> Any:
+    return np.require(array, None, ("C", "A"))
 
 
 @lru_cache(maxsize=1024)
