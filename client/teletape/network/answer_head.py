@@ -22,6 +22,7 @@ class AnswerHead(NamedTuple):
         retry_after: The header of that name, or None.
         set_cookie: Whether it has a header of that name.
         keeps_open: Whether the connection stays open.
+        memory: Bytes of the answer in memory that the request has named; None: it is in the body.
     """
 
     status: int
@@ -29,6 +30,7 @@ class AnswerHead(NamedTuple):
     retry_after: str | None
     set_cookie: bool
     keeps_open: bool
+    memory: int | None = None
 
 
 def parse(head: bytes) -> AnswerHead | None:
@@ -41,13 +43,14 @@ def parse(head: bytes) -> AnswerHead | None:
         return None
     if not length.isdigit() or len(length) > 15:
         return None
-    retry_after = headers.get(b"retry-after")
+    retry_after, memory = headers.get(b"retry-after"), headers.get(b"teletape-answer-memory", b"")
     return AnswerHead(
         int(status),
         int(length),
         None if retry_after is None else retry_after.decode("latin-1"),
         b"set-cookie" in headers,
         b"close" not in headers.get(b"connection", b"").lower(),
+        int(memory) if memory.isdigit() and len(memory) <= 15 else None,
     )
 
 
@@ -75,6 +78,8 @@ def pattern_of(head: bytes, parsed: AnswerHead) -> re.Pattern[bytes] | None:
     Its first group is the length. None: the head is an unusual one (a refusal, the last one of its connection).
     """
     if parsed.status != 200 or not parsed.keeps_open or parsed.retry_after is not None or parsed.set_cookie:
+        return None
+    if parsed.memory is not None:
         return None
     first, *lines = head.split(b"\r\n")
     return re.compile(b"\r\n".join([re.escape(first), *map(_line_pattern, lines)]) + END)

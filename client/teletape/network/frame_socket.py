@@ -38,12 +38,14 @@ class Response(NamedTuple):
         retry_after: The header of that name, or None.
         body: The content, as received.
         set_cookie: Whether it has a header of that name.
+        memory: Bytes of the content that are in memory which the request has named; None: there is none.
     """
 
     status: int
     retry_after: str | None
     body: Buffer
     set_cookie: bool = False
+    memory: int | None = None
 
 
 class FrameSocket:
@@ -62,7 +64,7 @@ class FrameSocket:
         self._endpoint = endpoint
         self.kept: _Link | None = None
 
-    def post(self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float) -> Response:
+    def post(self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes = b"") -> Response:
         """Sends a request and waits for its answer. A connection that the server has closed meanwhile is replaced.
 
         Args:
@@ -70,6 +72,7 @@ class FrameSocket:
             buffers: The body.
             length: Its bytes.
             seconds: How long it waits for a byte of the answer.
+            more: Further headers, each after a line end.
 
         Raises:
             httpx.TransportError: There was no answer.
@@ -77,7 +80,7 @@ class FrameSocket:
         link = self._take()
         if link is not None:
             try:
-                return self._answer(link, head, buffers, length, seconds)
+                return self._answer(link, head, buffers, length, seconds, more)
             except httpx.TransportError as error:
                 if link.received or isinstance(error, httpx.TimeoutException):
                     raise
@@ -87,18 +90,20 @@ class FrameSocket:
             raise httpx.ConnectTimeout(str(error)) from None
         except OSError as error:
             raise httpx.ConnectError(str(error)) from None
-        return self._answer(link, head, buffers, length, seconds)
+        return self._answer(link, head, buffers, length, seconds, more)
 
-    def _answer(self, link: _Link, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float) -> Response:
+    def _answer(
+        self, link: _Link, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes
+    ) -> Response:
         try:
-            link.send(head, buffers, length)
+            link.send(head, buffers, length, more)
         except BaseException:
             link.close()
             raise
         return self._wait_on(link, seconds)
 
     def post_at_once(
-        self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float
+        self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes = b""
     ) -> Response | Callable[[float], Response]:
         """Sends a request over the open connection, and waits for its answer for a short time.
 
@@ -107,6 +112,7 @@ class FrameSocket:
             buffers: The body.
             length: Its bytes.
             seconds: How long it waits for a byte of the answer.
+            more: Further headers, each after a line end.
 
         Returns:
             The answer, or if there was none in that time the function that goes on to wait.
@@ -119,7 +125,7 @@ class FrameSocket:
             link = self._take()
             if link is None:
                 raise httpx.ReadError("the server has closed the connection")
-            link.send(head, buffers, length)
+            link.send(head, buffers, length, more)
             try:
                 response = link.receive(seconds)
             except httpx.ReadTimeout:
@@ -201,7 +207,7 @@ class _Link:
     __del__ = close  # after an interrupt nothing else does
 
     # --------------------------------------------------------------------------------------------------------- sending
-    def send(self, head: bytes, buffers: Sequence[Buffer], length: int) -> None:
+    def send(self, head: bytes, buffers: Sequence[Buffer], length: int, more: bytes = b"") -> None:
         """Sends a request. If the server answers before it has taken all of it, the rest is not sent.
 
         Raises:
@@ -209,7 +215,7 @@ class _Link:
             httpx.WriteError: The connection is broken, and no answer has come.
         """
         self._begin()
-        start = b"%b%d%b" % (head, length, END)
+        start = b"%b%d%b%b" % (head, length, more, END)
         try:
             if length <= _JOINED:
                 joined = b"".join((start, *buffers))
@@ -259,7 +265,7 @@ class _Link:
             self.reusable = True
             return Response(200, None, body)
         self.reusable = head.keeps_open
-        return Response(head.status, head.retry_after, body, head.set_cookie)
+        return Response(head.status, head.retry_after, body, head.set_cookie, head.memory)
 
     def _receive_into(self, view: memoryview, seconds: float) -> int:
         """Returns the number of bytes received; 0: the server has closed the connection."""

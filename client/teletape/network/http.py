@@ -1,4 +1,7 @@
-"""HTTP to a server: long-lived clients, retries as the server asks for them, and problems as exceptions."""
+"""HTTP to a server: long-lived clients, retries as the server asks for them, and problems as exceptions.
+
+Long because it has each way to send a request, and what all of them do again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ import httpx
 
 from teletape import logs
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError, TeletapeError, error_of
-from teletape.network import address, progress
+from teletape.network import address, progress, shared_memory
+from teletape.network.frame_memory import Room, room_for, without_shared
 from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
 
 _CHUNK: Final = 1 << 20
@@ -70,6 +74,9 @@ class Connection:
         self._client = self._new_client()
         endpoint = address.plain_endpoint(self.url) if transport is None else None
         self._frames = None if endpoint is None else FrameSocket(endpoint)
+        self._shares = shared_memory.POSSIBLE and endpoint is not None and bool(endpoint.path)
+        if self._shares:
+            shared_memory.use(self)
         self._heads: dict[tuple[str, str], bytes] = {}
         self._side: httpx.Client | None = None
         self._silent_since: float | None = None
@@ -112,6 +119,7 @@ class Connection:
         length: int,
         content_type: str,
         first: FirstAnswer | None = None,
+        expected: int = 0,
     ) -> Buffer:
         """Sends buffers as one body, without joining them, and returns the answer's bytes.
 
@@ -124,6 +132,7 @@ class Connection:
             length: Its bytes.
             content_type: Of the body, and of the answer.
             first: What `frame_at_once` returned: the frame has been sent already.
+            expected: Bytes of the tensors in the answer.
         """
         firsts = [] if first is None else [first]
 
@@ -133,12 +142,12 @@ class Connection:
             frames = self._frames
             if frames is None:
                 return self._frame_by_client(path, buffers, length, content_type)
-            return self._noted(frames.post(self._head(path, content_type), buffers, length, _READ_LIMIT))
+            return self._noted(self._posted(frames, self._head(path, content_type), buffers, length, expected))
 
         return self._retried(send, path, reports=False).body
 
     def frame_at_once(
-        self, path: str, buffers: Sequence[Buffer], length: int, content_type: str, seconds: float
+        self, path: str, buffers: Sequence[Buffer], length: int, content_type: str, seconds: float, expected: int = 0
     ) -> Buffer | FirstAnswer:
         """Sends a frame over the connection that is open, and waits for its answer for that time.
 
@@ -151,13 +160,16 @@ class Connection:
         frames = self._frames
         if frames is None:
             return _raiser(httpx.ReadError("there is no socket for frames"))
+        room = room_for(expected) if expected and self._shares else None
+        more = b"" if room is None else room.line
         try:
-            response = frames.post_at_once(self._head(path, content_type), buffers, length, seconds)
+            response = frames.post_at_once(self._head(path, content_type), buffers, length, seconds, more)
+            if not isinstance(response, Response):
+                waits = response
+                return lambda: self._noted(_in_room(room, waits(_READ_LIMIT)))
+            response = _in_room(room, response)
         except httpx.TransportError as error:
             return _raiser(error)
-        if not isinstance(response, Response):
-            waits = response
-            return lambda: self._noted(waits(_READ_LIMIT))
         return response.body if response.status == 200 and not response.set_cookie else lambda: self._noted(response)
 
     @property
@@ -172,6 +184,32 @@ class Connection:
             request = self._client.build_request("POST", path, headers=_frame_headers(content_type))
             head = self._heads[path, content_type] = request_head(request)
         return head
+
+    def _posted(
+        self, frames: FrameSocket, head: bytes, buffers: Sequence[Buffer], length: int, expected: int
+    ) -> Response:
+        """Sends a frame, in a body or with a part of it in shared memory."""
+        if self._shares:
+            room, short = room_for(expected), without_shared(buffers, length)
+            more = b"" if room is None else room.line
+            if short is not None:
+                response = frames.post(head, short.buffers, short.length, _READ_LIMIT, short.line + more)
+            else:
+                response = frames.post(head, buffers, length, _READ_LIMIT, more)
+            response = _in_room(room, response)
+            if short is None or response.status < 400 or _is_retried(response):
+                return response
+            refused = response
+            response = frames.post(head, buffers, length, _READ_LIMIT)
+            if response.status < 400:  # it was refused for the memory
+                logs.get_logger().info("%s does not use shared memory: %s", self.url, bytes(refused.body[:300]))
+                self._share_no_more()
+            return response
+        return frames.post(head, buffers, length, _READ_LIMIT)
+
+    def _share_no_more(self) -> None:
+        self._shares = False
+        shared_memory.end_use(self)
 
     def _noted(self, response: Response) -> Response:
         if response.set_cookie:
@@ -200,6 +238,7 @@ class Connection:
 
     def close(self) -> None:
         """Closes the sockets."""
+        self._share_no_more()
         if self._frames is not None:
             self._frames.close()
         self._client.close()
@@ -372,6 +411,10 @@ def _frame_headers(content_type: str) -> dict[str, str]:
 
 def _read(response: httpx.Response) -> Response:
     return Response(response.status_code, response.headers.get("Retry-After"), response.content)
+
+
+def _in_room(room: Room | None, response: Response) -> Response:
+    return response if room is None else room.answered(response)
 
 
 def _raiser(error: httpx.TransportError) -> FirstAnswer:

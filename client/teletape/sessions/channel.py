@@ -126,20 +126,23 @@ class Channel:
             self._sender.wake()
 
     # -------------------------------------------------------------------------------------------------------- reading
-    def ask(self, context: int, questions: Sequence[Command], where: Where = None) -> Sequence[Result]:
+    def ask(
+        self, context: int, questions: Sequence[Command], where: Where = None, expected: int = 0
+    ) -> Sequence[Result]:
         """Sends everything recorded and then the questions, and returns one result for each question.
 
         Args:
             context: The id of the recorder's context.
             questions: The questions.
             where: Their call site; None: the program's line that runs now.
+            expected: Bytes of the tensors that they ask for.
 
         Raises:
             TeletapeError: A command failed; a value that a question names was never made.
         """
         where = (caller() if where is None else where) if self.call_sites else None
         recordings = [(context, question, where, None, None, (), None) for question in questions]
-        return self._ask(recordings, Reply(len(questions)))
+        return self._ask(recordings, Reply(len(questions), expected=expected))
 
     def sync(self) -> None:
         """Waits until everything recorded has been executed; raises what failed."""

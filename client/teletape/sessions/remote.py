@@ -156,7 +156,9 @@ class RemoteSession(Session):
         """Fetches the elements of values in one round trip, counted by the line of the program that reads."""
         self._reads.note(where)
         fetches = [commands.Fetch(value.name.id) for value in values]
-        for value, fetched in zip(values, self.channel.ask(self.recorder().id, fetches, where), strict=True):
+        expected = sum([value.spec.nbytes for value in values])
+        results = self.channel.ask(self.recorder().id, fetches, where, expected)
+        for value, fetched in zip(values, results, strict=True):
             assert isinstance(fetched, Fetched)
             assert not isinstance(fetched.array, SlicesArrays)
             value.host = fetched.array

@@ -35,18 +35,19 @@ class Reply:
         questions: The number of questions directly before it.
         empty: Whether a batch is sent even if there is nothing in it.
         early: Whether the batch's sealing is enough; otherwise its answer is awaited.
+        expected: Bytes of the tensors that the questions ask for.
 
     Attributes:
-        questions, empty, early: As passed.
+        questions, empty, early, expected: As passed.
         releases: The number of ids released before it, counted from the beginning of the session.
         results: One for each question.
         error: Why there are none.
     """
 
-    __slots__ = ("_latch", "_settled", "early", "empty", "error", "questions", "releases", "results")
+    __slots__ = ("_latch", "_settled", "early", "empty", "error", "expected", "questions", "releases", "results")
 
-    def __init__(self, questions: int = 0, *, empty: bool = False, early: bool = False) -> None:
-        self.questions, self.empty, self.early = questions, empty, early
+    def __init__(self, questions: int = 0, *, empty: bool = False, early: bool = False, expected: int = 0) -> None:
+        self.questions, self.empty, self.early, self.expected = questions, empty, early, expected
         self.releases = 0
         self.results: Sequence[Result] = ()
         self.error: BaseException | None = None
@@ -103,6 +104,11 @@ class SealedBatch:
     def awaited(self) -> bool:
         """Whether a thread may wait for its answer."""
         return not all(reply.settled for _, reply in self.replies)
+
+    @property
+    def expected(self) -> int:
+        """Bytes of the tensors in the answer, about."""
+        return sum([reply.expected for _, reply in self.replies])
 
     def answered(self, answer: Answer, cause: BaseException | None) -> None:
         """Settles the replies: with their results, or if they are after the answer's failure with its cause."""

@@ -141,7 +141,9 @@ class Sender:
         sealed = there.sealed
         try:
             frame = self._frame(sealed)
-            body = http.frame_at_once(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, seconds)
+            body = http.frame_at_once(
+                self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, seconds, sealed.expected
+            )
             if callable(body):
                 sealed.first = body
                 return
@@ -264,7 +266,7 @@ class Sender:
     def _post(self, sealed: SealedBatch) -> Answer:
         frame = self._frame(sealed)
         first, sealed.first = sealed.first, None
-        body = self.http.frame(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first)
+        body = self.http.frame(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected)
         try:
             answer, _ = wire.decode_answer(memoryview(body))
         except wire.WireError as error:  # the batch was executed all the same: this is not a refusal

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape import host_memory
+from teletape.network import shared_memory
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
@@ -51,7 +51,7 @@ def _from_array(array: HostArray, dtype: DType | None, cast: bool) -> HostArray:
     own = dtypes.as_dtype(array.dtype)
     if dtype is None or dtype is own:
         if array.dtype == own.np and not current().home.local:
-            return host_memory.copy(array)
+            return shared_memory.copy(array)
         return array.astype(own.np, order="C", copy=True)  # in this process an array that owns its memory is used again
     if dtype is dtypes.string or not cast:
         raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")

@@ -14,6 +14,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
 import teletape_wire as wire
+from teletape_server.connections.caller_memory import ANSWER_HEADER, FrameMemory
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
 from teletape_server.hosts.counted_bodies import CountedBody
@@ -23,6 +24,8 @@ from teletape_server.http.frames import FrameBatch
 from teletape_server.problems import error_response
 from teletape_server.registry import SessionEntry
 
+_PIECE: Final = 4 << 20  # bytes that are copied at once
+_LARGE: Final = 1 << 20  # bytes from which an answer is put into the caller's memory
 _NOTHING: Final = memoryview(b"")
 
 
@@ -33,8 +36,9 @@ class FrameExchange:
         heads: Knows the server's state.
         head: The frame's head.
         session: The session that it is for.
-        length: Bytes of its body.
+        length: Bytes of its body, and of the parts that are in the caller's memory.
         respond: Called with the response, at most once: not if the caller has left before.
+        memory: Of the caller: where parts of the body are, and room for the answer.
 
     Attributes:
         response_started, response_complete, disconnected, keep_alive: As of uvicorn's cycle.
@@ -50,6 +54,7 @@ class FrameExchange:
         session: SessionEntry,
         length: int,
         respond: Callable[[FrameExchange, Response], None],
+        memory: FrameMemory | None = None,
     ) -> None:
         self.response_started = self.response_complete = self.disconnected = False
         self.keep_alive = head.keep_alive
@@ -60,6 +65,7 @@ class FrameExchange:
         self.session = session
         self._params = head.params
         self._request_id = head.request_id or new_request_id()
+        self._memory = memory
         self._beginning = b""
         self._batch: FrameBatch | None = None
         self._is_refused = False
@@ -72,19 +78,39 @@ class FrameExchange:
     @property
     def missing(self) -> memoryview:
         """The memory for the rest of the body; empty if it is not known yet, or the rest is not needed."""
-        return _NOTHING if self._body is None else self._body.view[self._position :]
+        if self._body is None or self.uses_memory:
+            return _NOTHING
+        return self._body.view[self._position :]
+
+    @property
+    def uses_memory(self) -> bool:
+        """Whether the request names memory of the caller."""
+        return self._memory is not None
 
     def receive(self, data: memoryview) -> None:
         """Takes the next part of the body."""
         if self._body is not None:
-            self._body.view[self._position : self._position + len(data)] = data
-            self._position += len(data)
+            self._place(data)
         elif self._batch is None and not self._is_refused:
             beginning = self._beginning + data if self._beginning else data
             if len(beginning) >= wire.PREFIX_LENGTH:
                 self._begin(memoryview(beginning))
             else:
                 self._beginning = bytes(beginning)
+
+    def _place(self, data: memoryview) -> None:
+        """Writes bytes of the body to where they belong: what is in the caller's memory is left out."""
+        assert self._body is not None
+        for part in () if self._memory is None else self._memory.parts:
+            before = part.position - self._position
+            if before < 0:
+                continue
+            if len(data) < before:
+                break
+            self._body.view[self._position : part.position] = data[:before]
+            data, self._position = data[before:], part.position + part.memory.nbytes
+        self._body.view[self._position : self._position + len(data)] = data
+        self._position += len(data)
 
     def received(self, count: int) -> None:
         """Notes that `count` bytes were written into the missing memory."""
@@ -98,8 +124,7 @@ class FrameExchange:
             self._running = batch.running_in(self.session)
             if self._running is None:
                 self._body = self._heads.registry.body_buffer(self.session, self._length)
-                self._body.view[: len(beginning)] = beginning
-                self._position = len(beginning)
+                self._place(beginning)
             self._batch, self._beginning = batch, b""
         except Exception as error:
             # The answer begins after what is here of the body: if that is all of it, the connection can stay open.
@@ -110,6 +135,29 @@ class FrameExchange:
         """Submits the frame; its retry waits for it."""
         if self._batch is None:  # it is refused
             return
+        if self._body is None or self._memory is None:
+            self._submit()
+            return
+        view = self._body.view
+        parts = [(view[part.position : part.position + part.memory.nbytes], part.memory) for part in self._memory.parts]
+        self._copy(parts, self._submit)
+
+    def _copy(self, copies: list[tuple[memoryview, memoryview]], then: Callable[[], None]) -> None:
+        """Copies memory (to, from) piece by piece: other connections get their turn between two."""
+        if self.disconnected:
+            return
+        while copies and not copies[0][0].nbytes:
+            del copies[0]
+        if not copies:
+            then()
+            return
+        target, source = copies[0]
+        target[:_PIECE] = source[:_PIECE]
+        copies[0] = target[_PIECE:], source[_PIECE:]
+        self._loop.call_soon(self._copy, copies, then)
+
+    def _submit(self) -> None:
+        assert self._batch is not None
         try:
             if self._running is None:
                 body, self._body = self._body, None
@@ -147,7 +195,21 @@ class FrameExchange:
         except Exception as error:
             self._fail(error)
         else:
+            self._put(response)
+
+    def _put(self, response: Response) -> None:
+        """Puts a large answer into the caller's memory, if there is room for it."""
+        body = memoryview(response.body)
+        room = _NOTHING if self._memory is None else self._memory.room
+        if response.status_code != 200 or not _LARGE <= body.nbytes <= room.nbytes:
             self._answer(response)
+            return
+        if self._patience is not None:
+            self._patience.cancel()
+        headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+        headers[ANSWER_HEADER.decode()] = str(body.nbytes)
+        short = Response(b"", 200, headers)
+        self._copy([(room[: body.nbytes], body)], lambda: self._answer(short))
 
     def _fail(self, error: Exception) -> None:
         if not self.disconnected:
@@ -172,7 +234,7 @@ class FrameExchange:
             self._body.discard()
         if self._patience is not None:
             self._patience.cancel()
-        self._body = self._running = self._patience = None
+        self._body = self._running = self._patience = self._memory = None
         self._beginning = b""
 
     def close(self) -> None:

@@ -16,6 +16,13 @@ import httptools
 from starlette.responses import Response
 from uvicorn.protocols.utils import get_client_addr
 
+from teletape_server.connections.caller_memory import (
+    ANSWER_HEADER,
+    FRAME_HEADER,
+    CallerMemory,
+    FrameMemory,
+    MemoryRefusedError,
+)
 from teletape_server.connections.connection import Connection, Cycle, Stage
 from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
@@ -43,6 +50,8 @@ class FrameConnection(Connection):
         self._heads = heads
         self._accepted_head: FrameHead | None = None  # of the last exchange whose head was parsed
         self._known_head: KnownHead | None = None
+        self._named_memory = False  # whether the request of that head names memory
+        self._caller_memory: CallerMemory | None = None
         self._receiver: BodyReceiver | None = None
         self._writer: AnswerWriter | None = None
 
@@ -77,7 +86,7 @@ class FrameConnection(Connection):
         self._accepted_head = None
         end = super()._parse_part(data, position)
         if self._accepted_head is not None:
-            if is_start:  # the whole head was in this part
+            if is_start and not self._named_memory:  # the whole head was in this part
                 self._known_head = KnownHead.of(bytes(data[position:end]), self._accepted_head)
             if self.stage is Stage.BODY:  # the parser waits for a body that it does not get
                 self.parser = httptools.HttpRequestParser(self)
@@ -117,15 +126,31 @@ class FrameConnection(Connection):
             )
             if accepted is not None:
                 head, length = accepted
-                session = self._heads.session(head, length)
+                memory = self._memory(length)
+                total = length if memory is None else length + memory.nbytes
+                session = self._heads.session(head, total)
                 if session is not None:
-                    self._accepted_head = head
-                    self._begin_exchange(head, session, length)
+                    self._accepted_head, self._named_memory = head, memory is not None
+                    self._begin_exchange(head, session, total, memory)
                     return
         super()._begin_cycle()
 
-    def _begin_exchange(self, head: FrameHead, session: SessionEntry, length: int) -> FrameExchange:
-        exchange = FrameExchange(self._heads, head, session, length, self._respond)
+    def _memory(self, length: int) -> FrameMemory | None:
+        """Returns the memory of the caller that the request names; None: none, or none that can be used."""
+        if not any(name in (FRAME_HEADER, ANSWER_HEADER) for name, _ in self.headers):
+            return None
+        if self._caller_memory is None:
+            self._caller_memory = CallerMemory.of(self.transport, 2 * self._heads.settings.max_body)
+        try:
+            return None if self._caller_memory is None else self._caller_memory.named(self.headers, length)
+        except MemoryRefusedError as error:
+            log.info("a caller's memory is not used: %s", error)
+            return None
+
+    def _begin_exchange(
+        self, head: FrameHead, session: SessionEntry, length: int, memory: FrameMemory | None = None
+    ) -> FrameExchange:
+        exchange = FrameExchange(self._heads, head, session, length, self._respond, memory)
         self.cycle = exchange  # type: ignore[assignment]  # it has the attributes that uvicorn uses
         # uvicorn, and the end of the server, wait for these as for the tasks of the framework's requests.
         self.tasks.add(exchange.answered)  # type: ignore[arg-type]
