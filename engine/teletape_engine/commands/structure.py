@@ -1,8 +1,8 @@
 """The structure of a batch: its commands without ids, tensors and numbers, which change with each repetition.
 
 A program's step is the same batch again and again, with other ids and other contents. `structure_of` splits a batch
-into its structure and its contents, and `Structure.batch` puts them together again, exactly. So who has sent a batch
-once can send the digest of its structure and the new contents, and who executes it can remember what it knows of it.
+into its structure and its contents, and `Structure.batch` puts them together again, exactly. So a client that has sent
+a batch once can send a number for its structure and the new contents, and a session can remember what it knows of it.
 
 In the structure, every id is a slot:
 
@@ -19,9 +19,10 @@ Client number, sequence number and nonce belong to neither.
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -97,13 +98,8 @@ class Structure:
     def __hash__(self) -> int:
         return hash(self.text)
 
-    @property
-    def digest(self) -> bytes:
-        """16 bytes that stand for the structure, the same in every process; computed at each call."""
-        return digest_of(self.text)
-
     def check(self, contents: Contents) -> None:
-        """Checks that the contents fit: what a client sends with a digest.
+        """Checks that the contents fit: what a client sends for a structure.
 
         Raises:
             BadCommandError: Another count of ids, tensors or numbers; a tensor of another dtype or shape; a number of
@@ -168,162 +164,149 @@ class Repetition:
 
 def structure_of(batch: Batch) -> tuple[Structure, Contents] | None:
     """A batch's structure and contents; None: it has none, since it defines a function, which no step repeats."""
-    reader = _Reader(batch)
-    if reader.text is None:
+    read = text_and_contents(batch)
+    if read is None:
         return None
-    slots = reader.slots
-
-    def place(values: Sequence[Id]) -> tuple[Slot, ...]:
-        return tuple([slots[name] for name in values])
-
+    text, contents = read
+    slots: dict[Any, Slot] = {
+        name: Slot(source, i) for source in (TAKEN, CREATED) for i, name in enumerate(contents[source])
+    }
     places = _Places(slots)
     structure = Structure(
-        reader.text,
+        text,
         tuple([places.command(command) for command in batch.commands]),
-        place(batch.releases),
-        place(batch.temporaries),
+        tuple([slots[name] for name in batch.releases]),
+        tuple([slots[name] for name in batch.temporaries]),
         batch.on_failure,
-        tuple(map(len, reader.contents)),  # type: ignore[arg-type]  # four
-        tuple([(tensor.dtype, tensor.shape) for tensor in reader.contents.tensors]),
-        tuple([literal.array.__class__ for literal in reader.contents.numbers]),
+        tuple(map(len, contents)),  # type: ignore[arg-type]  # four
+        tuple([(tensor.dtype, tensor.shape) for tensor in contents.tensors]),
+        tuple([literal.array.__class__ for literal in contents.numbers]),
     )
-    return structure, reader.contents
+    return structure, contents
 
 
 def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
     """The text of a batch's structure and its contents: less than `structure_of`, if the structure is known."""
-    reader = _Reader(batch)
-    return None if reader.text is None else (reader.text, reader.contents)
+    taken: list[Any] = []
+    created: list[Any] = []
+    tensors: list[Tensor] = []
+    numbers: list[Literal] = []
+    texts: list[str] = []
+    write = texts.append
+    names: dict[Any, str] = {}  # of ids in the text: `a` was there before, `b` is created
 
+    def write_member(value: Any, first: str) -> None:
+        """Writes one id, tensor or number; `first` is the letter of an id that is new."""
+        kind = value.__class__
+        if kind is int or kind is str:
+            name = names.get(value)
+            if name is None:
+                ids = taken if first == "a" else created
+                name = names[value] = first + str(len(ids))
+                ids.append(value)
+            write(name)
+        elif kind is Literal:
+            numbers.append(value)
+            write(value.array.__class__.__name__)
+        elif value is None:
+            write("-")
+        else:
+            tensors.append(value)
+            write(f"{value.dtype.name}{value.shape}")
 
-def digest_of(text: str) -> bytes:
-    """The digest of the structure with this text."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    for command in batch.commands:
+        if command.__class__ is Call:
+            write(repr(command.op))
+            for operand in command.inputs:
+                if operand.__class__ is int and operand in names:
+                    write(names[operand])
+                else:
+                    write_member(operand, "a")
+            write(":")
+            for name in command.outputs:
+                if name.__class__ is int and name not in names:
+                    names[name] = text = f"b{len(created)}"
+                    created.append(name)
+                    write(text)
+                else:
+                    write_member(name, "b")
+            if command.attrs:
+                write(_text_of(command.attrs))
+            if command.where is not None:
+                write(repr(command.where))
+        elif command.__class__ is DefineFunction:
+            return None
+        else:
+            places, structure = _FIELDS[command.verb]
+            write(command.verb)
+            for getter, first in places:
+                value = getter(command)
+                if value.__class__ is tuple:
+                    write("(")
+                    for member in value:
+                        write_member(member, first)
+                    write(")")
+                else:
+                    write_member(value, first)
+            if structure is not None:
+                write(_text_of(structure(command)))
+        write(";")
+    for ids in (batch.releases, batch.temporaries):
+        write("|")
+        for each in ids:
+            if each in names:
+                write(names[each])
+            else:
+                write_member(each, "a")
+    write(batch.on_failure.value)
+    return " ".join(texts), Contents(tuple(taken), tuple(created), tuple(tensors), tuple(numbers))
 
 
 def _counted(counts: Sequence[int]) -> str:
     return "{} ids from before, {} new ids, {} tensors, {} numbers".format(*counts)
 
 
-# ------------------------------------------------------------------------------------------------------------- reading
-class _Reader:
-    """Reads a batch once.
-
-    Attributes:
-        slots: Of the ids.
-        contents: What the batch has in the slots.
-        text: Of the structure; None: there is none.
-    """
-
-    def __init__(self, batch: Batch) -> None:
-        self.slots: dict[Id, Slot] = {}
-        self._taken: list[Id] = []
-        self._created: list[Id] = []
-        self._tensors: list[Tensor] = []
-        self._numbers: list[Literal] = []
-        self._texts: list[str] = []
-        self.text: str | None = None
-        write = self._texts.append
-        for command in batch.commands:
-            if command.__class__ is Call:
-                self._call(command)
-            elif isinstance(command, DefineFunction):
-                return
-            else:
-                write(command.verb)
-                for name, mode in _MODES[command.verb]:
-                    value = getattr(command, name)
-                    if mode is None:
-                        write(_text_of(value))
-                    elif value.__class__ is tuple:
-                        write("(")
-                        for member in value:
-                            self._member(member, mode)
-                        write(")")
-                    else:
-                        self._member(value, mode)
-        for ids in (batch.releases, batch.temporaries):
-            write("|")
-            for each in ids:
-                self._member(each, TAKEN)
-        write(batch.on_failure.value)
-        self.text = " ".join(self._texts)
-        self.contents = Contents(tuple(self._taken), tuple(self._created), tuple(self._tensors), tuple(self._numbers))
-
-    def _call(self, command: Call) -> None:
-        write, slots, member = self._texts.append, self.slots, self._member
-        write(f"op {command.op!r}(")
-        for operand in command.inputs:
-            slot = slots.get(operand) if operand.__class__ is int else None
-            if slot is None:
-                member(operand, TAKEN)
-            else:
-                write(_LETTERS[slot.source] + str(slot.number))
-        write(")")
-        for name in command.outputs:
-            member(name, CREATED)
-        if command.attrs:
-            write(_text_of(command.attrs))
-        if command.where is not None:
-            write(f"@{command.where!r}")
-
-    def _member(self, value: Any, mode: int) -> None:
-        """Notes one id, tensor or number; an id that is new belongs to `mode`."""
-        kind = value.__class__
-        if kind is int or kind is str:
-            slot = self.slots.get(value)
-            if slot is None:
-                ids = self._created if mode == CREATED else self._taken
-                slot = self.slots[value] = Slot(mode, len(ids))
-                ids.append(value)
-            self._texts.append(_LETTERS[slot.source] + str(slot.number))
-        elif kind is Literal:
-            self._numbers.append(value)
-            self._texts.append("n" + value.array.__class__.__name__)
-        elif value is None:
-            self._texts.append("-")
-        else:
-            self._tensors.append(value)
-            self._texts.append(f"x{value.dtype.name}{value.shape}")
-
-
-#: How a text names a slot: `a` was there before, `b` is created.
-_LETTERS: Final = "ab"
-#: For each command its fields: which slots the ids get that it mentions first; None: the field is structure.
+_PLACES: Final = (FieldKind.ID, FieldKind.FUNCTION_ID, FieldKind.INPUT, FieldKind.TENSOR)
+#: For each command the names of its fields with ids, tensors or numbers, and whether the command creates the ids.
 _MODES: Final[Mapping[str, tuple[tuple[str, int | None], ...]]] = {
     verb: tuple(
         [
-            (
-                name,
-                None
-                if field.kind not in (FieldKind.ID, FieldKind.FUNCTION_ID, FieldKind.INPUT, FieldKind.TENSOR)
-                else CREATED
-                if field.created
-                else TAKEN,
-            )
+            (name, (CREATED if field.created else TAKEN) if field.kind in _PLACES else None)
             for name, field in fields.items()
         ]
     )
     for verb, fields in FIELDS.items()
 }
+#: The same as functions that read the fields, with the letters of new ids; and a function that reads the other fields.
+_FIELDS: Final = {
+    verb: (
+        tuple([(attrgetter(name), "ab"[mode]) for name, mode in modes if mode is not None]),
+        attrgetter(*names) if (names := [name for name, mode in modes if mode is None]) else None,
+    )
+    for verb, modes in _MODES.items()
+}
 
 
 def _text_of(value: Any) -> str:
-    """A value that is structure, as the wire's forms of it are: a NumPy dtype is its name, a list a tuple."""
-    kind = value.__class__
-    if kind is str or kind is bool or kind is int or kind is float or value is None:
-        return repr(value)
+    """What is structure as text, in its form on the wire: a NumPy dtype is its name, a list a tuple."""
+    text = repr(value)
+    return repr(_plain(value)) if _NOT_PLAIN(text) else text
+
+
+#: Finds what is not in the text of tuples, dicts and Python's own numbers.
+_NOT_PLAIN: Final = re.compile(r"\[|<|dtype|np\.|[a-z]\(").search
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return "(" + ",".join([_text_of(member) for member in value]) + ")"
+        return tuple([_plain(member) for member in value])
     if isinstance(value, Mapping):
-        return "{" + ",".join([f"{name!r}:{_text_of(member)}" for name, member in value.items()]) + "}"
+        return {str(name): _plain(member) for name, member in value.items()}
     if isinstance(value, np.dtype):
-        return repr(value.name)
+        return value.name
     if isinstance(value, np.generic):
-        return repr(value.item())
-    if isinstance(value, str):  # of a class of its own
-        return repr(str(value))
-    return repr(value)
+        return value.item()
+    return str(value) if isinstance(value, str) else value
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

@@ -19,7 +19,7 @@ from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction
 from teletape_engine.plans.tracing.templates import Template, template_of
 from teletape_engine.plans.tracing.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.provenance import Records
+from teletape_engine.recording.provenance import Record, Records
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 
@@ -122,11 +122,19 @@ class Lowering(Executor):
             tracer.scalar = isinstance(value.array, np.generic)
         return tracer
 
+    def operand(self, bound: Bound, i: int, value: Any) -> Any:
+        """Input `i` of a call: a tracer, or a Python number that never changes."""
+        return value.array if value.__class__ is Literal else self.tracer(value)
+
+    def records(self) -> tuple[Record, ...]:
+        """The provenance records of the run."""
+        return tuple(self.provenance.records)
+
     def _tracer(self, view: View, array: Any) -> Tracer:
         return Tracer(self.instructions, view, scalar=isinstance(array, np.generic))
 
     def _lowered(self, bound: Bound, inputs: Sequence[Any], array: Any) -> Tracer:
-        arguments: list[Any] = [value.array if value.__class__ is Literal else self.tracer(value) for value in inputs]
+        arguments = [self.operand(bound, i, value) for i, value in enumerate(inputs)]
         tracers = [argument for argument in arguments if argument.__class__ is Tracer]
         template = template_of(bound, arguments)
         if template is not None:

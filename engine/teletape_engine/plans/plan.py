@@ -19,7 +19,7 @@ from teletape_engine.plans.tiles.groups import Group, tiled
 from teletape_engine.plans.tiles.workers import inner_bytes
 from teletape_engine.plans.walk import view_of
 from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.provenance import CallRecords, PlannedCall
+from teletape_engine.recording.provenance import CallRecords, PlannedCall, Record
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 from teletape_engine.spec import Spec
 
@@ -125,10 +125,11 @@ class Plan:
             self._tiled, self._groups = tiled(self.instructions, returned, self._library)
         self._place(started, returned)
         self._records = CallRecords(
-            tuple(lowering.provenance.records),
+            lowering.records(),
             tuple([value.uid for value in started]),
             tuple([argument.uid if argument.__class__ is Variable else None for argument in arguments]),
             (*created, *[arguments[each.argument].value.uid for each in self._assignments]),
+            lowering.first,
         )
         self._long_calls = tuple(lowering.long_calls)
         self._idle: list[Machine] = []
@@ -250,9 +251,22 @@ class Plan:
         return machine
 
     def finish(
-        self, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any], arrays: Sequence[Any]
+        self,
+        recorder: Executor,
+        arguments: Sequence[Any],
+        started: Sequence[Any],
+        arrays: Sequence[Any],
+        notes: tuple[Record, ...] = (),
     ) -> list[Any]:
-        """Assigns to the variables, and returns the results."""
+        """Assigns to the variables, and returns the results.
+
+        Args:
+            recorder: Of the call.
+            arguments: Of the call.
+            started: Their values, variables read.
+            arrays: What `compute` has returned.
+            notes: As of `PlannedCall`.
+        """
         values = [Value(arrays[at][()] if scalar else arrays[at], spec, new_uid()) for at, spec, scalar in self._values]
         new = [value.uid for value in values]
         if self._assignments:
@@ -264,7 +278,8 @@ class Plan:
         names = self._no_names
         if arguments != started:  # there are variables; lists of the same objects are compared quickly
             names = tuple([(each.uid, each.name) if each.__class__ is Variable else None for each in arguments])
-        planned = _new_tuple(PlannedCall, (self._records, tuple([value.uid for value in started]), names, tuple(new)))
+        uids = tuple([value.uid for value in started])
+        planned = _new_tuple(PlannedCall, (self._records, uids, names, tuple(new), notes))
         self.used = new[0] if new else new_uid()
         recorder.provenance.records.append((planned, (), self.used, None))
         if self._plain:

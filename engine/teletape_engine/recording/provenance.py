@@ -212,12 +212,14 @@ class CallRecords(NamedTuple):
         values: Uids of the arguments' values in that run; None: a number.
         variables: Uids of the variables among the arguments; None: it is none.
         new: Uids of the results and of the values assigned.
+        first: A uid: those of values that the run computed are higher.
     """
 
     records: tuple[Record, ...]
     values: tuple[Uid | None, ...]
     variables: tuple[Uid | None, ...]
     new: tuple[Uid, ...]
+    first: Uid
 
 
 class PlannedCall(NamedTuple):
@@ -227,19 +229,26 @@ class PlannedCall(NamedTuple):
         template: The records of another run of the same function.
         values, new: As in `template`, of this call.
         variables: Uid and name of each variable among the arguments.
+        notes: Records of this call alone, with the results' uids of the other run.
     """
 
     template: CallRecords
     values: tuple[Uid | None, ...]
     variables: tuple[tuple[Uid, str | None] | None, ...]
     new: tuple[Uid, ...]
+    notes: tuple[Record, ...] = ()
 
     def records(self, at: Uid) -> list[Record]:
         """The records of this call, which came before the uid `at`. Values in between get uids between two integers."""
         template = self.template
         uids = _uids(template, self.values, self.variables)
         uids |= zip(template.new, self.new, strict=True)
-        return _renamed(template.records, uids, _names(template, self.variables), at - 1, Fraction(1))
+        names, half = _names(template, self.variables), Fraction(1, 2)
+        records = _renamed(template.records, uids, names, at - 1, half, template.first)
+        for number, (what, inputs, output, where) in enumerate(self.notes, 1):
+            uid = uids.setdefault(output, at - half + half * Fraction(number, len(self.notes) + 1))
+            records.append((what, inputs, uid, where))
+        return records
 
 
 class LoopRecords(NamedTuple):
@@ -319,14 +328,26 @@ def _names(template: Any, variables: Sequence[Any]) -> dict[Uid, Any]:
 
 
 def _renamed(
-    template: Sequence[Record], uids: dict[Uid | None, Any], names: dict[Uid, Any], first: Any, width: Fraction
+    template: Sequence[Record],
+    uids: dict[Uid | None, Any],
+    names: dict[Uid, Any],
+    first: Any,
+    width: Fraction,
+    since: Uid | None = None,
 ) -> list[Record]:
-    """Records with other uids; values that have none get some, in order, after `first`. Adds them to `uids`."""
+    """Records with other uids; values that have none get some, in order, after `first`. Adds them to `uids`.
+
+    Values with a uid from `since` on were computed in the template's run: they get uids also if they are inputs alone.
+    """
     count = len(template) + 1
     records: list[Record] = []
     for number, (what, inputs, output, where) in enumerate(template, 1):
         if what is Event.READ:
             where = names.get(inputs[0] or 0, where)
+        if since is not None:
+            for i, uid in enumerate(inputs):
+                if uid not in uids and uid is not None and uid >= since:
+                    uids[uid] = first + width * (number - Fraction(i + 1, len(inputs) + 1)) / count
         if output not in uids and what is not Event.READ:
             uids[output] = first + width * Fraction(number, count)
         records.append((what, tuple([uids.get(uid, uid) for uid in inputs]), uids.get(output, output), where))

@@ -27,6 +27,7 @@ def object_count(
     answers: Iterable[Sequence[Result]],
     texts: Iterable[Any],
     buffers: int,
+    remembered: int = 0,
 ) -> int:
     """Bytes of a session's objects, as far as they are more than what every session has free.
 
@@ -37,8 +38,9 @@ def object_count(
         answers: The results that are kept for each client.
         texts: Further texts that are kept.
         buffers: The number of arrays that are kept.
+        remembered: Bytes of what is remembered of batches.
     """
-    total = buffers * object_bytes.ARRAY + len(logs) * object_bytes.CONTEXT
+    total = remembered + buffers * object_bytes.ARRAY + len(logs) * object_bytes.CONTEXT
     total += _texts(entries) + len(entries) * object_bytes.NAMED
     total += sum([_entry(entry) for entry in entries.values() if isinstance(entry, Variable | Poison | Entry)])
     total += sum(map(_function, every_function(entries)))

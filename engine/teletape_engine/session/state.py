@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from sys import getsizeof
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -44,6 +44,17 @@ _LONG_ID: Final = 200  #: Characters; of longer ids it is not known whether they
 T = TypeVar("T")
 
 
+class Remembered(Protocol):
+    """What is kept to be faster, and can be forgotten."""
+
+    @property
+    def remembered_bytes(self) -> int:
+        """Its bytes, as they are counted."""
+
+    def forget(self) -> None:
+        """Forgets it: it is found out again."""
+
+
 class State:
     """What one session has on one device.
 
@@ -66,6 +77,8 @@ class State:
         current: The context that the commands belong to.
         results: The results of the batch so far.
         index: The position of the command in its batch.
+        fetches: The values that the batch has fetched, if they are to be noted.
+        repetitions: What is remembered of the structures of batches.
 
     Raises:
         UnimplementedError: There is no such device here.
@@ -92,6 +105,8 @@ class State:
         self._contexts: dict[Id, Executor] = {}  # that used last is last
         self._most_contexts = MOST_CONTEXTS
         self.current = self.context(MAIN)
+        self.fetches: list[Value] | None = None
+        self.repetitions: Remembered | None = None
 
     # ------------------------------------------------------------------------------------------------------- contexts
     def context(self, key: Id) -> Executor:
@@ -109,6 +124,12 @@ class State:
         """The commands that follow belong to that context."""
         self.current = self.context(key)
         self._contexts[key] = self._contexts.pop(key)
+
+    def substitute(self, key: Id, executor: Executor) -> None:
+        """Puts an executor in the place of that of a context, which exists."""
+        if self.current is self._contexts[key]:
+            self.current = executor
+        self._contexts[key] = executor
 
     def end_context(self, key: Id) -> None:
         """Ends a context: what records there stops; the current one gives way to the main one.
@@ -207,11 +228,12 @@ class State:
         if entry is None:
             return
         if name.__class__ is not int or name < FIRST_CLIENT_ID:
-            self._note_released(name)
+            self.note_released(name)
         if entry.__class__ is not Value and isinstance(entry, Entry):
             entry.close()
 
-    def _note_released(self, name: Id) -> None:
+    def note_released(self, name: Id) -> None:
+        """Remembers that an id was released."""
         if isinstance(name, str) and len(name) > _LONG_ID:
             return
         if len(self.released) >= MOST_RELEASED:
@@ -264,6 +286,7 @@ class State:
             answers=self.clients.kept_results(),
             texts=(*self.declarations.no_gradient, *self.declarations.gradients),
             buffers=len(buffers),
+            remembered=0 if self.repetitions is None else self.repetitions.remembered_bytes,
         )
         return sum(buffers.values()) + self.memory.cached() + self._object_bytes
 
@@ -284,8 +307,11 @@ class State:
         Explanations are shorter then, and plans are built again, but work goes on.
         """
         logs, functions = every_log(self.tapes(), self.provenance_logs()), every_function(self.entries)
-        if log_bytes(logs) + sum([function.remembered_bytes for function in functions]) < nbytes:
+        remembered = 0 if self.repetitions is None else self.repetitions.remembered_bytes
+        if log_bytes(logs) + sum([function.remembered_bytes for function in functions]) + remembered < nbytes:
             return False
+        if self.repetitions is not None:
+            self.repetitions.forget()
         for log in logs:
             log.clear()
         for function in functions:

@@ -15,6 +15,7 @@ from teletape_engine.plans.tracing.tracer import (
     CHARS,
     FUNCTIONS,
     Tracer,
+    Tracing,
     Untraceable,
     cast,
     new,
@@ -188,3 +189,6 @@ class Namespace:
         result = new(self._trace, np.empty(shape, dtype))
         self._trace.append(Instruction(KERNEL, kernel, tuple([x.view for x in operands]), result.view))
         return result
+
+
+Tracing.namespace = Namespace

@@ -6,12 +6,13 @@ are never read. What needs elements, and what is no instruction here, raises `Un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.plans.instructions import (
     CHECK,
     COPY,
@@ -42,8 +43,25 @@ def _of_layout(name: str) -> Any:
     return property(lambda self: getattr(self.layout, name), doc=f"`{name}` of the layout.")
 
 
-class Tracer(NDArrayOperatorsMixin):
-    """An array of which only the layout is known.
+class Tracing(Runtime):
+    """Runs the ops that a rule calls on tracers: their forwards are traced.
+
+    Attributes:
+        namespace: NumPy for a trace; `numpy_functions` sets it.
+    """
+
+    namespace: Callable[[list[Instruction]], Any]
+
+    def __init__(self, trace: list[Instruction]) -> None:
+        self._trace = trace
+
+    def call(self, op: Any, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The forward, on tracers."""
+        return op.forward(type(self).namespace(self._trace), *args, **attrs)
+
+
+class Tracer(NDArrayOperatorsMixin, Operand):
+    """An array of which only the layout is known. To ops that rules call it is an operand.
 
     Attributes:
         trace: Where instructions are noted.
@@ -52,7 +70,7 @@ class Tracer(NDArrayOperatorsMixin):
     """
 
     __slots__ = ("layout", "scalar", "trace", "view")
-    __hash__ = None  # type: ignore[assignment]  # == is elementwise
+    __hash__ = None
 
     def __init__(self, trace: list[Instruction], view: View, scalar: bool = False) -> None:
         self.trace, self.view, self.scalar = trace, view, scalar
@@ -67,6 +85,11 @@ class Tracer(NDArrayOperatorsMixin):
     itemsize = _of_layout("itemsize")
     strides = _of_layout("strides")
     flags = _of_layout("flags")
+
+    @property
+    def runtime(self) -> Runtime:  # type: ignore[override]  # operands have a slot
+        """What runs ops on it."""
+        return Tracing(self.trace)
 
     @property
     def T(self) -> Tracer:
@@ -207,7 +230,7 @@ class Tracer(NDArrayOperatorsMixin):
         self.trace.append(Instruction(CHECK, None, (self.view,), View(Buffer(flag), flag)))
 
     # ------------------------------------------------------------------------------------------------------ protocols
-    def __array_ufunc__(
+    def __array_ufunc__(  # type: ignore[override]  # which operands do not have
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, dtype: Any = None, **k: Any
     ) -> Any:
         if isinstance(out, tuple):

@@ -114,14 +114,24 @@ def fetch(state: State, command: commands.Fetch) -> None:
     if command.optional and not state.knows(command.id):
         return
     entry = state.find(command.id, (Value, Variable, SlicesValue))
-    state.results.append(_fetched(state, command.id, entry, command.elements))
+    state.results.append(fetched(state, command.id, entry, command.elements))
 
 
-def _fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetched:
+def fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetched:
+    """The answer with the numbers of what an id names.
+
+    Args:
+        state: Of the session.
+        name: The id.
+        entry: What it names.
+        elements: Of a fetch.
+    """
     if isinstance(entry, SlicesValue):
         arrays = SlicesArrays(state.host(entry.values), state.host(entry.indices), entry.dense)
         return Fetched(state.index, name, arrays, entry.dense, True)
     value: Value = entry.value if isinstance(entry, Variable) else entry
+    if state.fetches is not None:
+        state.fetches.append(value)
     if elements is None or elements >= value.spec.size:
         array = on_host(operations.fetch(state.current, value, None), value.spec)
         return Fetched(state.index, name, array, value.spec, True)

@@ -1,0 +1,336 @@
+"""Batches whose structure comes again: they run as plans, as functions do.
+
+The third time that a session executes a batch of one structure, its commands run one by one and are noted as the
+instructions of a plan. From then on a batch of this structure, on values of the same specs, is one run of the plan:
+what it takes is looked up, the plan computes, and what stays gets its ids. Everything that a caller can see is as if
+the commands had run one by one. If anything is unusual (an id that names nothing or that is in use, an active tape, an
+error, a cancel), nothing has happened yet, and the commands run one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from sys import getsizeof
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine import object_bytes
+from teletape_engine.catalogue.attributes import keep
+from teletape_engine.commands import Batch, Call, Contents, Id, Repetition, Structure, structure_of
+from teletape_engine.commands.results import Answer, Result
+from teletape_engine.commands.structure import TENSORS, text_and_contents
+from teletape_engine.errors import TeletapeError
+from teletape_engine.functions.function import Function
+from teletape_engine.plans.cache import key_of
+from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
+from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.tracing.templates import Diverged
+from teletape_engine.recording.provenance import Event, Record, Return, is_plain
+from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid
+from teletape_engine.session.clients import FIRST_CLIENT_ID
+from teletape_engine.session.handlers.values import fetched
+from teletape_engine.session.state import MAIN, State
+from teletape_engine.session.step_needs import Needs, needs_of
+from teletape_engine.session.step_plan import ATTEMPTS, Build, Step, StepPlan, Taken
+from teletape_engine.spec import DType, Spec, element
+
+_MOST_STRUCTURES: Final = 128  #: Structures that a session remembers.
+_LONGEST_TEXT: Final = 1 << 18  #: Characters of the text of a structure that may run as a plan.
+_MOST_SKETCHES: Final = 1024  #: Sketches of batches that it remembers.
+_ENTRY: Final = 160  #: Bytes of an entry of a table of numbers.
+
+
+class _Sketch:
+    """What is known of batches with the same ops: enough to see cheaply that a batch never ran before.
+
+    Attributes:
+        count: How many there were.
+        left: How many may still be read that do not run as plans.
+    """
+
+    __slots__ = ("count", "left")
+
+    def __init__(self) -> None:
+        self.count, self.left = 0, ATTEMPTS
+
+
+class Repetitions:
+    """The structures of a session's batches.
+
+    Args:
+        state: Of the session.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._sketches: dict[int, _Sketch] = {}
+        self._steps: dict[str, Step] = {}
+        self._refused: dict[int, None] = {}  # hashes of the texts of structures that never run as plans
+        state.repetitions = self
+
+    # ---------------------------------------------------------------------------------------------------- recognition
+    def run(self, batch: Batch | Repetition, cancelled: Callable[[], bool]) -> Answer | None:
+        """The answer to a batch whose structure is known; None: nothing has happened, the commands are to run.
+
+        Args:
+            batch: The batch.
+            cancelled: As of `Session.execute`.
+        """
+        if not POLICY.enabled:
+            return None
+        if isinstance(batch, Repetition):
+            if len(batch.structure.text) > _LONGEST_TEXT:
+                return None
+            step = self._step(batch.structure.text, lambda: batch.structure)
+            return None if step is None else self._run(step, batch.contents, cancelled)
+        if not 2 < len(batch.commands) <= MOST_INSTRUCTIONS:
+            return None
+        key = _sketch_of(batch.commands)
+        sketch = self._sketches.get(key)
+        if sketch is None:
+            sketch = _Sketch()
+            keep(self._sketches, key, sketch, _MOST_SKETCHES)
+        if not sketch.left:
+            return None
+        sketch.count += 1
+        if sketch.count <= POLICY.first:
+            return None
+        read = text_and_contents(batch)
+        if read is None or len(read[0]) > _LONGEST_TEXT:
+            sketch.left = 0
+            return None
+        text, contents = read
+        step = self._step(text, lambda: _structure(batch))
+        answer = None if step is None else self._run(step, contents, cancelled)
+        if answer is None:
+            sketch.left -= 1
+        elif sketch.left < ATTEMPTS:
+            sketch.left += 1
+        return answer
+
+    def _step(self, text: str, structure: Callable[[], Structure]) -> Step | None:
+        """What is known of the structure with a text; None: it never runs as a plan."""
+        step = self._steps.get(text)
+        if step is None and hash(text) not in self._refused:
+            whole = structure()
+            needs = needs_of(whole)
+            if needs is None:
+                keep(self._refused, hash(text), None, _MOST_SKETCHES)
+            else:
+                step = Step(whole, needs)
+                keep(self._steps, text, step, _MOST_STRUCTURES)
+        return step
+
+    def _run(self, step: Step, contents: Contents, cancelled: Callable[[], bool]) -> Answer | None:
+        needs = step.needs
+        taken = self._taken(needs, contents)
+        if taken is None:
+            return None
+        state = self._state
+        try:
+            tensors = [_value(array) for array in contents.tensors]
+        except Exception:  # of a dtype that no array has
+            return None
+        key = self._key(step, contents, taken, tensors)
+        prepared = step.plans.get(key, step)
+        if prepared is None:
+            return None
+        if prepared.__class__ is StepPlan:
+            return self._planned(step, prepared, contents, taken, tensors, key)
+        if not step.left:
+            return None
+        step.left -= 1
+        return Build(state, step, contents, taken, key).run(cancelled)
+
+    def _taken(self, needs: Needs, contents: Contents) -> Taken | None:
+        """What the batch takes; None: something is unusual, or its context is recorded."""
+        state, ids = self._state, contents.taken
+        key = MAIN if needs.context is None else ids[needs.context]
+        executor = state.context(key)
+        if executor.context.active or not executor.plannable:
+            return None
+        taken = Taken(executor)
+        entries = state.entries
+        for number in needs.taken:
+            entry = entries.get(ids[number])
+            if entry.__class__ is Value:
+                taken.started.append(entry)
+            elif entry.__class__ is Variable:
+                taken.started.append(entry.value)
+            else:
+                return None
+            taken.arguments.append(entry)
+        for number in needs.functions:
+            entry = entries.get(ids[number])
+            if entry.__class__ is not Function:
+                return None
+            taken.functions.append(entry)
+        if not entries.keys().isdisjoint(contents.created):
+            return None
+        if state.released and not state.released.isdisjoint(contents.created):
+            return None
+        return taken
+
+    def _key(self, step: Step, contents: Contents, taken: Taken, tensors: Sequence[Value]) -> Any:
+        """What a plan depends on. Numbers that have changed since the batch before are free from now on."""
+        numbers = contents.numbers
+        before = step.numbers
+        if before is not None and before is not numbers:
+            changed = [
+                i
+                for i, (a, b) in enumerate(zip(before, numbers, strict=True))
+                if a.array != b.array and i not in step.fixed and i not in step.free
+            ]
+            if changed and step.needs.tapes < 2:
+                step.free = tuple(sorted({*step.free, *changed}))
+        step.numbers = numbers
+        arguments, started = taken.arguments, taken.started
+        if tensors:
+            arguments, started = [*arguments, *tensors], [*started, *tensors]
+        declarations = self._state.declarations
+        return (
+            key_of(arguments, started),
+            tuple([entry.trainable if entry.__class__ is Variable else None for entry in taken.arguments]),
+            tuple(map(id, taken.functions)),
+            step.free,
+            tuple([_exact(literal.array) for i, literal in enumerate(numbers) if i not in step.free]),
+            len(declarations.no_gradient),
+            len(declarations.gradients),
+        )
+
+    # -------------------------------------------------------------------------------------------------------- planned
+    def _planned(
+        self, step: Step, prepared: StepPlan, contents: Contents, taken: Taken, tensors: list[Value], key: Any
+    ) -> Answer | None:
+        state, needs, executor, plan = self._state, step.needs, taken.executor, prepared.plan
+        ids, created = contents.taken, contents.created
+        for number in needs.early:
+            state.release(ids[number])
+        started = taken.started
+        try:
+            state.monitor.command(0)
+            state.memory.look(0)
+            if tensors:
+                state.memory.spend(sum([value.spec.nbytes for value in tensors]), "a tensor")
+                started = [*started, *tensors]
+            if step.free:
+                started = [*started, *_elements(contents.numbers, step.free, prepared.dtypes)]
+            arrays = plan.compute(executor, started)
+        except Exception as error:  # the commands run one by one, and the error comes in its own words and place
+            prepared.failures += not isinstance(error, TeletapeError)
+            if isinstance(error, Diverged) or prepared.failures > ATTEMPTS:
+                step.plans[key] = None
+            return None
+        step.left = ATTEMPTS
+        state.current = executor
+        if needs.context is not None:
+            state.switch(ids[needs.context])
+        provenance = executor.provenance
+        notes: tuple[Record, ...] = ()
+        first = len(taken.started)
+        for source, number in needs.notes:
+            if source == TENSORS:
+                value = started[first + number]
+                provenance.note_constant(value, value.array)
+        if prepared.uses:
+            notes = self._notes(prepared.uses, contents.numbers, needs)
+        arguments = [*taken.arguments, *started[first:]] if len(started) > first else taken.arguments
+        values = plan.finish(executor, arguments, started, arrays, notes)
+        if needs.tapes:
+            executor.context.begin_epoch()
+        entries = state.entries
+        for at, number in prepared.remaining:
+            entries[created[at]] = values[number]
+        results: list[Result] = []
+        for result in prepared.results:
+            if result.__class__ is tuple:
+                index, new, old, elements, number = result
+                state.index = index
+                name = created[new] if new is not None else ids[old]
+                result = fetched(state, name, values[number], elements)
+            results.append(result)
+        for number in needs.late:
+            state.release(ids[number])
+        if needs.temporaries:
+            state.forget([ids[number] for number in needs.temporaries])
+        self._note_created(needs, created, prepared.unnamed)
+        state.note_highest()
+        return Answer(tuple(results), None, state.memory.estimate())
+
+    def _notes(self, uses: Sequence[tuple[int, Uid]], numbers: Sequence[Literal], needs: Needs) -> tuple[Record, ...]:
+        """The records of numbers that the program may have read, as `ProvenanceLog.note_numbers` has them."""
+        records: list[Record] = []
+        reads = self._state.numbers
+        for position, output in uses:
+            if not reads and position in needs.numbers:  # ops note nothing as long as nothing was read
+                continue
+            number = numbers[position].array
+            read = reads.get(number)
+            if read is not None:
+                records.append((Event.RETURNED, (read.uid,), output, Return.of(read, None, number)))
+            elif not is_plain(number):
+                records.append((Event.PUT, (), output, None))
+        return tuple(records)
+
+    def _note_created(self, needs: Needs, created: Sequence[Id], unnamed: Collection[int]) -> None:
+        """Remembers the ids that the commands have made, and that they were released."""
+        state = self._state
+        highest = 0
+        for number, name in enumerate(created):
+            if number in unnamed:
+                continue
+            if name.__class__ is str:
+                state.memory.noted += getsizeof(name)
+            elif name > highest:  # type: ignore[operator]  # an integer
+                highest = name  # type: ignore[assignment]  # the same
+        state.latest = max(state.latest, highest)
+        for number in needs.released:
+            name = created[number]
+            if (name.__class__ is not int or name < FIRST_CLIENT_ID) and number not in unnamed:
+                state.note_released(name)
+
+    # --------------------------------------------------------------------------------------------------------- memory
+    @property
+    def remembered_bytes(self) -> int:
+        """Bytes of what is remembered of structures."""
+        steps = self._steps.values()
+        total = _ENTRY * (len(self._sketches) + len(self._refused))
+        total += sum(
+            [object_bytes.STEP * len(step.structure.commands) + getsizeof(text) for text, step in self._steps.items()]
+        )
+        plans = [plan for step in steps for plan in step.plans.values() if plan is not None]
+        return total + sum([object_bytes.INSTRUCTION * len(plan.plan.instructions) for plan in plans])
+
+    def forget(self) -> None:
+        """Forgets all structures."""
+        for table in (self._steps, self._sketches, self._refused):
+            table.clear()
+
+
+def _sketch_of(todo: Sequence[Any]) -> int:
+    """A number that two batches with the same commands and ops have in common."""
+    return hash(tuple([command.op if command.__class__ is Call else command.__class__ for command in todo]))
+
+
+def _structure(batch: Batch) -> Structure:
+    read = structure_of(batch)
+    assert read is not None, "the batch was read already"
+    return read[0]
+
+
+def _value(array: np.ndarray[Any, Any]) -> Value:
+    return Value(array, Spec.of(array.shape, array.dtype), new_uid())
+
+
+def _elements(numbers: Sequence[Literal], free: Sequence[int], dtypes: Sequence[DType]) -> list[Value]:
+    values = []
+    for position, dtype in zip(free, dtypes, strict=True):
+        array = element(numbers[position].array, dtype, "the number")
+        values.append(Value(array, Spec.of((), dtype), new_uid()))
+    return values
+
+
+def _exact(number: Any) -> Any:
+    """A number as a part of a key: 0.0 and -0.0 are equal, and not the same. Their types belong to the structure."""
+    return repr(number) if not number or number.__class__ is complex else number
