@@ -4,7 +4,7 @@
 with Idempotency-Keys. Each adds to a variable of its own and compares the variable with its own count. A proxy loses
 requests and answers, and sends requests twice. Every few seconds the process of one session is killed: the client must
 be told that its session has ended, and begins another, with a count of its own. At the end no session and no process
-may be left.
+may be left. `--without-proxy` lets the clients reach the server themselves: then the processes serve their connections.
 """
 
 import argparse
@@ -136,7 +136,7 @@ CLIENTS = {"sdk": sdk_client, "rest": rest_client}
 
 
 # ------------------------------------------------------------------------------------------------------------ the soak
-def soak(seconds: float, clients: int, kill_every: float, seed: int) -> dict[str, Any]:
+def soak(seconds: float, clients: int, kill_every: float, seed: int, *, has_proxy: bool = True) -> dict[str, Any]:
     """Runs the soak and returns its numbers."""
     draw, kinds = random.Random(seed), [*CLIENTS]
     limits = {"sessions_per_key": 4 * clients, "sessions": 4 * clients}
@@ -147,7 +147,8 @@ def soak(seconds: float, clients: int, kill_every: float, seed: int) -> dict[str
             contextlib.ExitStack() as cleanup,
         ):
             assert proxy.stdout is not None
-            url = f"http://127.0.0.1:{int(proxy.stdout.readline())}"
+            proxy_port = int(proxy.stdout.readline())
+            url = f"http://127.0.0.1:{proxy_port if has_proxy else port}"
             end = time.time() + seconds
             programs = [start_client(kinds[number % 2], url, seed + number, end) for number in range(clients)]
             for program in programs:
@@ -208,6 +209,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--kill-every", type=float, default=10.0, metavar="SECONDS")
+    parser.add_argument("--without-proxy", action="store_true", help="the network loses nothing")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--client", nargs=4, metavar=("KIND", "URL", "SEED", "END"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -215,7 +217,13 @@ def main() -> int:
         kind, url, seed, end = options.client
         print(json.dumps(CLIENTS[kind](url, int(seed), float(end))))
         return 0
-    row = soak(60 * options.minutes, options.clients, options.kill_every, options.seed)
+    row = soak(
+        60 * options.minutes,
+        options.clients,
+        options.kill_every,
+        options.seed,
+        has_proxy=not options.without_proxy,
+    )
     print(json.dumps(row))
     return (
         1 if any(row[name] for name in ("lost", "doubled", "wrong", "errors", "sessions_left", "processes_left")) else 0

@@ -285,3 +285,4 @@ class HandedConnections:
         if self._page is not None:
             os.close(self._page_fd)
             self._page = None
+        del self._send, self._begin, self._busy_since  # they are the host's, which has this object
