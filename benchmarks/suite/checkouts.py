@@ -11,7 +11,16 @@ from pathlib import Path
 from suite.servers import ROOT
 
 SOURCES = ("engine", "wire", "client", "server")
-COMMAND = "#!{python}\nimport sys\n\nfrom teletape_server.cli import main\n\nsys.exit(main())\n"
+#: Processes of sessions import it again: only the first one may serve.
+COMMAND = """\
+#!{python}
+import sys
+
+from teletape_server.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
+"""
 
 
 @contextlib.contextmanager
