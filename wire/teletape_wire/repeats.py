@@ -14,7 +14,7 @@ import marshal
 import operator
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import COMMANDS, Batch, Call, Command, FieldKind, Id, Input, OnFailure
@@ -25,7 +25,7 @@ from teletape_wire.frame import Frame
 
 REPEATED_BATCHES: Final = "repeated-batches"  #: What a server names that keeps structures.
 
-FEWEST_REPEATED: Final = 8  #: Commands of a batch from which on it pays to look for it.
+_FEWEST: Final = 8  #: Commands of a batch from which on it pays to look for it.
 _MOST_SHAPES: Final = 64  #: Lists of ops that are counted; beyond that all are forgotten.
 _MOST_VARIANTS: Final = 4  #: Structures with the same ops; beyond that the oldest is forgotten.
 _MOST_REFUSALS: Final = 4  #: So often a structure is sent again that the server has forgotten.
@@ -36,14 +36,14 @@ class Columns(NamedTuple):
     """The commands of a batch, as what is compared: a member for each command.
 
     Attributes:
-        commands: The commands.
+        commands: The commands; those of ops need not be here.
         ops: Of each op its name; None: the command is no op, and has nothing in the other columns.
         attrs: Of each op its attributes, which are one object for equal ones.
         inputs: Of each op its inputs.
         outputs: Of each op its result; its call has no call site.
     """
 
-    commands: tuple[Command, ...]
+    commands: tuple[Command | None, ...]
     ops: tuple[str | None, ...]
     attrs: tuple[Attrs | None, ...]
     inputs: tuple[tuple[Input, ...], ...]
@@ -63,45 +63,44 @@ def columns_of(batch: Batch) -> Columns | None:
     return Columns(*zip(*rows, strict=True)) if rows else None
 
 
-#: What a client has of a batch's commands after the first, which switches to their context: names, attributes, inputs
-#: and results of ops, as in `Columns`; empty: the batch is not compared.
-Fields: TypeAlias = Sequence[tuple[Any, ...]]
-
-
-def _with_switch(batch: Batch, fields: Fields) -> Columns | None:
-    if not fields or len(batch.commands) < FEWEST_REPEATED:
-        return None
-    ops, attrs, inputs, outputs = fields
-    return Columns(batch.commands, (None, *ops), (None, *attrs), ((), *inputs), (None, *outputs))
-
-
 class Repeats:
-    """The structures of one client's batches."""
+    """The structures of one client's batches.
 
-    def __init__(self) -> None:
+    Args:
+        wanted: Whether the server keeps structures; else every batch is sent in full.
+    """
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._wanted = wanted
         self._shapes: dict[Any, _Shape] = {}
         self._number = itertools.count()
 
-    def frame(self, batch: Batch, fields: Fields) -> Frame:
-        """Returns a batch as bytes: in full, or as the number of a structure that the server has been sent."""
-        columns = _with_switch(batch, fields)
-        shape = self._shape(batch, columns)
-        if shape is None or columns is None:
-            return encode_batch(batch)
-        for known in shape.variants:
-            contents = known.contents(columns, batch.releases)
-            if contents is not None:
-                return encode_repeated(known.number, contents, client=batch.client, seq=batch.seq, nonce=batch.nonce)
-        return self._marked(shape, batch, columns) if shape.is_worth_it() else encode_batch(batch)
+    def frame(self, head: Batch, columns: Sequence[tuple[Any, ...]], whole: Callable[[], Batch]) -> Frame:
+        """Returns a batch as bytes: in full, or as the number of a structure that the server has been sent.
 
-    def whole(self, batch: Batch, fields: Fields) -> Frame:
+        Args:
+            head: The batch; its commands are not looked at.
+            columns: What it is compared by, as in `Columns`; empty: it is sent in full.
+            whole: Returns the batch with its commands.
+        """
+        compared = Columns(*columns) if columns else None
+        shape = self._shape(head, compared)
+        if shape is None or compared is None:
+            return encode_batch(whole())
+        for known in shape.variants:
+            contents = known.contents(compared, head.releases)
+            if contents is not None:
+                return encode_repeated(known.number, contents, client=head.client, seq=head.seq, nonce=head.nonce)
+        return self._marked(shape, whole(), compared) if shape.is_worth_it() else encode_batch(whole())
+
+    def whole(self, batch: Batch, columns: Sequence[tuple[Any, ...]]) -> Frame:
         """Returns a batch in full, of which the server does not know the structure, or not any more."""
-        columns = _with_switch(batch, fields)
-        shape = self._shape(batch, columns)
-        if shape is None or columns is None:
+        compared = Columns(*columns) if columns else None
+        shape = self._shape(batch, compared)
+        if shape is None or compared is None:
             return encode_batch(batch)
         for known in shape.variants:
-            if known.contents(columns, batch.releases) is not None:
+            if known.contents(compared, batch.releases) is not None:
                 known.refusals += 1
                 if known.refusals < _MOST_REFUSALS:
                     return encode_batch(batch, keep=known.number)
@@ -111,7 +110,9 @@ class Repeats:
 
     def _shape(self, batch: Batch, columns: Columns | None) -> _Shape | None:
         """Returns what is known of batches with these ops; None: they are not looked for."""
-        if columns is None or batch.temporaries or batch.on_failure is not OnFailure.POISON:
+        if columns is None or len(columns.ops) < _FEWEST or not self._wanted:
+            return None
+        if batch.temporaries or batch.on_failure is not OnFailure.POISON:
             return None
         shape = self._shapes.get(columns.ops)
         if shape is None:
@@ -202,14 +203,14 @@ class _Known:
         self._specs, self._kinds = [*structure.specs], [*structure.kinds]
 
     def _split(
-        self, columns: Columns, others: tuple[Command, ...], releases: Sequence[Any]
+        self, columns: Columns, others: tuple[Any, ...], releases: Sequence[Any]
     ) -> tuple[list[int], tuple[Any, ...]]:
         """Returns the lengths of lists with ids, tensors and numbers, and these one after the other."""
         parts: list[Sequence[Any]] = [*columns.inputs, *chain.from_iterable(map(operator.call, self._getters, others))]
         parts += (columns.outputs, releases)
         return [*map(len, parts)], tuple(chain.from_iterable(parts))
 
-    def _rests_of(self, others: tuple[Command, ...]) -> bytes:
+    def _rests_of(self, others: tuple[Any, ...]) -> bytes:
         """Returns what of the commands other than ops is structure, in bytes: `True` is no 1."""
         return marshal.dumps([*map(operator.call, self._rest_getters, others)], 0)
 

@@ -45,12 +45,12 @@ class Structures:
         Raises:
             BadCommandError: The batch has no structure.
         """
-        both = structure_of(batch)
-        if both is None:
+        both = structure_of(batch) if nbytes <= MOST_BYTES else None
+        if both is None and nbytes <= MOST_BYTES:
             raise BadCommandError("a batch that defines a function cannot be kept as a structure: send it without")
         key = (batch.client, number)
         self._bytes -= self._kept.pop(key, (None, 0))[1]
-        if nbytes > MOST_BYTES:
+        if both is None:
             return
         self._kept[key] = (both[0], nbytes)
         self._bytes += nbytes

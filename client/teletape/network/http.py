@@ -293,10 +293,9 @@ class Connection:
         except BaseException:
             client.close()
             raise
-        if self._side is None:
-            self._side = client
-        else:  # another thread's, which was made meanwhile
-            client.close()
+        before, self._side = self._side, client
+        if before is not None:  # another thread's, or a signal handler's, which was made meanwhile
+            before.close()
         return response
 
     # ---------------------------------------------------------------------------------------------------------- retries

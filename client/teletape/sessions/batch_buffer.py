@@ -16,7 +16,7 @@ from typing import cast
 
 from teletape.call_site import Where
 from teletape.errors import TeletapeError
-from teletape.sessions.sealed_batch import Position, Recording, Reply, SealedBatch
+from teletape.sessions.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id
 
@@ -89,7 +89,7 @@ class BatchBuffer:
     @property
     def commands(self) -> list[Command]:
         """The commands that wait."""
-        return [entry[1] for entry in self.recordings[:] if not isinstance(entry, Reply)]
+        return [command_of(entry) for entry in self.recordings[:] if not isinstance(entry, Reply)]
 
     @property
     def position(self) -> Position:
@@ -134,7 +134,7 @@ class BatchBuffer:
         for name in releases:
             self.poisoned.pop(name, None)
         sealed = self._sealed(here, entries, (*here.returned, *releases))
-        if not (sealed.recordings or sealed.batch.releases or any(reply.empty for _, reply in sealed.replies)):
+        if not (sealed.recordings or sealed.head.releases or any(reply.empty for _, reply in sealed.replies)):
             for _, reply in sealed.replies:
                 reply.settle()
             return self._after(here, count, [])
@@ -181,24 +181,21 @@ class BatchBuffer:
 
     def _of_several(self, here: Position, entries: list[Recording | Reply], releases: tuple[Id, ...]) -> SealedBatch:
         recordings: list[Recording] = []
-        in_order: list[Command] = []
         call_sites: list[Where] = []
         replies: list[tuple[int, Reply]] = []
         current: int | None = None
         for entry in entries:
             if isinstance(entry, Reply):
-                replies.append((len(in_order), entry))
+                replies.append((len(call_sites), entry))
                 continue
-            context, command, where = entry[:3]
+            context, where = entry[0], entry[2]
             if context != current and context is not None:
                 current = context
-                in_order.append(commands.ContextSwitch(context))
-                call_sites.append(None)
+                call_sites.append(None)  # of the switch to it
             recordings.append(entry)
-            in_order.append(command)
             call_sites.append(where)
-        batch = Batch(tuple(in_order), releases, self._client, here.seq, secrets.token_bytes(16))
-        return SealedBatch(batch, recordings, call_sites, replies)
+        head = Batch((), releases, self._client, here.seq, secrets.token_bytes(16))
+        return SealedBatch(head, recordings, call_sites, replies)
 
     def fail(self, sealed: SealedBatch, index: int, cause: TeletapeError) -> None:
         """Applies a failure: poisons what the batch's commands from `index` on and the waiting ones were to make.
@@ -209,17 +206,17 @@ class BatchBuffer:
         for command in sealed.batch.commands[index:]:
             if not command.structural:
                 self.poison(command, cause)
-        for name in sealed.batch.releases:  # the program can no longer ask for these
+        for name in sealed.head.releases:  # the program can no longer ask for these
             self.poisoned.pop(name, None)
 
         def staying(entries: list[Recording | Reply]) -> Iterator[Recording]:
             for entry in entries:
                 if isinstance(entry, Reply):
                     entry.settle(error=None if entry.early else cause)
-                elif entry[1].structural:
+                elif command_of(entry).structural:
                     yield entry
                 else:
-                    self.poison(entry[1], cause)
+                    self.poison(command_of(entry), cause)
 
         self._edit(staying)
 
@@ -258,12 +255,12 @@ class BatchBuffer:
 
     def take_back(self, sealed: SealedBatch) -> None:
         """Takes back a batch of which the server executed nothing: its number, structural commands and releases."""
-        structural = [recording for recording in sealed.recordings if recording[1].structural]
+        structural = [recording for recording in sealed.recordings if command_of(recording).structural]
         removal = partial(self.recordings.__setitem__, slice(0, 0), structural)
         while True:
             here = self.position
-            returned = (*here.returned, *sealed.batch.releases)
-            there = Position(sealed.batch.seq, here.batches, here.releases, returned, None, (removal,))
+            returned = (*here.returned, *sealed.head.releases)
+            there = Position(sealed.head.seq, here.batches, here.releases, returned, None, (removal,))
             if self._follow(here, there) is not None:
                 return
 
@@ -293,12 +290,13 @@ class BatchBuffer:
                     del staying[len(staying) - of_questions.count(None) :]
                     entry.settle(error=cause)
                 continue
-            cause = self._cause_in(entry[1])
+            command = command_of(entry)
+            cause = self._cause_in(command)
             causes.append(cause)
             if cause is None:
                 staying.append(entry)
             else:
-                self.poison(entry[1], cause)
+                self.poison(command, cause)
         return staying
 
 
@@ -315,8 +313,9 @@ def _of_one_context(
     context = contexts[0]
     if not fields or not isinstance(final, Reply) or contexts.count(context) != len(contexts):
         return None
+    head = Batch((), releases, client, seq, secrets.token_bytes(16))
+    sealed = SealedBatch(head, recordings, [None, *wheres], [(len(wheres) + 1, final)])
+    ops, attrs, inputs, results = fields
     switch = commands.ContextSwitch(context)
-    batch = Batch((switch, *in_order), releases, client, seq, secrets.token_bytes(16))
-    sealed = SealedBatch(batch, recordings, [None, *wheres], [(len(batch.commands), final)])
-    sealed.fields = fields
+    sealed.columns = ((switch, *in_order), (None, *ops), (None, *attrs), ((), *inputs), (None, *results))
     return sealed

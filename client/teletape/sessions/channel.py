@@ -24,7 +24,7 @@ from teletape.sessions.sealed_batch import Recording, Reply
 from teletape.sessions.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.commands import Call, Command, Id, Input
+from teletape_engine.commands import Command, Id, Input
 from teletape_engine.commands.results import Result
 
 _MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at once.
@@ -107,14 +107,14 @@ class Channel:
             self._ask((), Reply(early=self.lazy))
 
     def emit_call(
-        self, context: int, call: Call, where: Where, op: str, attrs: Attrs, inputs: tuple[Input, ...], output: int
+        self, context: int, where: Where, op: str, attrs: Attrs, inputs: tuple[Input, ...], output: int
     ) -> None:
-        """Records an op as `emit` does, with its fields."""
+        """Records an op as `emit` does a command: by its fields, which are all that a repeated batch needs."""
         if self._sender.closed is not None:
             self._check_open()
         if where is None and self.call_sites:
             where = caller()
-        self._record((context, call, where if self.call_sites else None, op, attrs, inputs, output))
+        self._record((context, None, where if self.call_sites else None, op, attrs, inputs, output))
         buffer = self.buffer
         if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
             self._ask((), Reply(early=self.lazy))

@@ -152,13 +152,12 @@ class RemoteRecorder(SilentRecorder):
         channel = self.channel
         result.name = name = channel.new_name()
         ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
-        call = commands.Call(op.name, ids, (name.id,), attrs)
         if op.dynamic:
-            answer = self.ask(call)
+            answer = self.ask(commands.Call(op.name, ids, (name.id,), attrs))
             assert isinstance(answer, Specs)
             (result.spec,) = answer.specs
         else:
-            channel.emit_call(self.id, call, where, op.name, attrs, ids, name.id)
+            channel.emit_call(self.id, where, op.name, attrs, ids, name.id)
         return result
 
     # ----------------------------------------------------------------------------------- what the server runs by itself

@@ -6,24 +6,34 @@ import operator
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from teletape.call_site import Where
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.commands import Batch, Command, Id, Input
+from teletape_engine.commands import Batch, Call, Command, ContextSwitch, Id, Input
 from teletape_engine.commands.results import Answer, Result
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
     from teletape.network.http import FirstAnswer
     from teletape_wire import Frame
 
-#: A command, the id of its recorder's context (None: it is of no context), and where the program recorded it. If it is
-#: recorded with its context, also its fields for `Columns`.
+#: The id of its recorder's context (None: it is of no context), a command, and where the program recorded it. If it is
+#: of a context, also name, attributes, inputs and result of an op, whose command is None until it is needed.
 Recording: TypeAlias = (
     tuple[int | None, Command, Where]
-    | tuple[int, Command, Where, str | None, Attrs | None, tuple[Input, ...], int | None]
+    | tuple[int, Command | None, Where, str | None, Attrs | None, tuple[Input, ...], int | None]
 )
+
+
+def command_of(recording: Recording) -> Command:
+    """Returns the command that was recorded."""
+    command = recording[1]
+    if command is not None:
+        return command
+    op, attrs, inputs, output = cast("tuple[str, Attrs, tuple[Input, ...], int]", recording[3:])
+    return Call(op, inputs, (output,), attrs)
 
 
 class Reply:
@@ -79,26 +89,42 @@ class SealedBatch:
     """A batch that was taken from the buffer.
 
     Attributes:
-        batch: The batch; if it is sent again, its bytes are the same.
+        head: The batch without its commands.
         recordings: What of the buffer is in it.
         call_sites: Where the program recorded each of its commands.
         replies: What waits for its answer, each with the index of the first command after it.
-        fields: Names, attributes, inputs and results of its ops, for each recording; empty: it has several contexts.
+        columns: Its commands, and name, attributes, inputs and result of each op; empty: it has several contexts.
         frame: The batch as bytes, after it was encoded.
         whole: Whether it is sent in full, since the server did not know its structure.
         first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
     """
 
-    __slots__ = ("batch", "call_sites", "fields", "first", "frame", "recordings", "replies", "whole")
+    __slots__ = ("_batch", "call_sites", "columns", "first", "frame", "head", "recordings", "replies", "whole")
 
     def __init__(
-        self, batch: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
+        self, head: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
     ) -> None:
-        self.batch, self.recordings, self.call_sites, self.replies = batch, recordings, call_sites, replies
+        self.head, self.recordings, self.call_sites, self.replies = head, recordings, call_sites, replies
+        self._batch: Batch | None = None
         self.first: FirstAnswer | None = None
         self.frame: Frame | None = None
         self.whole = False
-        self.fields: Sequence[tuple[Any, ...]] = ()
+        self.columns: Sequence[tuple[Any, ...]] = ()
+
+    @property
+    def batch(self) -> Batch:
+        """The batch; if it is sent again, its bytes are the same."""
+        if self._batch is None:
+            in_order: list[Command] = []
+            current: int | None = None
+            for recording in self.recordings:
+                context = recording[0]
+                if context != current and context is not None:
+                    current = context
+                    in_order.append(ContextSwitch(context))
+                in_order.append(command_of(recording))
+            self._batch = replace(self.head, commands=tuple(in_order))
+        return self._batch
 
     @property
     def awaited(self) -> bool:
@@ -112,7 +138,7 @@ class SealedBatch:
 
     def answered(self, answer: Answer, cause: BaseException | None) -> None:
         """Settles the replies: with their results, or if they are after the answer's failure with its cause."""
-        executed = len(self.batch.commands) if answer.failure is None else answer.failure.index
+        executed = len(self.call_sites) if answer.failure is None else answer.failure.index
         for end, reply in self.replies:
             if end > executed:
                 reply.settle(error=cause)

@@ -18,6 +18,8 @@ a failure, a refusal, silence, a connection that must be opened, a batch that is
 counts from one step on each (batch_buffer.py), so an interrupt (Ctrl-C) leaves the batch waiting, lost or landed. A
 signal handler or a finalizer that reads in the middle of that gives the sender's thread the right to send as well; both
 then send the same bytes, which the server executes once.
+
+Long because a batch's states, and who changes them, are understood together.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class Sender:
 
     def __init__(self, http: Connection, session: str, buffer: BatchBuffer, *, repeats: bool = False) -> None:
         self.http, self.session, self.buffer = http, session, buffer
-        self._repeats = wire.Repeats() if repeats else None
+        self._repeats = wire.Repeats(wanted=repeats)
         self.failure: TeletapeError | None = None
         self.closed: str | None = None
         self.over = False
@@ -141,6 +143,10 @@ class Sender:
         sealed = there.sealed
         try:
             frame = self._frame(sealed)
+            if (
+                there.sealed is not sealed
+            ):  # a signal handler that read meanwhile has let the sender's thread deliver it
+                return
             body = http.frame_at_once(
                 self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, seconds, sealed.expected
             )
@@ -252,15 +258,14 @@ class Sender:
     def _frame(self, sealed: SealedBatch) -> wire.Frame:
         """Returns the batch as bytes, which are encoded once."""
         if sealed.frame is None:
-            batch, repeats = sealed.batch, self._repeats
-            sealed.frame = wire.encode_batch(batch) if repeats is None else repeats.frame(batch, sealed.fields)
+            sealed.frame = self._repeats.frame(sealed.head, sealed.columns, lambda: sealed.batch)
         return sealed.frame
 
     def _in_full(self, sealed: SealedBatch) -> bool:
         """Encodes a batch in full, of which the server does not know the structure; returns whether it was not yet."""
-        if sealed.whole or self._repeats is None:
+        if sealed.whole:
             return False
-        sealed.frame, sealed.whole = self._repeats.whole(sealed.batch, sealed.fields), True
+        sealed.frame, sealed.whole = self._repeats.whole(sealed.batch, sealed.columns), True
         return True
 
     def _post(self, sealed: SealedBatch) -> Answer:

@@ -220,7 +220,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(http.random, "random", lambda: -0.5)  # no waits between attempts
     monkeypatch.setattr(channel, "_MOST_COMMANDS", 6)
     monkeypatch.setattr(channel, "_STEP_COMMANDS", 3)
-    monkeypatch.setattr(repeats, "FEWEST_REPEATED", 1)
+    monkeypatch.setattr(repeats, "_FEWEST", 1)
     monkeypatch.setattr(progress, "QUIET", progress.QUIET)
     monkeypatch.setattr(progress, "_STEP", progress._STEP)
     monkeypatch.setenv("TELETAPE_PROGRESS", "1")

@@ -17,7 +17,7 @@ from teletape_wire import repeats
 
 @pytest.fixture(autouse=True)
 def small_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "FEWEST_REPEATED", 1)
+    monkeypatch.setattr(repeats, "_FEWEST", 1)
 
 
 def training(rates: Any, lengths: Any) -> Callable[[], list[Any]]:
