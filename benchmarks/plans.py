@@ -1,8 +1,9 @@
 """What plans gain: functions step by step, as plans in Python, and as plans in C, in turn in one run.
 
-    .venv/bin/python benchmarks/plans.py
+    .venv/bin/python benchmarks/plans.py [program ...]
 
-The numbers are medians in milliseconds; read the ratios.
+The numbers are medians in milliseconds; read the ratios. A line before them has what a plan costs: microseconds to
+build an instruction, the first time in a process and later, and after how many calls that is paid back.
 """
 
 # isort: off
@@ -10,13 +11,16 @@ import one_thread  # noqa: F401  # first: it sets the environment in which NumPy
 # isort: on
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 
 import teletape as tf
+from teletape_engine.plans import cache
 from teletape_engine.plans.native import LIBRARY_LOADED
+from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
 
 RANDOM = np.random.default_rng(0)
@@ -130,6 +134,23 @@ def training_loop() -> Callable[[], object]:
     return lambda: train(count)
 
 
+def loop() -> Callable[[], object]:
+    """A while loop of 100,000 iterations of ten tiny ops: a million in one request."""
+    x = tf.constant(np.linspace(-1, 0.7, 8).astype("f4"))
+
+    @tf.function
+    def turn(count: tf.Tensor, x: tf.Tensor) -> object:
+        def body(i: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            for _ in range(3):
+                y = tf.tanh(tf.exp(y) * 1.25)
+            return i + 1, y
+
+        return tf.while_loop(lambda i, y: i < count, body, (tf.constant(0), x))
+
+    count = tf.constant(100_000)
+    return lambda: turn(count, x)
+
+
 def scan() -> Callable[[], object]:
     """A scan over 1000 rows of 8 numbers."""
     rows, start = tf.constant(numbers(1000, 8)), tf.constant(numbers(8))
@@ -191,7 +212,8 @@ def mlp() -> Callable[[], object]:
     return lambda: step(x, y)
 
 
-PROGRAMS = (single, rosenbrock, hessian, jacobian, logistic_regression, chain, training_loop, scan, mlp, long_chain)
+STRAIGHT = (single, rosenbrock, hessian, jacobian, logistic_regression, chain, mlp, long_chain)
+LOOPS = (training_loop, scan, loop)
 
 
 def measure(make: Callable[[], Callable[[], object]], seconds: float = 3.0) -> dict[str, float]:
@@ -212,9 +234,52 @@ def measure(make: Callable[[], Callable[[], object]], seconds: float = 3.0) -> d
     return {name: 1e3 * statistics.median(row) for name, row in times.items()}
 
 
+def seconds(step: Callable[[], object], calls: int = 1) -> float:
+    """The shortest of some calls."""
+    times = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def building(make: Callable[[], Callable[[], object]]) -> tuple[float, int, float]:
+    """The seconds that a plan costs before its first run ends, its instructions, and the calls that pay it back."""
+    counts: list[int] = []
+    build = Plan.__init__
+
+    def counted(plan: Plan, *args: object) -> None:
+        build(plan, *args)  # type: ignore[arg-type]
+        counts.append(len(plan.instructions))
+
+    POLICY.enabled = False
+    step = make()
+    step()
+    stepwise = seconds(step, 3)
+    POLICY.enabled = POLICY.compiled = True
+    step()
+    Plan.__init__ = counted  # type: ignore[method-assign]
+    try:
+        second, third = seconds(step), seconds(step)
+    finally:
+        Plan.__init__ = build  # type: ignore[method-assign]
+    planned = seconds(step, 5)
+    cost = second - stepwise + third - planned
+    return cost, sum(counts), cost / max(stepwise - planned, 1e-9)
+
+
 def main() -> None:
-    """Prints a row for each program."""
-    for make in PROGRAMS:
+    """Prints two rows for each program."""
+    names = sys.argv[1:]
+    for make in [make for make in (*STRAIGHT, *LOOPS) if not names or make.__name__ in names]:
+        if make in STRAIGHT:
+            cache._LARGE = 1 << 60  # the first call runs step by step
+            rows = [building(make) for _ in range(6)]
+            first, again = rows[0], min(rows[1:])
+            print(f"{make.__name__:20} {first[1]} instructions:", end=" ")
+            print(f"{1e6 * first[0] / first[1]:.0f}, then {1e6 * again[0] / again[1]:.0f} us each;", end=" ")
+            print(f"paid back after {first[2]:.1f}, then {again[2]:.1f} calls")
         medians = measure(make)
         print(f"{make.__name__:20}", "   ".join(f"{name} {ms:8.4f}" for name, ms in medians.items()), end="   ")
         print("times faster", ", ".join(f"{medians['steps'] / ms:.1f}" for ms in list(medians.values())[1:]))
