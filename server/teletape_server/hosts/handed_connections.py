@@ -19,7 +19,8 @@ from teletape_server.handover.token import Token
 from teletape_server.hosts.running import Running
 from teletape_server.leases import Lease
 
-_LOOK_SECONDS: Final = 0.05  # between two looks, and that a request may run before its connection is taken back
+_LOOK_SECONDS: Final = 0.05  # between two looks
+_LONG_SECONDS: Final = 0.05  # that a request may run before its connection is taken back
 _IDLE_SECONDS: Final = 1.0  # without a frame
 _RECALL_SECONDS: Final = 1.0  # that a process may take to write an answer
 _CLOCK_SECONDS: Final = 0.5  # that the time of day may move against the monotonic clock
@@ -184,11 +185,11 @@ class HandedConnections:
     def _is_busy(self, page: Page) -> bool:
         """Returns whether the process works for long, on a frame or on a request of the server."""
         began = self._busy_since()
-        if began is not None and self._loop.time() - began > _LOOK_SECONDS:
+        if began is not None and self._loop.time() - began > _LONG_SECONDS:
             return True
         now = time.monotonic()
         return any(
-            page.number(handover.slot) and now - page.since(handover.slot) > _LOOK_SECONDS
+            page.number(handover.slot) and now - page.since(handover.slot) > _LONG_SECONDS
             for handover in self._by_id.values()
         )
 
