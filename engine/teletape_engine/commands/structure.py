@@ -334,6 +334,10 @@ class _Places:
 
 
 def _filled(command: Command, contents: Contents) -> Command:
+    if command.__class__ is Call:  # it comes by the hundred
+        return Call(
+            command.op, _put(command.inputs, contents), _put(command.outputs, contents), command.attrs, command.where
+        )
     return _replaced(command, lambda slot: None if slot is None else contents[slot.source][slot.number])
 
 
@@ -347,6 +351,6 @@ def _replaced(command: Command, put: Callable[[Any], Any]) -> Command:
     return COMMANDS[command.verb](*values)
 
 
-def _put(slots: Sequence[Slot], contents: Contents) -> tuple[Id, ...]:
-    ids = (contents.taken, contents.created)
-    return tuple([ids[slot.source][slot.number] for slot in slots])
+def _put(slots: Sequence[Any], contents: Contents) -> tuple[Any, ...]:
+    """Returns what is in these slots."""
+    return tuple([contents[source][number] for source, number in slots])
