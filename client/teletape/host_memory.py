@@ -46,6 +46,11 @@ def empty(nbytes: int) -> HostArray:
     return array
 
 
+def forget(size: int) -> None:
+    """Gives back the blocks of a size that nothing uses: other memory takes their place."""
+    _idle.pop(size, None)
+
+
 def copy(array: HostArray) -> HostArray:
     """Returns a copy, row-major and writable."""
     if array.nbytes < _SMALLEST or array.dtype.hasobject:

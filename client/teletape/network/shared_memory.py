@@ -91,6 +91,7 @@ def empty(nbytes: int) -> HostArray | None:
         except OSError:  # no descriptor, no memory
             return None
         _by_address[_address(np.frombuffer(file.memory, np.uint8))] = file
+        host_memory.forget(size)
     array = np.frombuffer(file.memory, np.uint8, nbytes)
     weakref.finalize(array, _keep, file).atexit = False
     return array

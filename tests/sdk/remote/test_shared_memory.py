@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from teletape import host_memory
 from teletape.errors import TeletapeError
 from teletape.network import frame_memory, shared_memory
 from teletape.network.frame_socket import Response
@@ -71,7 +72,13 @@ def test_there_are_no_files_without_a_user() -> None:
 def test_a_size_gets_a_file_when_it_is_wanted_again(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_memory, "_WANTED", 2)
     monkeypatch.setattr(shared_memory, "_wanted", shared_memory.Counter())
-    assert [file() is None for _ in range(4)] == [True, True, False, False]
+    monkeypatch.setattr(host_memory, "_idle", {})
+    copies = [shared_memory.copy(np.zeros(SIZE, np.uint8)) for _ in range(2)]
+    assert [shared_memory.file_at(copied.data) for copied in copies] == [None, None]
+    copies.clear()
+    assert any(host_memory._idle.values())
+    assert [file() is None for _ in range(2)] == [False, False]
+    assert not any(host_memory._idle.values())  # the files take the place of ordinary memory
 
 
 def test_without_descriptors_memory_is_ordinary(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
