@@ -18,7 +18,7 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test fuzz soak flood sanitize bench bench-peers bench-check openapi reference layout pages browser clients lint format constraints image clean
+.PHONY: help install demo serve test fuzz soak flood sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -90,6 +90,10 @@ clients: $(INSTALLED) ## install generators of clients (npm and pip), then run t
 	$(BIN)/python -m venv .venv/clients
 	.venv/clients/bin/python -m pip --disable-pip-version-check install --quiet --requirement tests/server/clients/requirements.txt
 	$(MODULE) pytest -m clients --require=clients $(ARGS)
+
+kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare with CuPy (installs CuPy and NVRTC; needs no GPU)
+	$(PIP) --no-deps --upgrade --target .venv/kernels cupy-cuda13x nvidia-cuda-nvrtc cuda-pathfinder
+	LD_LIBRARY_PATH=.venv/kernels/nvidia/cu13/lib PYTHONPATH=.venv/kernels $(MODULE) pytest -m cupy --require=cupy $(ARGS)
 
 lint: $(INSTALLED) ## check style, types and who imports whom
 	$(BIN)/ruff check .

@@ -66,6 +66,13 @@ def without_gpu() -> str | None:
     return None if devices else "CuPy finds no CUDA device"
 
 
+def without_cupy() -> str | None:
+    """Why no test of CuPy without a device can run here, or None."""
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed (make kernels)"
+    return None
+
+
 def without_clients() -> str | None:
     """Why no client can be generated here, or None."""
     root = Path(__file__).parents[1]
@@ -77,6 +84,7 @@ def without_clients() -> str | None:
 OBSTACLES: dict[str, Callable[[], str | None]] = {
     "browser": without_browser,
     "clients": without_clients,
+    "cupy": without_cupy,
     "gpu": without_gpu,
 }
 

@@ -1,16 +1,24 @@
 """On a GPU every op gives what it gives on the CPU, and so does its gradient."""
 
+import itertools
+from dataclasses import asdict
+
 import numpy as np
 import pytest
+import substitute
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Case, is_array, random_like
+from teletape_engine.commands import Call
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.functions.compile import compile_function
+from teletape_engine.plans.gpu.plan import DevicePlan
+from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
@@ -71,3 +79,103 @@ def test_an_op_on_the_gpu_is_the_op_on_the_cpu(name):
 def test_the_comparison_itself_runs_on_any_machine():
     for name in ("mul", "gather", "reduce_prod", "adjust_contrast", "isnan", "nonzero"):
         compare("cpu", name, "float64")
+
+
+#: Functions as plans: elementwise chains, reductions of each kind, matrix products, cuSOLVER, arrays in other layouts.
+PROGRAMS = {
+    "chain": (
+        Call("mul", ("x", Literal(1.5)), ("a",)),
+        Call("tanh", ("a",), ("b",)),
+        Call("add", ("b", "x"), ("c",)),
+        Call("exp", ("c",), ("d",)),
+        Call("reduce_sum", ("d",), ("total",), {"axis": [0]}),
+        Call("div", ("d", "total"), ("e",)),
+        Call("reduce_max", ("e",), ("most",), {"axis": [1]}),
+        Call("reduce_mean", ("e",), ("y",)),
+    ),
+    "layers": (
+        Call("matmul", ("x", "x"), ("a",), {"transpose_b": True}),
+        Call("softmax", ("a",), ("b",)),
+        Call("matmul", ("b", "x"), ("c",)),
+        Call("relu", ("c",), ("d",)),
+        Call("mul", ("d", "d"), ("e",)),
+        Call("reduce_sum", ("e",), ("y",)),
+    ),
+    "factorisation": (
+        Call("matmul", ("x", "x"), ("a",), {"transpose_b": True}),
+        Call("diag_part", ("a",), ("diagonal",)),
+        Call("diag", ("diagonal",), ("b",)),
+        Call("add", ("a", "b"), ("c",)),
+        Call("cholesky", ("c",), ("d",)),
+        Call("log", ("diagonal",), ("e",)),
+        Call("reduce_sum", ("d",), ("f",)),
+        Call("reduce_sum", ("e",), ("g",)),
+        Call("add", ("f", "g"), ("y",)),
+    ),
+}
+
+
+def called_as_plan(device, program, dtype, monkeypatch):
+    """The results of five calls: step by step, then twice to warm up, and from then on as graphs."""
+    for name, setting in asdict(Policy.of("gpu")).items():
+        monkeypatch.setattr(POLICY, name, setting)
+    ran = []
+    compute = DevicePlan.compute
+    monkeypatch.setattr(DevicePlan, "compute", lambda plan, *args: ran.append(plan) or compute(plan, *args))
+    context = Executor(backend(device), Memory(None, lambda: 0))
+    function = compile_function(("x",), PROGRAMS[program], ("y", PROGRAMS[program][-2].outputs[0]))
+    answers = []
+    for seed in (0, 0, 0, 1, 0):
+        x = np.random.default_rng(seed).standard_normal((24, 40)).astype(dtype)
+        with context.backend.quiet():
+            results = function.run(context, [context.constant(x)])
+            answers.append([context.backend.get(result.array) for result in results])
+    assert len(ran) == 3
+    return ran, answers
+
+
+def compare_plan(program, dtype, monkeypatch):
+    """Compares a plan with the interpreter, and graphs with kernels called one by one."""
+    ran, answers = called_as_plan("gpu", program, dtype, monkeypatch)
+    rtol = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}[dtype] * 8
+    for answer in (answers[1], answers[2], answers[4]):
+        for result, expected in zip(answer, answers[0], strict=True):
+            np.testing.assert_allclose(result, expected, rtol=rtol)  # the last bits of a sum of floats may differ
+    for again, first in zip(answers[4], answers[2], strict=True):
+        assert again.tobytes() == first.tobytes()
+    (machine,) = ran[0]._machines
+    assert all(segment.graph is not None for segment in machine.segments if segment.is_capturable)
+
+
+def compare_elementwise(dtype, monkeypatch):
+    """Compares the bytes of a plan without sums with the interpreter's."""
+    monkeypatch.setitem(PROGRAMS, "chain", (*PROGRAMS["chain"][:4], Call("add", ("d", "a"), ("y",))))
+    _, answers = called_as_plan("gpu", "chain", dtype, monkeypatch)
+    for answer in (answers[1], answers[2], answers[4]):
+        assert [result.tobytes() for result in answer] == [result.tobytes() for result in answers[0]]
+
+
+CASES = [*itertools.product(("chain", "layers"), ("float16", "float32", "float64")), ("factorisation", "float64")]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("program", "dtype"), CASES)
+def test_a_plan_on_the_gpu_gives_what_the_interpreter_gives(program, dtype, monkeypatch):
+    compare_plan(program, dtype, monkeypatch)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_elementwise_plan_on_the_gpu_gives_the_interpreters_bytes(dtype, monkeypatch):
+    compare_elementwise(dtype, monkeypatch)
+
+
+@pytest.mark.parametrize(("program", "dtype"), CASES)
+def test_the_comparison_of_plans_runs_on_the_substitute(program, dtype, monkeypatch):
+    substitute.installed(monkeypatch)
+    compare_plan(program, dtype, monkeypatch)
+
+
+def test_the_comparison_of_elementwise_plans_runs_on_the_substitute(monkeypatch):
+    substitute.installed(monkeypatch)
+    compare_elementwise("float64", monkeypatch)

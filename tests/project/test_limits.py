@@ -33,6 +33,8 @@ NO_LIMIT = {
     "teletape_engine.catalogue.attributes._MAX_INTERNED": "a cache: beyond it things are computed again",
     "teletape_engine.catalogue.binding._MAX_BOUND": "a cache: beyond it things are computed again",
     "teletape_engine.plans.tracing.templates._MOST_TEMPLATES": "a cache: beyond it things are computed again",
+    "teletape_engine.plans.gpu.launches._MOST_BLOCKS": "how elements are dealt out to threads, without a limit",
+    "teletape_engine.plans.gpu.launches._MOST_PARTS": "how elements are dealt out to blocks, without a limit",
     "teletape_engine.plans.native._MOST_LOOPS": "a cache: beyond it things are computed again",
     "teletape_engine.spec._MAX_BYTES": "what 63 bits can count: the page has it in words",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",

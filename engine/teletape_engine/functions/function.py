@@ -222,7 +222,8 @@ class Function:
                 step's op does not take.
         """
         self._check(arguments)
-        if POLICY.enabled and recorder.plannable and self.plans.possible and not recorder.recorded:
+        planned_here = recorder.plannable or (recorder.on_gpu and POLICY.on_gpu)
+        if planned_here and POLICY.enabled and self.plans.possible and not recorder.recorded:
             planned = self.plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable
             if planned is not None:
                 return planned

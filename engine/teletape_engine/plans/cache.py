@@ -10,6 +10,8 @@ import numpy as np
 
 from teletape_engine.errors import CancelledError, InternalError
 from teletape_engine.plans.foreseen import Foreseen
+from teletape_engine.plans.gpu.lowering import DeviceLowering
+from teletape_engine.plans.gpu.plan import DevicePlan
 from teletape_engine.plans.instructions import Unplaceable
 from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.lowering import Lowering
@@ -74,9 +76,9 @@ class Plans:
             TeletapeError: The first run, which the interpreter makes, has failed.
         """
         started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
-        key = key_of(arguments, started)
+        key = (recorder.backend, key_of(arguments, started)) if recorder.on_gpu else key_of(arguments, started)
         plan = self._plans.get(key, 0)
-        if plan.__class__ is Plan:
+        if plan.__class__ is Plan or plan.__class__ is DevicePlan:
             try:
                 return plan.run(recorder, arguments, started)
             except CancelledError:
@@ -87,15 +89,17 @@ class Plans:
                 return None
         if plan.__class__ is not int:
             return None
-        if not plannable(arguments, started):
+        if not plannable(arguments, started, on_gpu=recorder.on_gpu):
             return None
         calls = plan + 1
-        if calls < POLICY.first and not (calls == 1 and _is_large(function, started)):
+        if calls < POLICY.first and (recorder.on_gpu or calls > 1 or not _is_large(function, started)):
             self._remember(key, calls, recorder.memory)
             return None
         if not self._lock.acquire(blocking=False):  # another thread builds one
             return None
         try:
+            if recorder.on_gpu:
+                return self._built(key, function, recorder, arguments, started, DeviceLowering)
             build = self._compared if POLICY.compared else self._built if calls >= POLICY.first else self._foreseen
             return build(key, function, recorder, arguments, started)
         finally:
@@ -151,10 +155,16 @@ class Plans:
         return results
 
     def _built(
-        self, key: Any, function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
+        self,
+        key: Any,
+        function: Runnable,
+        recorder: Executor,
+        arguments: Sequence[Any],
+        started: Sequence[Any],
+        kind: type[Lowering] = Lowering,
     ) -> list[Any]:
         """Builds a plan during this call, which the interpreter runs."""
-        lowering = Lowering(recorder, arguments, into=recorder.provenance.records)
+        lowering = kind(recorder, arguments, into=recorder.provenance.records)
         results = function.run(lowering, arguments, tie=False)
         self._remember(key, _plan(lowering, arguments, started, results), recorder.memory)
         return results
@@ -245,7 +255,8 @@ def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], 
     if lowering.obstacle is not None:
         return None
     try:
-        return Plan(lowering, arguments, started, results)
+        kind = DevicePlan if isinstance(lowering, DeviceLowering) else Plan
+        return kind(lowering, arguments, started, results)
     except Exception as error:  # whatever it is, the interpreter can do it
         if POLICY.compared and not isinstance(error, Unplaceable | MemoryError):
             raise
@@ -259,14 +270,14 @@ def _shadow(variable: Variable) -> Variable:
     return shadow
 
 
-def plannable(arguments: Sequence[Any], started: Sequence[Any]) -> bool:
+def plannable(arguments: Sequence[Any], started: Sequence[Any], *, on_gpu: bool = False) -> bool:
     """Whether there can be a plan for arguments like these: what their keys have in common."""
     for value in started:
         if value.__class__ is Literal:
             continue
         if value.__class__ is not Value or value.spec.dtype is _OBJECT:
             return False
-        if value.array.__class__ is not np.ndarray and not isinstance(value.array, np.generic):
+        if not on_gpu and value.array.__class__ is not np.ndarray and not isinstance(value.array, np.generic):
             return False
     variables = [argument.uid for argument in arguments if argument.__class__ is Variable]
     return len(set(variables)) == len(variables)
@@ -287,7 +298,7 @@ def key_of(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
             parts.append((array.__class__, repr(array)))
             continue
         else:
-            parts += (value.spec, array.__class__)
+            parts += (value.spec, array.__class__, array.strides)
         uids.append(value.uid)
     if len(set(uids)) != len(uids):
         for row in ([value.uid for value in started], [argument.uid for argument in arguments]):

@@ -7,7 +7,7 @@ that of the real one is discarded, and the op stays one Python instruction.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import Op
 from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout, unbacked
+from teletape_engine.plans.tracing.numpy_functions import Namespace
 from teletape_engine.plans.tracing.templates import Template, template_of
 from teletape_engine.plans.tracing.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
@@ -41,7 +42,12 @@ class Lowering(Executor):
         long_calls: Calls whose work is estimated before they run.
         obstacle: Why there can be no plan.
         first: A uid: values with a lower one were there before.
+        layout_of: Gives the layout of an array.
+        namespace: What forward functions are traced with.
     """
+
+    layout_of: Callable[[Any], Any] = staticmethod(layout_of)
+    namespace: type[Namespace] = Namespace
 
     def __init__(self, recorder: Executor, arguments: Sequence[Any], into: Records | None = None) -> None:
         super().__init__(recorder.backend, recorder.memory, recorder._monitor)
@@ -62,7 +68,7 @@ class Lowering(Executor):
         for number, argument in enumerate(arguments):
             value = argument.value if argument.__class__ is Variable else argument
             if value.__class__ is not Literal and value.uid not in self.tracers:
-                layout = layout_of(value.array)
+                layout = self.layout_of(value.array)
                 buffer = Buffer(layout, argument=number)
                 self.tracers[value.uid] = self._tracer(View(buffer, layout), value.array)
 
@@ -136,7 +142,7 @@ class Lowering(Executor):
     def _lowered(self, bound: Bound, inputs: Sequence[Any], array: Any) -> Tracer:
         arguments = [self.operand(bound, i, value) for i, value in enumerate(inputs)]
         tracers = [argument for argument in arguments if argument.__class__ is Tracer]
-        template = template_of(bound, arguments)
+        template = template_of(bound, arguments, self.namespace)
         if template is not None:
             if same_layout(template.result.layout, array):
                 view = self._placed(template, tracers)
@@ -144,8 +150,8 @@ class Lowering(Executor):
                     view = self._copied(view)
                 return self._tracer(view, array)
             if _is_copy(bound, template, array):
-                return self._tracer(self._copied(self._placed(template, tracers), layout_of(array)), array)
-        return self._tracer(self._python(bound, arguments, layout_of(array)), array)
+                return self._tracer(self._copied(self._placed(template, tracers), self.layout_of(array)), array)
+        return self._tracer(self._python(bound, arguments, self.layout_of(array)), array)
 
     def _python(self, bound: Bound, arguments: Sequence[Any], layout: Any, foreseen: bool = False) -> View:
         """Notes a call of the forward function; returns its result."""

@@ -118,11 +118,6 @@ class Plan:
         self._values += [assignment.result for assignment in self._assignments]
         returned = {view.buffer for view in self._views}
         self.instructions = live(lowering.instructions, returned)
-        self._library = LIBRARY_LOADED if POLICY.compiled else None
-        self._tiled = self.instructions
-        self._groups: list[Group] = []
-        if self._library is not None:
-            self._tiled, self._groups = tiled(self.instructions, returned, self._library)
         self._place(started, returned)
         self._records = CallRecords(
             lowering.records(),
@@ -146,6 +141,12 @@ class Plan:
         return Result(at, value.spec, tracer.scalar)
 
     def _place(self, started: Sequence[Any], returned: set[Buffer]) -> None:
+        """Says how the instructions run, and where buffers lie."""
+        self._library = LIBRARY_LOADED if POLICY.compiled else None
+        self._tiled = self.instructions
+        self._groups: list[Group] = []
+        if self._library is not None:
+            self._tiled, self._groups = tiled(self.instructions, returned, self._library)
         first = len(started)
         used = {view.buffer for each in self.instructions for view in (*each.inputs, each.output)} | returned
         self._slots: dict[Buffer, int] = {}

@@ -55,7 +55,7 @@ class Executor(Recorder):
         self._device_call = None if backend is CPU else self.kernel_call  # of what cannot warn: the CPU needs nothing
         self.decided: list[list[int]] | None = None
         self.backend, self.memory, self.xp = backend, memory, backend.xp
-        self.plannable = backend is CPU
+        self.plannable, self.on_gpu = backend is CPU, backend.name == "gpu"
 
     def aside(self) -> Executor:
         """A context without tapes on the same device and limits, for computations that nothing records."""

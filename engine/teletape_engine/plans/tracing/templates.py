@@ -34,18 +34,20 @@ class Template(NamedTuple):
     scalar: bool
 
 
-def template_of(bound: Bound, arguments: Sequence[Any]) -> Template | None:
+def template_of(bound: Bound, arguments: Sequence[Any], namespace: type[Namespace] = Namespace) -> Template | None:
     """The template of a bound call on inputs of these layouts; None: it stays one Python instruction.
 
     Args:
         bound: The call.
         arguments: Tracers of the arrays, and Python numbers.
+        namespace: What the forward function gets in the place of NumPy.
     """
-    key = tuple(
-        [
+    key = (
+        namespace,
+        *[
             (argument.layout.strides, argument.scalar) if argument.__class__ is Tracer else _number_key(argument)
             for argument in arguments
-        ]
+        ],
     )
     templates = bound.lowered
     if templates is None:
@@ -54,16 +56,17 @@ def template_of(bound: Bound, arguments: Sequence[Any]) -> Template | None:
     if template is _NEW:
         if len(templates) >= _MOST_TEMPLATES:
             templates.clear()
-        template = templates[key] = traced(bound, arguments)
+        template = templates[key] = traced(bound, arguments, namespace)
     return template
 
 
-def traced(bound: Bound, arguments: Sequence[Any]) -> Template | None:
+def traced(bound: Bound, arguments: Sequence[Any], namespace: type[Namespace] = Namespace) -> Template | None:
     """The template of a bound call on inputs of these layouts; None: it stays one Python instruction.
 
     Args:
         bound: The call.
         arguments: Tracers of the arrays, and Python numbers.
+        namespace: See `template_of`.
     """
     trace: list[Instruction] = []
     own: list[Any] = []
@@ -76,7 +79,7 @@ def traced(bound: Bound, arguments: Sequence[Any]) -> Template | None:
         own.append(argument)
     try:
         with np.errstate(all="ignore"):
-            result = bound.forward(Namespace(trace), *own)
+            result = bound.forward(namespace(trace), *own)
     except Exception:  # a tracer goes through code that was not written for it: whatever fails there is no template
         return None
     if result.__class__ is not Tracer:

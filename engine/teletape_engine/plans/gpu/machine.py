@@ -1,0 +1,280 @@
+"""A machine on a GPU: fixed memory, kernels and calls on it; consecutive kernels are one CUDA graph.
+
+Graphs hold what allocates nothing and waits for nothing: generated kernels, CuPy's ufuncs with a place for the result,
+and copies. cuBLAS, cuSOLVER and forward functions in Python may do both: they are called between graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from teletape_engine.plans.gpu.chains import same_view
+from teletape_engine.plans.gpu.launches import Launch
+from teletape_engine.plans.gpu.source import THREADS, Kernels
+from teletape_engine.plans.instructions import (
+    CHECK,
+    COPY,
+    MATMUL,
+    PYTHON,
+    REDUCE,
+    SELECT,
+    TAKE,
+    UFUNC,
+    Buffer,
+    Instruction,
+    View,
+    span,
+)
+from teletape_engine.plans.tracing.taking import Geometry
+from teletape_engine.plans.tracing.templates import Diverged
+from teletape_engine.plans.walk import Refused
+from teletape_engine.recording.values import Literal
+
+#: What a machine runs, in order.
+Step = Launch | Instruction
+_REDUCTIONS: Final = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_or: "any",
+    np.logical_and: "all",
+}
+
+
+class Layout(NamedTuple):
+    """What a machine is made from.
+
+    Attributes:
+        steps: In order.
+        offsets: Where buffers lie in the arena.
+        nbytes: Of the arena.
+        staged: Buffers that hold arguments.
+        results: What is copied out after a run.
+    """
+
+    steps: list[Step]
+    offsets: dict[Buffer, int]
+    nbytes: int
+    staged: list[Buffer]
+    results: list[View]
+
+
+class DeviceMachine:
+    """Runs the steps of a plan; its memory comes from the allocator that is current when it is made.
+
+    Args:
+        xp: CuPy.
+        kernels: Compiled ones.
+        layout: What it is made from.
+
+    Attributes:
+        segments: Steps that are launched together, and calls between them.
+    """
+
+    def __init__(self, xp: Any, kernels: Kernels, layout: Layout) -> None:
+        self._xp, self._kernels = xp, kernels
+        self._arena = xp.cuda.alloc(max(layout.nbytes, 1))
+        self._nbytes, self._offsets = layout.nbytes, layout.offsets
+        self._constants: dict[Buffer, Any] = {}
+        self._staged = [
+            (int(buffer.argument or 0), self._array(View(buffer, buffer.layout))) for buffer in layout.staged
+        ]
+        self._inside: list[int | None] = [None] * len(self._staged)
+        self._results = [self._array(view) for view in layout.results]
+        self.segments: list[Segment] = []
+        waiting: list[Callable[[], Any]] = []
+        for step in layout.steps:
+            call = self._launch(step) if isinstance(step, Launch) else self._call(step)
+            if is_capturable(step):
+                waiting.append(call)
+                continue
+            if waiting:
+                self.segments.append(Segment(xp, waiting))
+            self.segments.append(Segment(xp, [call], captured=False))
+            waiting = []
+        if waiting:
+            self.segments.append(Segment(xp, waiting))
+
+    def run(self, started: Sequence[Any], check_cancelled: Callable[[], None]) -> list[Any]:
+        """The results, in memory of their own.
+
+        Args:
+            started: The values of the arguments.
+            check_cancelled: Called between two segments.
+        """
+        for number, (argument, array) in enumerate(self._staged):
+            value = started[argument]
+            if self._inside[number] != value.uid:  # elements of a value never change
+                self._inside[number] = None
+                self._xp.copyto(array, value.array)
+                self._inside[number] = value.uid
+        for segment in self.segments:
+            check_cancelled()
+            segment.run()
+        return [array.copy() for array in self._results]
+
+    def poison(self) -> None:
+        """Fills the arena with bytes that are no number."""
+        self._xp.ndarray((self._nbytes,), np.uint8, memptr=self._arena).fill(0xFF)
+        self._inside = [None] * len(self._inside)
+
+    # ------------------------------------------------------------------------------------------------------------ steps
+    def _array(self, view: View) -> Any:
+        """The array that a view is."""
+        buffer, layout = view.buffer, view.layout
+        memory = self._constant(buffer).data if buffer.constant is not None else self._arena + self._offsets[buffer]
+        return self._xp.ndarray(layout.shape, layout.dtype, memptr=memory + view.offset, strides=layout.strides)
+
+    def _constant(self, buffer: Buffer) -> Any:
+        """A constant on the device, laid out as the plan has it."""
+        constant = buffer.constant
+        if not isinstance(constant, np.ndarray):
+            return constant
+        array = self._constants.get(buffer)
+        if array is None:
+            memory = self._xp.cuda.alloc(max(span(constant), 1))
+            array = self._xp.ndarray(constant.shape, constant.dtype, memptr=memory, strides=constant.strides)
+            self._xp.copyto(array, self._xp.asarray(np.ascontiguousarray(constant)))
+            self._constants[buffer] = array
+        return array
+
+    def _launch(self, launch: Launch) -> Callable[[], Any]:
+        structure = launch.structure
+        index = np.int32 if structure.integer == "int" else np.int64
+        arguments: list[Any] = []
+        for operand, steps in zip(launch.operands, launch.steps, strict=True):
+            if isinstance(operand, View):
+                arguments.append(self._array(operand))
+            else:
+                arguments.append(operand.view(np.uint16) if operand.dtype.char == "e" else operand)
+            arguments += [index(step) for step in steps]
+        arguments += [index(length) for length in launch.lengths]
+        return partial(self._kernels.kernel(structure), (launch.blocks,), (THREADS,), tuple(arguments))
+
+    def _call(self, instruction: Instruction) -> Callable[[], Any]:
+        """What does an instruction; see `is_capturable`."""
+        xp, kind, function = self._xp, instruction.kind, instruction.function
+        inputs, output = [self._array(view) for view in instruction.inputs], self._array(instruction.output)
+        if kind is UFUNC:
+            return partial(getattr(xp, function.__name__), *inputs, out=output)  # type: ignore[union-attr]  # a ufunc
+        if kind is MATMUL:
+            return partial(xp.matmul, *inputs, out=output)
+        if kind is COPY:
+            return partial(xp.copyto, output, *inputs, casting="unsafe")
+        if kind is SELECT:
+            return lambda: xp.copyto(output, xp.where(*inputs))
+        if kind is REDUCE:
+            axes, dtype = instruction.extra
+            reduce = getattr(xp, _REDUCTIONS[function])  # type: ignore[index]  # a ufunc
+            wanted = {"dtype": dtype} if function in (np.add, np.multiply) else {}
+            return lambda: xp.copyto(output, reduce(*inputs, axis=axes, **wanted))
+        if kind is CHECK:
+            return partial(_check, *inputs)
+        if kind is TAKE:
+            return partial(_take, xp, instruction.extra, inputs, output)
+        if kind is PYTHON:
+            assert function is not None
+            return partial(_run_python, xp, function, instruction.extra[0], inputs, output)
+        raise ValueError(f"{kind} is not for a GPU")
+
+
+def _run_python(
+    xp: Any, forward: Callable[..., Any], pattern: Sequence[Any], inputs: Sequence[Any], output: Any
+) -> None:
+    """Calls a forward function, and leaves its result in memory that exists.
+
+    Raises:
+        Diverged: It gives another shape or dtype than when the plan was built.
+    """
+    arrays = iter(inputs)
+    result = forward(xp, *[entry.array if entry.__class__ is Literal else next(arrays) for entry in pattern])
+    if result.shape != output.shape or result.dtype != output.dtype:
+        raise Diverged
+    xp.copyto(output, result)
+
+
+def _check(condition: Any) -> None:
+    """Waits for the condition.
+
+    Raises:
+        Refused: It is not true everywhere.
+    """
+    if not bool(condition.all()):
+        raise Refused
+
+
+def _take(xp: Any, geometry: Geometry, inputs: Sequence[Any], output: Any) -> None:
+    """Takes elements at indices that were checked before."""
+    x, indices = inputs
+    x = x.reshape((geometry.outer, geometry.length, -1))
+    if geometry.own:
+        taken = xp.take_along_axis(x[..., 0], indices.reshape((geometry.outer, geometry.picked)), axis=-1)
+    else:
+        taken = xp.take(x, indices.reshape(-1), axis=1)
+    xp.copyto(output, taken.reshape(output.shape))
+
+
+def is_capturable(step: Step) -> bool:
+    """Whether a step may be a part of a CUDA graph: it allocates nothing, and waits for nothing."""
+    if isinstance(step, Launch):
+        return True
+    if step.kind is not UFUNC and step.kind is not COPY:
+        return False
+    output = step.output  # CuPy copies an input that overlaps the result
+    return all(view.buffer is not output.buffer or same_view(view, output) for view in step.inputs)
+
+
+class Segment:
+    """Calls without a decision between them.
+
+    The first run makes them one by one, which compiles and loads kernels. The second one captures them as a graph,
+    which it and later runs launch. If they cannot be captured they are made one by one for good.
+
+    Args:
+        xp: CuPy.
+        calls: In order.
+        captured: Whether they may become a graph.
+
+    Attributes:
+        graph: The graph, from the second run on.
+        is_capturable: Whether there is to be one.
+    """
+
+    def __init__(self, xp: Any, calls: Sequence[Callable[[], Any]], *, captured: bool = True) -> None:
+        self._xp, self._calls = xp, tuple(calls)
+        self.is_capturable = captured and len(calls) > 1
+        self._waits = 1 if self.is_capturable else -1  # runs until it is captured; negative: never
+        self.graph: Any = None
+
+    def run(self) -> None:
+        """Makes the calls."""
+        if self._waits == 0 and self.graph is None:
+            self.graph = self._captured()
+        if self.graph is not None:
+            self.graph.launch()
+            return
+        for call in self._calls:
+            call()
+        self._waits -= self._waits > 0
+
+    def _captured(self) -> Any:
+        """The calls as a graph; None: they cannot be one."""
+        cuda = self._xp.cuda
+        stream = cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture(cuda.runtime.streamCaptureModeThreadLocal)
+            try:
+                for call in self._calls:
+                    call()
+            except Exception:  # whatever it is, the calls can be made without a graph
+                self._waits = -1
+            try:
+                graph = stream.end_capture()
+            except Exception:  # a capture that failed ends with an error
+                self._waits = -1
+        return None if self._waits < 0 else graph

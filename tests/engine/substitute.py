@@ -1,0 +1,437 @@
+"""A substitute for CuPy on NumPy's memory: strict where a GPU is.
+
+Arrays never become NumPy's by themselves. While a stream captures, nothing runs: kernels, ufuncs with a place for the
+result and copies are noted, and everything that allocates, waits or reads on the host is refused. A generated kernel is
+looked up by its source, and computed from its structure with the parameters that it is called with. Long because
+it is all of CuPy that the engine's tests use.
+"""
+
+import contextlib
+import ctypes
+import sys
+import types
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from teletape_engine.plans.gpu import source
+from teletape_engine.plans.gpu.source import MAP, ROWS, THREADS
+from teletape_engine.plans.tracing.tracer import Tracer
+
+INTEGERS = {"int": np.int32, "long long": np.int64}
+
+
+class CaptureError(RuntimeError):
+    """What cannot be done while a stream captures."""
+
+
+class State:
+    """What the device does."""
+
+    def __init__(self):
+        self.captured = None  # the calls of the capture that is under way
+        self.launches = 0  # of kernels, outside graphs
+        self.graphs = 0  # launches of graphs
+        self.sources = set()
+        self.calls = []  # of kernels: structure, arguments
+
+    def refuse(self, what):
+        if self.captured is not None:
+            raise CaptureError(f"{what} while a stream captures")
+
+
+STATE = State()
+
+
+class Memory:
+    def __init__(self, low, size, owner):
+        self.ptr, self.size, self.owner = low, size, owner
+        self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(low))
+
+
+class MemoryPointer:
+    def __init__(self, mem, offset=0):
+        self.mem, self.offset = mem, offset
+        self.ptr = mem.ptr + offset
+
+    def __add__(self, offset):
+        return MemoryPointer(self.mem, self.offset + offset)
+
+
+def alloc(size):
+    """Memory full of no numbers."""
+    STATE.refuse("an allocation")
+    owner = np.full(size + 64, 0xFF, np.uint8)
+    low = -(-owner.ctypes.data // 64) * 64
+    return MemoryPointer(Memory(low, size, owner))
+
+
+def host(x):
+    if isinstance(x, Array):
+        return x.inner
+    if isinstance(x, list | tuple):
+        return type(x)(host(each) for each in x)
+    return x
+
+
+def device(x):
+    if isinstance(x, np.ndarray | np.generic):
+        return Array._of(np.asarray(x))
+    if isinstance(x, list | tuple):
+        return type(x)([device(each) for each in x]) if type(x) in (list, tuple) else type(x)(*map(device, x))
+    return x
+
+
+def calling(function):
+    """A function of NumPy as one of the device's."""
+
+    def call(*args, **kwargs):
+        if any(isinstance(x, np.ndarray | Tracer) for x in args):
+            raise TypeError(f"{function.__name__}: Unsupported type")
+        captured = STATE.captured
+        if captured is not None:
+            if not (isinstance(function, np.ufunc) and kwargs.get("out") is not None) and function is not np.copyto:
+                raise CaptureError(f"{function.__name__} while a stream captures")
+            captured.append(lambda: run(function, args, kwargs))
+            return kwargs.get("out")
+        return run(function, args, kwargs)
+
+    call.__name__ = getattr(function, "__name__", str(function))
+    return call
+
+
+def run(function, args, kwargs):
+    with np.errstate(all="ignore"):
+        return device(function(*host(args), **{name: host(x) for name, x in kwargs.items()}))
+
+
+class Array(NDArrayOperatorsMixin):
+    """An array on the device."""
+
+    __array_priority__ = 100
+    __hash__ = None
+
+    def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        dtype = np.dtype(dtype)
+        if strides is not None and memptr is None:
+            raise ValueError("memptr is required if strides is given.")
+        if memptr is None:
+            self.inner = np.full(shape, 0, dtype, order)
+            self.memory = None
+            STATE.refuse("an allocation")
+        else:
+            self.inner = np.ndarray(shape, dtype, memptr.mem.bytes, memptr.offset, strides)
+            self.memory = memptr
+
+    @classmethod
+    def _of(cls, inner):
+        STATE.refuse("an allocation")
+        array = cls.__new__(cls)
+        array.inner, array.memory = inner, None
+        return array
+
+    @property
+    def data(self):
+        if self.memory is None:
+            owner = self.inner
+            while isinstance(owner.base, np.ndarray):
+                owner = owner.base
+            low, high = byte_bounds(owner)
+            start = self.inner.__array_interface__["data"][0]
+            self.memory = MemoryPointer(Memory(low, high - low, owner), start - low)
+        return self.memory
+
+    shape = property(lambda self: self.inner.shape)
+    dtype = property(lambda self: self.inner.dtype)
+    ndim = property(lambda self: self.inner.ndim)
+    size = property(lambda self: self.inner.size)
+    nbytes = property(lambda self: self.inner.nbytes)
+    itemsize = property(lambda self: self.inner.itemsize)
+    strides = property(lambda self: self.inner.strides)
+    flags = property(lambda self: self.inner.flags)
+    base = property(lambda self: None if self.inner.base is None else device(self.inner.base))
+    T = property(lambda self: device(self.inner.T))
+    real = property(lambda self: device(self.inner.real), lambda self, x: setattr(self.inner, "real", host(x)))
+    imag = property(lambda self: device(self.inner.imag), lambda self, x: setattr(self.inner, "imag", host(x)))
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+    def get(self):
+        STATE.refuse("a copy to the host")
+        return self.inner.copy()
+
+    def item(self, *args):
+        STATE.refuse("a read on the host")
+        return self.inner.item(*args)
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __index__(self):
+        return self.item().__index__()
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, at):
+        STATE.refuse("an index")
+        return device(np.asarray(self.inner[host(at)]))
+
+    def __setitem__(self, at, value):
+        STATE.refuse("an assignment")
+        self.inner[host(at)] = host(value)
+
+    def fill(self, number):
+        STATE.refuse("fill")
+        self.inner.fill(number)
+
+    def copy(self, order="C"):
+        STATE.refuse("an allocation")
+        return device(self.inner.copy(order))
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        method = getattr(self.inner, name)
+
+        def call(*args, **kwargs):
+            STATE.refuse(name)
+            return run(method, args, kwargs)
+
+        return call
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        if method != "__call__":
+            return NotImplemented
+        out = kwargs.pop("out", None)
+        if out is not None:
+            kwargs["out"] = out[0]
+        return calling(ufunc)(*inputs, **kwargs)
+
+    def __array_function__(self, function, types_, args, kwargs):
+        return calling(function)(*args, **kwargs)
+
+
+class RawKernel:
+    """A generated kernel."""
+
+    def __init__(self, code, name, options=(), backend="nvrtc"):
+        assert name in code
+        self.structure = next(each for each, text in source._sources.items() if text == code)
+        STATE.sources.add(code)
+
+    def __call__(self, grid, block, args):
+        assert block == (THREADS,)
+        assert 0 < grid[0] < 1 << 31
+        if STATE.captured is not None:
+            STATE.captured.append(lambda: self.compute(grid, args))
+        else:
+            STATE.launches += 1
+            self.compute(grid, args)
+
+    def compute(self, grid, args):
+        STATE.calls.append((self.structure, grid, args))
+        with np.errstate(all="ignore"):
+            compute(self.structure, grid[0], args)
+
+
+def compute(structure, blocks, args):
+    """What a kernel computes, with the parameters it is called with."""
+    integer = INTEGERS[structure.integer]
+    arguments = iter(args)
+
+    def number():
+        n = next(arguments)
+        assert type(n) is integer, n
+        return int(n)
+
+    operands = []
+    for operand in structure.operands:
+        value = next(arguments)
+        if operand.steps is None:
+            operands.append(np.asarray(value).view(np.float16) if operand.char == "e" else np.asarray(value))
+            assert operands[-1].dtype.char == operand.char
+        else:
+            assert value.dtype.char == operand.char
+            operands.append((value, [number() if step is None else step for step in operand.steps]))
+    count = number()
+    length = number() if structure.mode != MAP else 1
+    part, parts = (number(), number()) if structure.mode == ROWS else (length, 1)
+    lengths = [number() for _ in range(structure.remaining + structure.reduced)]
+    assert next(arguments, None) is None
+    assert count == np.prod(lengths[: structure.remaining], dtype=int)
+    assert length == np.prod(lengths[structure.remaining :], dtype=int)
+    assert blocks == count * parts if structure.mode == ROWS else blocks <= -(-count // THREADS)
+
+    def view(operand, extra=()):
+        value, steps = operands[operand]
+        size = value.dtype.itemsize
+        shape = (*lengths[: len(steps)], *extra)
+        strides = [step * size for step in steps] + [size] * len(extra)
+        return np.ndarray(shape, value.dtype, value.data.mem.bytes, value.data.offset, strides)
+
+    loaded, registers = [], []
+    for line in structure.lines:
+        inputs = [registers[at] for at in line.inputs] if line.name != "load" else line.inputs
+        if line.name == "load":
+            value = operands[inputs[0]]
+            if isinstance(value, np.ndarray):
+                registers.append(np.broadcast_to(value, lengths))
+                continue
+            loaded.append(view(inputs[0]))
+            registers.append(loaded[-1].copy())
+        elif line.name == "copy":
+            registers.append(inputs[0].astype(line.char))
+        elif line.name == "select":
+            registers.append(np.where(*inputs))
+        else:
+            registers.append(getattr(np, line.name)(*inputs))
+        assert registers[-1].dtype == np.dtype(line.char), line
+    stored = [(view(operand), registers[register]) for register, operand in structure.stores]
+    for target, _ in stored:
+        for other in loaded:
+            if np.may_share_memory(target, other):  # a thread reads what another one writes
+                assert target.strides == other.strides
+                assert target.__array_interface__["data"] == other.__array_interface__["data"]
+    for target, register in stored:
+        target[...] = register
+    for total in structure.totals:
+        value, steps = operands[total.operand]
+        assert not any(steps[structure.remaining :])
+        operands[total.operand] = value, steps[: structure.remaining]
+        x = registers[total.register].astype(total.char)
+        x = x.reshape((*lengths[: structure.remaining], length))
+        reduce = getattr(np, total.name).reduce
+        target = view(total.operand, (parts,))
+        for at in range(parts):
+            piece = x[..., at * part : (at + 1) * part]
+            target[..., at] = reduce(piece, -1, total.char) if total.name[0] != "l" else reduce(piece, -1)
+
+
+class Graph:
+    def __init__(self, calls):
+        self.calls = calls
+
+    def launch(self, stream=None):
+        STATE.refuse("a graph")
+        STATE.graphs += 1
+        for call in self.calls:
+            call()
+
+
+class Stream:
+    def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
+        self.null, self.current = null or not non_blocking, False
+
+    def __enter__(self):
+        self.current = True
+        return self
+
+    def __exit__(self, *exc):
+        self.current = False
+
+    def begin_capture(self, mode=None):
+        assert self.current
+        assert not self.null
+        STATE.refuse("a capture")
+        STATE.captured = []
+
+    def end_capture(self):
+        calls, STATE.captured = STATE.captured, None
+        return Graph(calls)
+
+
+class MemoryPool:
+    malloc = staticmethod(alloc)
+
+
+class Namespace:
+    """CuPy, or a module of it: NumPy's functions on arrays of the device."""
+
+    def __init__(self, module, **own):
+        self._module = module
+        self.__dict__.update(own)
+
+    def __getattr__(self, name):
+        item = getattr(self._module, name)
+        if isinstance(item, types.ModuleType):
+            return Namespace(item)
+        return item if isinstance(item, type) or not callable(item) else calling(item)
+
+
+def asarray(x, dtype=None):
+    if isinstance(x, Array):
+        return x if dtype is None else x.astype(dtype, copy=False)
+    return device(np.array(host(x), dtype))
+
+
+def scatter(ufunc):
+    return calling(lambda array, ids, rows: ufunc.at(array, ids, rows))
+
+
+@contextlib.contextmanager
+def nothing(*args, **kwargs):
+    yield
+
+
+def modules():
+    """the substitutes by the names under which they are imported."""
+    import scipy.linalg
+    import scipy.special
+
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, streamCaptureModeThreadLocal=1)
+    cuda = types.SimpleNamespace(
+        alloc=alloc,
+        Stream=Stream,
+        MemoryPool=MemoryPool,
+        Device=nothing,
+        using_allocator=nothing,
+        runtime=runtime,
+        memory=types.SimpleNamespace(OutOfMemoryError=MemoryError),
+    )
+    cupy = Namespace(
+        np,
+        ndarray=Array,
+        RawKernel=RawKernel,
+        cuda=cuda,
+        asarray=asarray,
+        array=asarray,
+        broadcast=lambda *arrays: np.broadcast(*host(arrays)),
+        asnumpy=lambda array: array.get() if isinstance(array, Array) else np.asarray(array),
+    )
+    special, linalg = Namespace(scipy.special), Namespace(scipy.linalg)
+    cupyx = types.SimpleNamespace(
+        errstate=nothing,
+        scatter_add=scatter(np.add),
+        scatter_max=scatter(np.maximum),
+        scatter_min=scatter(np.minimum),
+        scipy=types.SimpleNamespace(special=special, linalg=linalg),
+    )
+    return {
+        "cupy": cupy,
+        "cupyx": cupyx,
+        "cupyx.scipy": cupyx.scipy,
+        "cupyx.scipy.special": special,
+        "cupyx.scipy.linalg": linalg,
+    }
+
+
+def installed(monkeypatch):
+    """Puts the substitute in the place of CuPy; returns what it does."""
+    global STATE
+    STATE = State()
+    for name, module in modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return STATE
