@@ -33,6 +33,11 @@ _NEW: Final = "new"
 _ARGUMENT: Final = "argument"
 _VARIABLE: Final = "variable"
 _CONSTANT: Final = "constant"
+#: How a result is taken: copied out of the arena, as a NumPy scalar, as the constant that it is, as memory of its own.
+_COPY: Final = "copy"
+_SCALAR: Final = "scalar"
+_AS_IT_IS: Final = "as it is"
+_MEMORY: Final = "memory"
 
 
 class Result(NamedTuple):
@@ -176,14 +181,14 @@ class Plan:
         self._slot_count = first + len(self._fresh)
         self._own = [self._slots.get(view.buffer) for view in self._views]
         arrays = {each.array for each in self._values if not each.scalar}
-        #: For each view: whether it is copied out of the arena (None: taken as it is); its slot; the view.
+        #: For each view: how it is taken, its slot, the view.
         self._taking = [
-            (None if view.buffer.constant is not None or number not in arrays else True, 0, view)
-            if slot is None
-            else (False, slot, view)
+            (_MEMORY, slot, view)
+            if slot is not None
+            else (_AS_IT_IS if view.buffer.constant is not None else _COPY if number in arrays else _SCALAR, 0, view)
             for number, (view, slot) in enumerate(zip(self._views, self._own, strict=True))
         ]
-        self._copied = all(copied for copied, _, _ in self._taking)
+        self._copied = all(way is _COPY for way, _, _ in self._taking)
         self._kept = self._arena_bytes <= MOST_IDLE_BYTES
         self._no_names: tuple[Any, ...] = (None,) * first
         self.price = sum(view.layout.nbytes for view in self._views)
@@ -229,8 +234,14 @@ class Plan:
             if self._copied:
                 return [array.copy("K") for array in machine.results]
             return [
-                array.copy("K") if copied else array if copied is None else view_of(arrays[slot], view)
-                for (copied, slot, view), array in zip(self._taking, machine.results, strict=True)
+                array.copy("K")
+                if way is _COPY
+                else array[()]  # now: in `finish` another call may have the machine
+                if way is _SCALAR
+                else array
+                if way is _AS_IT_IS
+                else view_of(arrays[slot], view)
+                for (way, slot, view), array in zip(self._taking, machine.results, strict=True)
             ]
         finally:
             if self._kept and len(self._idle) < _MOST_IDLE:

@@ -363,6 +363,22 @@ def test_calls_in_several_threads_have_arenas_of_their_own(policy):
     assert not wrong
 
 
+def test_a_scalar_is_taken_before_another_call_has_the_arena(policy, runs, monkeypatch):
+    function, context = compile_function(("x",), WAVE, ("s",)), executor()
+    expected = [bytes_of(function.run(context, [context.constant(X)])) for _ in range(3)][-1]
+    finish = Plan.finish
+
+    def interrupted(self, *args, **kwargs):
+        monkeypatch.setattr(Plan, "finish", finish)
+        other = executor()
+        assert bytes_of(function.run(other, [other.constant(2 * X)])) != expected
+        return finish(self, *args, **kwargs)
+
+    monkeypatch.setattr(Plan, "finish", interrupted)
+    assert bytes_of(function.run(context, [context.constant(X)])) == expected
+    assert len(runs) == 3
+
+
 # --------------------------------------------------------------------------------------------------------- provenance
 def test_the_log_of_a_planned_call_says_what_the_interpreter_s_says(policy, runs):
     def log(count):

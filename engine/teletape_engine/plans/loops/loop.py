@@ -312,10 +312,10 @@ class Loop:
             ]
             others = results[self._form.carried :]
             pairs += [(stack[at], value.array) for stack, value in zip(stacks, others, strict=True)]
-            self._idle.append(machine)
             for number, (array, wanted) in enumerate(pairs):
                 if np.asarray(array).tobytes() != np.asarray(wanted).tobytes():
                     return f"value {number} of {self.instructions}"
+            self._idle.append(machine)  # now: another call may have it
         return None
 
     def _finish(
