@@ -12,7 +12,7 @@ from teletape_engine.errors import CancelledError, InternalError
 from teletape_engine.plans.foreseen import Foreseen
 from teletape_engine.plans.gpu.lowering import DeviceLowering
 from teletape_engine.plans.gpu.plan import DevicePlan
-from teletape_engine.plans.instructions import Unplaceable
+from teletape_engine.plans.instructions import Unplaceable, same_numbers
 from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.plan import Plan
@@ -313,7 +313,7 @@ def _compare(plan: Plan, results: Sequence[Any] | None, expected: Sequence[Any])
         if result.__class__ is Literal and wanted.__class__ is Literal:
             continue
         a, b = result.array, wanted.array
-        alike = type(a) is type(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        alike = type(a) is type(b) and same_numbers(a, b)
         if not alike or result.spec is not wanted.spec or not _alike(a, b):
             raise InternalError(
                 f"a plan gives {result.spec!r} as result {number} that differs from the interpreter's {wanted.spec!r}: "

@@ -13,7 +13,7 @@ from teletape_engine.commands.structure import NUMBERS
 from teletape_engine.errors import InternalError
 from teletape_engine.functions.function import Function
 from teletape_engine.plans.cache import plannable
-from teletape_engine.plans.instructions import Unplaceable, same_layout
+from teletape_engine.plans.instructions import Unplaceable, same_layout, same_numbers
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.session_plans import SessionPlans
@@ -232,7 +232,7 @@ class Build:
         for number, (result, wanted) in enumerate([*zip(results, values, strict=True), *variables]):
             a, b = np.asarray(result.array), np.asarray(wanted.array)
             alike = type(result.array) is type(wanted.array) and same_layout(a, b)
-            if a.tobytes() != b.tobytes() or result.spec is not wanted.spec or not alike:
+            if not same_numbers(a, b) or result.spec is not wanted.spec or not alike:
                 raise InternalError(f"a batch's plan gives another result {number}: {plan.instructions}")
 
 

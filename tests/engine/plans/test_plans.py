@@ -13,6 +13,7 @@ from teletape_engine.commands import Assign, Call, CallFunction
 from teletape_engine.errors import CancelledError, InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache, walk
+from teletape_engine.plans.instructions import same_numbers
 from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.tracing.templates import Diverged
@@ -377,6 +378,25 @@ def test_a_scalar_is_taken_before_another_call_has_the_arena(policy, runs, monke
     monkeypatch.setattr(Plan, "finish", interrupted)
     assert bytes_of(function.run(context, [context.constant(X)])) == expected
     assert len(runs) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128", "int32", "bool"])
+def test_what_counts_as_the_same_numbers(dtype):
+    x = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 1.0]]).astype(dtype)
+    other = x.copy()
+    other[1, 0] = 0
+    assert same_numbers(x, np.asfortranarray(x))
+    assert not same_numbers(x, other)
+    if x.dtype.kind not in "fc":
+        return
+    other = x.copy()
+    x.real[0, 0], other.real[0, 0] = np.nan, -np.nan
+    assert x.tobytes() != other.tobytes()
+    assert same_numbers(x, other)
+    other.real[1, 1] = -0.0
+    assert not same_numbers(x, other)
+    other.real[1, 1] = np.nan
+    assert not same_numbers(x, other)
 
 
 # --------------------------------------------------------------------------------------------------------- provenance

@@ -24,6 +24,7 @@ from teletape_engine.plans.instructions import (
     View,
     is_dense,
     same_layout,
+    same_numbers,
     span,
     unbacked,
 )
@@ -313,7 +314,7 @@ class Loop:
             others = results[self._form.carried :]
             pairs += [(stack[at], value.array) for stack, value in zip(stacks, others, strict=True)]
             for number, (array, wanted) in enumerate(pairs):
-                if np.asarray(array).tobytes() != np.asarray(wanted).tobytes():
+                if not same_numbers(array, wanted):
                     return f"value {number} of {self.instructions}"
             self._idle.append(machine)  # now: another call may have it
         return None
