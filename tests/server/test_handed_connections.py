@@ -21,7 +21,9 @@ from serving import KEYS, Program, Server, ok
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.connections import direct_connection
+from teletape_server.handover.heads import Approval
 from teletape_server.handover.page import SLOTS
+from teletape_server.handover.process import DirectConnections
 from teletape_server.hosts import handed_connections
 from teletape_server.settings import Settings
 
@@ -564,6 +566,24 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
             assert (item.status, json.loads(item.body)["code"]) == (503, "shutting_down")
             (fetched,) = [result for result in caller.results() if hasattr(result, "array")]
             assert abs(fetched.array - 250.0) < 1e-2
+
+
+def test_a_process_without_free_descriptors_gives_the_connection_back() -> None:
+    returned: list[tuple[int, bytes]] = []
+
+    class Runner:
+        def give_back(self, id: int, unsent: bytes) -> None:
+            returned.append((id, unsent))
+
+    requests, file = socket.socketpair()
+    with requests, file:
+        connections = DirectConnections(requests, Runner())  # type: ignore[arg-type]  # it needs nothing else
+        received = os.dup(file.fileno())
+        connections.add(5, 0, Approval(b"", b"", {}, b"", None, 0, 0, 0.0, 0.0, 0.0), [received])
+        assert returned == [(5, b"")]
+        assert not connections
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(received)
 
 
 def test_the_time_limit_holds() -> None:

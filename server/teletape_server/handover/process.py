@@ -8,6 +8,7 @@ over the answer; whoever takes it then answers. Nothing here waits for a caller.
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
 import time
@@ -105,8 +106,13 @@ class DirectConnections:
             id: Its number.
             slot: Its words in the page.
             approval: What the server has approved.
-            files: The file descriptors of the connection, its token, and the page.
+            files: The file descriptors of the connection, its token, and the page; with fewer it goes back.
         """
+        if len(files) < 3:  # this process has no more free descriptors, and the system has closed the others
+            for file in files:
+                os.close(file)
+            self._runner.give_back(id, b"")
+            return
         connection, token, page = files
         sock = socket.socket(fileno=connection)
         sock.setblocking(False)
