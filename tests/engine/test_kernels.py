@@ -85,6 +85,16 @@ def test_pooling(level, images, how, dtype):
     np.testing.assert_array_equal(*both(lambda: CATALOGUE["max_pool_pick"](t, x, **how)))
 
 
+@pytest.mark.parametrize("channels", [1, 3, 16, 35])
+@pytest.mark.parametrize("paddings", [((1, 0), (0, 0)), ((0, 0), (1, 0)), ((1, 0), (1, 0)), ((1, 1), (1, 1))])
+def test_what_shifted_windows_do_not_see_has_no_gradient(level, paddings, channels, monkeypatch):
+    how = {"ksize": (2, 2), "strides": (2, 2), "padding": "EXPLICIT", "paddings": paddings}
+    x = numbers(2, 4, 4, channels, dtype="float32", seed=0)
+    ct = np.ones_like(CATALOGUE["max_pool"](x, **how))
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float, order="C": np.full(shape, 777, dtype, order))
+    np.testing.assert_array_equal(*both(lambda: CATALOGUE["max_pool_backprop"](ct, x, **how)))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rectifiers(level, dtype):
     x, grad = numbers(70, 301, dtype=dtype, seed=0), numbers(70, 301, dtype=dtype, seed=1)

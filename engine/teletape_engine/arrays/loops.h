@@ -238,8 +238,9 @@ INLINE void NAME(window)(const int what, const T *x, const T *other, T *y, word 
 
 INLINE int NAME(pool)(const geometry *g, const int what, const T *x, const T *other, T *y) {
   word pitch = g->width * g->channels, size = g->height * pitch;
-  int everywhere = g->apart && g->count_rows * g->row_stride == g->height && g->rows == g->row_stride &&
-                   g->count_columns * g->column_stride == g->width && g->columns == g->column_stride;
+  /* Whether the windows cover every element: with a border before the first one they are shifted, and do not. */
+  int everywhere = g->apart && !g->top && !g->left && g->count_rows * g->row_stride == g->height &&
+                   g->rows == g->row_stride && g->count_columns * g->column_stride == g->width && g->columns == g->column_stride;
   if (what == NAME(SPREAD) && !everywhere) memset(y, 0, (size_t)(g->images * size) * sizeof(T));
   for (word n = 0; n < g->images; n++)
     for (word i = 0; i < g->count_rows; i++) {
