@@ -57,12 +57,12 @@ class FrameSocket:
         endpoint: Where the server is.
 
     Attributes:
-        kept: The connection that is open, as far as this side knows, and not in use; or None.
+        idle_link: The connection that is open, as far as this side knows, and not in use; or None.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self.kept: _Link | None = None
+        self.idle_link: _Link | None = None
 
     def post(self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes = b"") -> Response:
         """Sends a request and waits for its answer. A connection that the server has closed meanwhile is replaced.
@@ -152,12 +152,12 @@ class FrameSocket:
         if not link.reusable:
             link.close()
             return
-        before, self.kept = self.kept, link
+        before, self.idle_link = self.idle_link, link
         if before is not None:
             before.close()
 
     def _take(self) -> _Link | None:
-        link, self.kept = self.kept, None  # after an interrupt nothing uses it
+        link, self.idle_link = self.idle_link, None  # after an interrupt nothing uses it
         if link is not None and link.readable(0):  # the server has closed it, or something came without a request
             link.close()
             return None
@@ -165,7 +165,7 @@ class FrameSocket:
 
     def close(self) -> None:
         """Closes the socket."""
-        link, self.kept = self.kept, None
+        link, self.idle_link = self.idle_link, None
         if link is not None:
             link.close()
 

@@ -176,7 +176,7 @@ class Connection:
     def open_for_frames(self) -> bool:
         """Whether `frame_at_once` can send."""
         frames = self._frames
-        return frames is not None and frames.kept is not None
+        return frames is not None and frames.idle_link is not None
 
     def _head(self, path: str, content_type: str) -> bytes:
         head = self._heads.get((path, content_type))

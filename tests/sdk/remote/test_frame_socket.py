@@ -141,8 +141,8 @@ def test_connections_are_kept_open_and_kept_alive(server: Scripted, http: Connec
     assert [post(http) for _ in range(3)] == [b"answer"] * 3
     assert server.connections == 1
     assert http._frames is not None
-    assert http._frames.kept is not None
-    open_socket = http._frames.kept._socket
+    assert http._frames.idle_link is not None
+    open_socket = http._frames.idle_link._socket
     assert open_socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     assert open_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
