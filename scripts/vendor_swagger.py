@@ -19,11 +19,10 @@ FILES = (
     "swagger-ui.css",
     "swagger-ui-bundle.js",
     "swagger-ui-bundle.js.LICENSE.txt",
-    "favicon-32x32.png",
     "LICENSE",
     "NOTICE",
 )
-TARGET = Path(__file__).parents[1] / "server/teletape_server/static/swagger-ui"
+TARGET = Path(__file__).parents[1] / "server/teletape_server/static/vendor/swagger-ui"
 
 
 def main() -> None:

@@ -29,10 +29,11 @@ from teletape_server.http import openapi
 from teletape_server.http.frames import TYPES
 from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
+from teletape_server.pages import api_page, files
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
-from teletape_server.routes import batch, functions, info, loops, ops, page, run, sessions, tapes, tensors, variables
+from teletape_server.routes import batch, functions, info, loops, ops, run, sessions, tapes, tensors, variables
 from teletape_server.settings import Settings
 from teletape_server.worker.faults import described_faults, text_of
 
@@ -101,7 +102,7 @@ def create_app(
         summary="Gradients as a service: tapes, tensors and variables live on the server.",
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,  # routes.page has it
+        openapi_url=None,  # pages.api_page has it
         strict_content_type=False,  # a body without a type is JSON, as in the routes that a session's process reads
         redirect_slashes=False,  # a redirect would lead to any host that the request names
         generate_unique_id_function=openapi.operation_id,
@@ -117,8 +118,8 @@ def create_app(
     app.add_middleware(GuardMiddleware, guard=app.state.guard)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
-    app.include_router(page.router)
-    app.mount("/docs/static", page.static)
+    app.include_router(api_page.router)
+    app.mount("/static", files.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError, Exception):
         app.add_exception_handler(error, _on_error)

@@ -16,8 +16,8 @@ PACKAGES = ("engine/teletape_engine", "wire/teletape_wire", "client/teletape", "
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
-#: One file for each family of ops, each resource: their number is that of the subjects.
-FAMILIES = {"ops", "routes"}
+#: One file for each family of ops, each resource, each page: their number is that of the subjects.
+FAMILIES = {"ops", "routes", "pages"}
 
 
 def name(path: Path) -> str:

@@ -102,7 +102,7 @@ STREAMS = {  # (start, what is sent again and again)
     "a long Host": (b"", b"GET /v1/health HTTP/1.1\r\nHost: " + b"a." * (ROOM // 2) + b"\r\n\r\n"),
     "a long origin": (b"", head(header=b"Origin: http://" + b"a." * (ROOM // 2) + b"\r\n")),
     "a long request id": (b"", head(header=b"X-Request-Id: " + b"a" * ROOM + b"\r\n")),
-    "a static file": (b"", head(b"GET /docs/static/" + b"../" * (ROOM // 3))),
+    "a static file": (b"", head(b"GET /static/" + b"../" * (ROOM // 3))),
 }
 
 

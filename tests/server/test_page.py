@@ -25,12 +25,12 @@ def test_the_page_may_talk_to_its_own_server_alone(server_url: str) -> None:
 def test_every_file_that_the_page_names_is_there(server_url: str) -> None:
     with httpx.Client(base_url=server_url, trust_env=False) as http:
         named = re.findall(r'(?:src|href)="([^"]+)"', http.get("/docs").text)
-        assert len(named) == 5
+        assert len(named) == 9
         types = {path: ok(http.get("/" + path)).headers["content-type"].partition(";")[0] for path in named}
-        assert types["docs/static/swagger-ui/swagger-ui.css"] == "text/css"
-        assert types["docs/static/page.js"] == "text/javascript"
-        problem(http.get("/docs/static/none.js"), 404, "not_found")
-        problem(http.get("/docs/static/..%2fapp.py"), 404, "not_found")
+        assert types["static/vendor/swagger-ui/swagger-ui.css"] == "text/css"
+        assert types["static/api/page.js"] == "text/javascript"
+        problem(http.get("/static/none.js"), 404, "not_found")
+        problem(http.get("/static/..%2fapp.py"), 404, "not_found")
 
 
 def test_fastapis_own_pages_are_off(server_url: str) -> None:
@@ -38,7 +38,7 @@ def test_fastapis_own_pages_are_off(server_url: str) -> None:
 
 
 def test_what_is_vendored_says_what_it_is() -> None:
-    folder = STATIC / "swagger-ui"
+    folder = STATIC / "vendor/swagger-ui"
     about = (folder / "VENDORED.md").read_text()
     version = re.search(r'VERSION = "([^"]+)"', (Path(__file__).parents[2] / "scripts/vendor_swagger.py").read_text())
     assert version is not None
@@ -49,9 +49,9 @@ def test_what_is_vendored_says_what_it_is() -> None:
 
 @pytest.mark.parametrize("name", ["swagger-ui-bundle.js", "swagger-ui.css"])
 def test_no_file_asks_for_a_source_map(name: str) -> None:
-    assert "# sourceMappingURL=" + name not in (STATIC / "swagger-ui" / name).read_text()
+    assert "# sourceMappingURL=" + name not in (STATIC / "vendor/swagger-ui" / name).read_text()
 
 
 def test_the_validator_is_off() -> None:
-    settings = (STATIC / "page.js").read_text()
+    settings = (STATIC / "api/page.js").read_text()
     assert json.loads(re.search(r"validatorUrl: (\w+)", settings)[1]) is None  # type: ignore[index]  # it is there

@@ -1,0 +1,1 @@
+"""Pages for browsers: HTML from this server's own files, so that a browser asks no other host for anything."""
