@@ -17,6 +17,7 @@ COPY engine/ engine/
 COPY wire/ wire/
 COPY client/ client/
 COPY server/ server/
+COPY docs/ docs/
 ARG EXTRAS=server
 RUN /opt/teletape/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[${EXTRAS}]"
 

@@ -157,7 +157,7 @@ def problem(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
     body: dict[str, Any] = response.json()
     assert (response.status_code, body["code"]) == (status, code), body
     assert body["status"] == status
-    assert body["type"] == f"urn:teletape:problem:{code}"
+    assert body["type"] == f"/problems/{code}"
     assert body["title"]
     assert body["detail"]
     assert body["instance"] == f"urn:teletape:request:{response.headers['x-request-id']}"

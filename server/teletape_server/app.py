@@ -29,7 +29,7 @@ from teletape_server.http import openapi
 from teletape_server.http.frames import TYPES
 from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
-from teletape_server.pages import api_page, files
+from teletape_server.pages import api_page, files, guide, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
@@ -40,6 +40,7 @@ from teletape_server.worker.faults import described_faults, text_of
 ROUTERS: Final = tuple(
     module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
+PAGES: Final = (api_page, guide, problem_pages)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     "repeated-batches",
@@ -118,7 +119,8 @@ def create_app(
     app.add_middleware(GuardMiddleware, guard=app.state.guard)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
-    app.include_router(api_page.router)
+    for page in PAGES:
+        app.include_router(page.router)
     app.mount("/static", files.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError, Exception):

@@ -16,6 +16,9 @@ from teletape_engine.errors import TeletapeError
 
 PROBLEM_TYPE: Final = "application/problem+json"
 
+#: The page of a problem on the server itself: what it means, an example, what to do.
+PAGE: Final = "/problems/{code}"
+
 log = logging.getLogger("teletape")
 
 
@@ -123,7 +126,7 @@ def problem_response(
     """Returns the problem as a response; a code that is not in the table is a defect, reported as `internal`."""
     kind = PROBLEMS.get(code, PROBLEMS["internal"])
     body = {
-        "type": f"urn:teletape:problem:{code}",
+        "type": PAGE.format(code=code),
         "title": kind.title,
         "status": kind.status,
         "detail": detail,

@@ -49,3 +49,12 @@ def test_the_protocol_page_lists_every_code_with_its_status() -> None:
     page = (DOCS / "protocol.md").read_text(encoding="utf-8")
     listed = {code: int(status) for code, status in re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", page, re.M)}
     assert listed == {code: kind.status for code, kind in PROBLEMS.items()}
+
+
+def test_the_problems_page_has_a_section_for_every_code_with_what_to_do() -> None:
+    page = (DOCS / "problems.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^### `([a-z_]+)` \((\d{3})\)\n(.*?)(?=^##|\Z)", page, re.M | re.S)
+    assert sorted((code, int(status)) for code, status, _ in sections) == sorted(
+        (code, kind.status) for code, kind in PROBLEMS.items()
+    )
+    assert [code for code, _, text in sections if "**What to do:**" not in text] == []

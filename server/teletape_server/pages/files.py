@@ -6,6 +6,7 @@ Each page has a folder in `static/`; `shared/` has what several pages use, `vend
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -17,9 +18,11 @@ FOLDER: Final = Path(__file__).parents[1] / "static"
 static: Final = StaticFiles(directory=FOLDER)
 
 #: The pages that the header of every page links to, path by name; the icon links to the first.
-PAGES: Final = {"API": "docs"}
+PAGES: Final = {"API": "docs", "Guide": "guide"}
 #: What stands for the header in the text of a page.
 HEADER_MARK: Final = "<!-- header -->"
+#: What stands for the way to the server's root, for the title and for the content in a page that is filled.
+ROOT_MARK, TITLE_MARK, MAIN_MARK = "<!-- root -->", "<!-- title -->", "<!-- main -->"
 #: What a page may load, by kind: its own server's files alone, and no script or style inside its text.
 _ALLOWED: Final = {
     "default-src": "'none'",
@@ -78,3 +81,24 @@ def page(name: str, current: str, *, allowed: Mapping[str, str] | None = None) -
     """
     text = (FOLDER / name / "page.html").read_text(encoding="utf-8").replace(HEADER_MARK, header(current))
     return HTMLResponse(text, headers=page_headers(allowed))
+
+
+def filled_page(name: str, current: str, *, root: str, title: str, main: str) -> HTMLResponse:
+    """Returns the page in a folder of `static/`, filled with content.
+
+    Args:
+        name: The folder.
+        current: The page's name in `PAGES`.
+        root: The way from the page to the server's root: "" or "../".
+        title: The title, as text.
+        main: The content, as HTML.
+    """
+    text = (FOLDER / name / "page.html").read_text(encoding="utf-8")
+    for mark, content in {
+        HEADER_MARK: header(current, root=root),
+        ROOT_MARK: root,
+        TITLE_MARK: escape(title),
+        MAIN_MARK: main,
+    }.items():
+        text = text.replace(mark, content)
+    return HTMLResponse(text, headers=page_headers())
