@@ -22,13 +22,17 @@ from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server.auth import Keys
 from teletape_server.creations import Creations
-from teletape_server.guard import Guard, GuardMiddleware
+from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.http import openapi
 from teletape_server.http.frames import TYPES
 from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
+from teletape_server.middleware.checks import ChecksMiddleware
+from teletape_server.middleware.head_requests import HeadMiddleware
+from teletape_server.middleware.origins import OriginsMiddleware
+from teletape_server.middleware.request_ids import RequestIdMiddleware
 from teletape_server.pages import api_page, files, guide, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
@@ -114,16 +118,22 @@ def create_app(
     app.state.keys = Keys(settings.api_keys)
     app.state.info = _info(settings, boot)
     app.state.guard = Guard(
-        loopback_only=not settings.api_keys, boot_id=boot.id, is_stopping=lambda: app.state.registry.stopping
+        loopback_only=not settings.api_keys,
+        origins=settings.allow_origins,
+        boot_id=boot.id,
+        is_stopping=lambda: app.state.registry.stopping,
     )
-    app.add_middleware(GuardMiddleware, guard=app.state.guard)
+    app.add_middleware(HeadMiddleware)  # the last one that is added gets a request first
+    app.add_middleware(ChecksMiddleware, guard=app.state.guard)
+    app.add_middleware(OriginsMiddleware, origins=settings.allow_origins)
+    app.add_middleware(RequestIdMiddleware)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     for page in PAGES:
         app.include_router(page.router)
     app.mount("/static", files.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
-    for error in (Problem, TeletapeError, Exception):
+    for error in (Problem, TeletapeError):
         app.add_exception_handler(error, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -181,8 +191,8 @@ def _methods(request: Request) -> list[str]:
         scope = {**request.scope, "method": method}
         return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
 
-    methods = [method for method in ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT") if is_routed(method)]
-    return methods or ["GET", "HEAD"]  # of a file of the API page
+    methods = {method for method in ("DELETE", "GET", "PATCH", "POST", "PUT") if is_routed(method)} or {"GET"}
+    return sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set()))
 
 
 async def _on_http_error(request: Request, error: Any) -> Response:
@@ -192,6 +202,8 @@ async def _on_http_error(request: Request, error: Any) -> Response:
     elif error.status_code == 405:
         allowed = ", ".join(_methods(request))
         headers = {"Allow": allowed}
+        if request.method == "OPTIONS":
+            return Response(None, 204, headers)
         code, detail = "method_not_allowed", f"{request.url.path} has no {request.method}: it has {allowed}"
     else:
         code = next((code for code, kind in PROBLEMS.items() if kind.status == error.status_code), "internal")

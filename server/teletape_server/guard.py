@@ -1,10 +1,10 @@
-"""The outermost checks: every answer gets a request id, and a server without keys serves its own machine alone.
+"""The checks of every request: every answer gets a request id, and a server without keys serves its own machine alone.
 
 Answers about sessions also name the server's run, so that a client notices that a restart has ended its session.
 A path that is too long to name anything is refused before it is compared with the routes.
 
-Any web page can make a browser send requests to loopback, so host names and origins other than this server's are
-refused.
+Any web page can make a browser send requests to loopback, so host names other than this server's are refused, and
+origins other than this server's and those of the setting.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from teletape_server.auth import host_name, is_loopback, same_origin
-from teletape_server.problems import Problem, error_response, shutting_down
+from teletape_server.problems import Problem
 
 BOOT_HEADER: Final = "teletape-boot-id"
 _SESSIONS: Final = "/v1/sessions"
@@ -31,12 +30,16 @@ class Guard:
 
     Args:
         loopback_only: Whether to refuse foreign host names and origins, since there are no keys.
+        origins: Origins that are not refused.
         boot_id: The id of the server's run.
         is_stopping: Returns whether the server is about to end, so that no new request is taken.
     """
 
-    def __init__(self, *, loopback_only: bool, boot_id: str, is_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, *, loopback_only: bool, origins: frozenset[str], boot_id: str, is_stopping: Callable[[], bool]
+    ) -> None:
         self._loopback_only = loopback_only
+        self._origins = origins
         self._boot_id = boot_id
         self.is_stopping = is_stopping
 
@@ -58,16 +61,23 @@ class Guard:
                 "TELETAPE_API_KEYS to use other names",
             )
         origin = headers.get("origin")
-        if origin is not None and not same_origin(origin, host):
-            raise Problem(
-                "foreign_origin", f"this server has no API keys, so it accepts no requests from pages of {origin!r}"
-            )
+        if origin is not None and origin not in self._origins and not same_origin(origin, host):
+            raise foreign_origin(origin)
 
     def complete(self, headers: MutableHeaders, path: str, request_id: str) -> None:
         """Adds to an answer's headers what every answer has."""
         headers.setdefault("x-request-id", request_id)
         if path.startswith(_SESSIONS):
             headers[BOOT_HEADER] = self._boot_id
+
+
+def foreign_origin(origin: str) -> Problem:
+    """Returns the problem of a request from a page whose origin is not allowed."""
+    if "://" in origin:
+        remedy = f"If you trust them, start the server with --allow-origin {origin} (TELETAPE_ALLOW_ORIGINS)"
+    else:
+        remedy = "Such a page is a file or a sandboxed frame: serve it over HTTP, and allow its origin (--allow-origin)"
+    return Problem("foreign_origin", f"this server answers no requests from pages of {origin!r}. {remedy}")
 
 
 def sent_request_id(headers: Headers) -> str | None:
@@ -79,41 +89,3 @@ def sent_request_id(headers: Headers) -> str | None:
 def new_request_id() -> str:
     """Returns an id for a request that has none."""
     return secrets.token_hex(8)
-
-
-class GuardMiddleware:
-    """Wraps an application.
-
-    Args:
-        app: The application.
-        guard: The rules.
-    """
-
-    def __init__(self, app: ASGIApp, *, guard: Guard) -> None:
-        self._app = app
-        self._guard = guard
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        request_id = sent_request_id(headers) or new_request_id()
-        scope.setdefault("state", {})["request_id"] = request_id
-        try:
-            self._guard.check(scope["path"], headers)
-            if self._guard.is_stopping():
-                refusal = shutting_down()
-                refusal.headers["Connection"] = "close"
-                raise refusal
-        except Problem as problem:
-            await error_response(problem, request_id)(scope, receive, send)
-            return
-
-        async def send_completed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._guard.complete(MutableHeaders(scope=message), scope["path"], request_id)
-            await send(message)
-
-        await self._app(scope, receive, send_completed)

@@ -114,8 +114,35 @@ def _keys(text: str) -> dict[str, str]:
     return keys
 
 
-def _setting(read: Callable[[str], Any], about: str, metavar: str = "N", *, flag: bool = True) -> dict[str, Any]:
-    return {"read": read, "about": about, "metavar": metavar, "flag": flag}
+def _origins(text: str) -> frozenset[str]:
+    """Returns origins as browsers send them: lower case, and without the scheme's own port."""
+    origins = set()
+    for entry in filter(None, (part.strip().lower() for part in text.split(","))):
+        match = re.fullmatch(r"([a-z][a-z0-9+.-]*)://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", entry)
+        if match is None:
+            raise ValueError(
+                "origins as a browser sends them, such as https://app.example or http://localhost:3000, separated by "
+                "commas: scheme, host and port, without a path and without *"
+            )
+        scheme, host, port = match.groups()
+        is_default = port is None or {"http": "80", "https": "443"}.get(scheme) == port
+        origins.add(f"{scheme}://{host}" if is_default else f"{scheme}://{host}:{port}")
+    return frozenset(origins)
+
+
+def _setting(
+    read: Callable[[str], Any], about: str, metavar: str = "N", *, flag: str | None = "", **argument: Any
+) -> dict[str, Any]:
+    """Returns what is known of a setting.
+
+    Args:
+        read: Returns the value of a text, or raises ValueError with the values that it may have.
+        about: For --help.
+        metavar: The same.
+        flag: The flag, if it is not the setting's name; None: there is none.
+        **argument: More of argparse's arguments for the flag.
+    """
+    return {"read": read, "about": about, "metavar": metavar, "flag": flag, "argument": argument}
 
 
 @dataclass(frozen=True)
@@ -135,7 +162,17 @@ class Settings:
         default=0o600, metadata=_setting(_mode, "permissions of its file: who can write to it can connect", "MODE")
     )
     device: str = field(default="cpu", metadata=_setting(_device, "device of sessions that name none", "DEVICE"))
-    api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=False))
+    api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=None))
+    allow_origins: frozenset[str] = field(
+        default=frozenset(),
+        metadata=_setting(
+            _origins,
+            "origin whose pages may use the server; several times, or with commas",
+            "ORIGIN",
+            flag="--allow-origin",
+            action="append",
+        ),
+    )
     memory_limit: int = field(
         default=2 << 30, metadata=_setting(_bytes, "memory of one session: its arrays and objects", "BYTES")
     )
@@ -225,13 +262,14 @@ class Settings:
         """
         parser = argparse.ArgumentParser(prog, description="Serve sessions of the tape engine over HTTP.")
         for setting in dataclasses.fields(cls):
-            if setting.metadata["flag"]:
+            if setting.metadata["flag"] is not None:
                 shown = f" (default {_shown(setting)})"
                 parser.add_argument(
-                    "--" + setting.name.replace("_", "-"),
+                    _flag(setting),
                     dest=setting.name,
                     metavar=setting.metadata["metavar"],
                     help=f"{setting.metadata['about']}{shown}; {_variable(setting.name)}",
+                    **setting.metadata["argument"],
                 )
         parser.epilog = (
             "TELETAPE_API_KEYS holds the API keys, name:key separated by commas; without keys the server answers "
@@ -240,7 +278,9 @@ class Settings:
         flags = vars(parser.parse_args(arguments))
         values: dict[str, Any] = {}
         for setting in dataclasses.fields(cls):
-            text, origin = flags.get(setting.name), "--" + setting.name.replace("_", "-")
+            text, origin = flags.get(setting.name), _flag(setting)
+            if isinstance(text, list):
+                text = ",".join(text)
             if text is None:
                 text, origin = environment.get(_variable(setting.name)), _variable(setting.name)
                 if not text:  # an empty variable counts as not set
@@ -251,6 +291,10 @@ class Settings:
                 shown = "something else" if setting.name == "api_keys" else repr(text)
                 raise SettingsError(f"{origin} must be {error}; found {shown}") from None
         return cls(**values)
+
+
+def _flag(setting: dataclasses.Field[Any]) -> str:
+    return setting.metadata["flag"] or "--" + setting.name.replace("_", "-")
 
 
 def _variable(name: str) -> str:
@@ -264,6 +308,6 @@ def _shown(setting: dataclasses.Field[Any]) -> str:
                 return f"{setting.default // _UNITS[unit]}{unit}"
     if setting.metadata["read"] is _mode:
         return f"{setting.default:o}"
-    if setting.default is None:
+    if setting.default is None or setting.default == frozenset():
         return "none"
     return f"{setting.default:g}s" if isinstance(setting.default, float) else str(setting.default)

@@ -24,7 +24,18 @@ ROWS = [
     if line.startswith("| ") and not line.startswith(("| limit", "| ---"))
 ]
 #: Settings that limit nothing.
-NOT_LIMITS = {"host", "port", "unix", "unix_mode", "device", "direct", "api_keys", "log_level", "worker_user"}
+NOT_LIMITS = {
+    "allow_origins",
+    "host",
+    "port",
+    "unix",
+    "unix_mode",
+    "device",
+    "direct",
+    "api_keys",
+    "log_level",
+    "worker_user",
+}
 #: Statuses of problems that name a limit, and codes of other statuses that do.
 LIMIT_STATUSES = {408, 413, 429, 431, 507}
 LIMIT_CODES = {"overloaded", "too_many_sessions", "deadline_exceeded", "answer_dropped", "session_ended"}

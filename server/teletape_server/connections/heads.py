@@ -27,7 +27,7 @@ from teletape_server.settings import Settings
 #: The URL of a plain frame: no query, nothing that would have to be decoded.
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
 #: A request with one of these is not plain.
-_SPECIAL: Final = ("expect", "idempotency-key", "transfer-encoding", "upgrade")
+_SPECIAL: Final = ("expect", "idempotency-key", "origin", "transfer-encoding", "upgrade")
 
 
 @dataclass(frozen=True)

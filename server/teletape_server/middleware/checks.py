@@ -1,0 +1,53 @@
+"""The guard's checks of every request, and the last place that turns an error into a problem."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from teletape_server.guard import Guard
+from teletape_server.problems import Problem, error_response, shutting_down
+
+
+class ChecksMiddleware:
+    """Refuses what the guard refuses, and completes the headers of answers.
+
+    Args:
+        app: The application.
+        guard: The rules.
+    """
+
+    def __init__(self, app: ASGIApp, *, guard: Guard) -> None:
+        self._app = app
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id: str = scope["state"]["request_id"]
+        try:
+            self._guard.check(scope["path"], Headers(scope=scope))
+            if self._guard.is_stopping():
+                refusal = shutting_down()
+                refusal.headers["Connection"] = "close"
+                raise refusal
+        except Problem as problem:
+            await error_response(problem, request_id)(scope, receive, send)
+            return
+        is_started = False
+
+        async def send_completed(message: Message) -> None:
+            nonlocal is_started
+            if message["type"] == "http.response.start":
+                is_started = True
+                self._guard.complete(MutableHeaders(scope=message), scope["path"], request_id)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_completed)
+        except Exception as error:
+            if is_started:  # the connection ends without the rest of the answer
+                raise
+            await error_response(error, request_id)(scope, receive, send_completed)
