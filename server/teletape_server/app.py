@@ -37,12 +37,25 @@ from teletape_server.pages import api_page, files, guide, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
-from teletape_server.routes import batch, functions, info, loops, ops, run, sessions, tapes, tensors, variables
+from teletape_server.routes import (
+    batch,
+    expressions,
+    functions,
+    info,
+    loops,
+    ops,
+    run,
+    sessions,
+    tapes,
+    tensors,
+    variables,
+)
 from teletape_server.settings import Settings
 from teletape_server.worker.faults import described_faults, text_of
 
 ROUTERS: Final = tuple(
-    module.router for module in (info, ops, run, sessions, variables, tensors, tapes, functions, loops, batch)
+    module.router
+    for module in (info, ops, expressions, run, sessions, variables, tensors, tapes, functions, loops, batch)
 )
 PAGES: Final = (api_page, guide, problem_pages)
 FEATURES: Final = (

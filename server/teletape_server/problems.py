@@ -76,6 +76,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "body_too_large": Kind(413, "Body too large"),
     "unsupported_media_type": Kind(415, "Unsupported media type"),
     "invalid_request": Kind(422, "Invalid request"),
+    "invalid_expression": Kind(422, "Invalid expression"),
     "unknown_device": Kind(422, "Unknown device"),
     "idempotency_conflict": Kind(422, "Idempotency key used for another request"),
     "incomplete_body": Kind(400, "Incomplete body"),

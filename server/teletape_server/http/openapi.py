@@ -32,6 +32,7 @@ RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 SECTIONS: Final = {
     "server": "Facts about the server.",
     "catalogue": "The ops that the server can run. A client sends calls of these ops as data, and never code.",
+    "expressions": "Formulas as text, parsed into functions as data.",
     "run": "A batch of commands in one request: values in, gradients out. Nothing is stored.",
     "sessions": "A session holds tensors, variables, functions and tapes on one device until it is deleted or idle for "
     "too long. All examples below use the session of the first one.",

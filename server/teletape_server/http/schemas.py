@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from teletape_server.hosts.protocols import Running
+from teletape_server.worker.models.base import component
 
 Device = Annotated[str, Field(pattern=r"^(cpu|gpu|gpu:[0-9]{1,3})$", description="cpu, gpu or gpu:N")]
 
@@ -187,6 +188,39 @@ class Op(BaseModel):
     dynamic: Annotated[bool, Field(description="Whether the result's shape depends on values")]
     backends: list[str]
     documentation: str
+
+
+class ExpressionText(_RequestBody):
+    """A text to parse."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "x-examples": {
+                "product": {"text": "y = sin(x) * x"},
+                "layers": {"text": "w = [[0.5, -0.5], [1.5, 0.5]]\nloss = mean((tanh(w) - target)**2)"},
+            }
+        },
+    )
+
+    text: Annotated[
+        str, Field(description="Lines such as `y = sin(x) * x`; names without a value are the function's inputs")
+    ]
+
+
+class Expression(BaseModel):
+    """A function as data: what POST /functions takes, and the values that the text gives to inputs."""
+
+    inputs: Annotated[list[str], Field(description="Names of the inputs, in the order of their first use")]
+    values: Annotated[
+        dict[str, Annotated[Any, WithJsonSchema(component("TensorData"))]],
+        Field(description="Values of inputs, from lines such as `x = 2`"),
+    ]
+    steps: Annotated[
+        list[Annotated[dict[str, Any], WithJsonSchema(component("Step"))]],
+        Field(description="In order. `where` is the place in the text; errors and explanations repeat it"),
+    ]
+    outputs: Annotated[list[str], Field(description="Names of the results that no other line uses")]
 
 
 class OpList(BaseModel):

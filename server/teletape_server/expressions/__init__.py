@@ -1,0 +1,1 @@
+"""Expressions: a small language of formulas, parsed by lark into the inputs, steps and outputs of a function."""
