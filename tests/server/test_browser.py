@@ -93,7 +93,58 @@ def test_a_gradient_by_hand(page: "Page", seen: Seen, server_url: str) -> None:
     assert sum(urlsplit(url).path.endswith("/gradient") for url in seen.requests) == 2
 
 
-def test_the_api_pagestands_in_the_order_of_the_walk(page: "Page") -> None:
+def test_the_api_page_begins_with_run_and_an_explained_none(page: "Page") -> None:
+    assert page.locator(".opblock").first.get_attribute("id") == "operations-run-run-run"
+    page.locator('.opblock[id$="-run-run"] .opblock-summary-control').click()
+    examples = page.locator(".examples-select-element").first
+    assert examples.locator("option").all_inner_texts()[:2] == ["gradient", "explained_none"]
+    examples.select_option("explained_none")
+    answer = execute(page, "run-run")
+    assert answer["values"] == {"dx": None}
+
+
+def test_problems_are_collapsed_and_lead_to_their_pages(page: "Page", server_url: str) -> None:
+    page.locator('.opblock[id$="-run-run"] .opblock-summary-control').click()
+    rows = page.locator(".response.problems")
+    rows.first.wait_for()
+    assert rows.locator("pre").count() == 0
+    rows.get_by_role("link", name="malformed_json").click()
+    page.wait_for_url(f"{server_url}/problems/malformed_json")
+    assert page.locator("h1").inner_text() == "Malformed JSON"
+
+
+def test_a_graph_is_a_picture(page: "Page", seen: Seen) -> None:
+    for operation in ("sessions-create", "variables-create", "tensors-create", "tapes-create", "tapes-record"):
+        execute(page, operation)
+    assert execute(page, "tapes-graph")["nodes"]
+    picture = page.locator("img.picture")
+    picture.wait_for()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
+    assert seen.complaints == []
+
+
+def test_a_server_without_keys_shows_no_padlocks(page: "Page") -> None:
+    assert [lock.is_visible() for lock in page.locator(".authorization__btn, .btn.authorize").all()].count(True) == 0
+
+
+def test_the_page_is_dark_where_the_system_is(page: "Page") -> None:
+    def brightness() -> int:
+        return page.evaluate("parseInt(getComputedStyle(document.body).backgroundColor.slice(4))")
+
+    assert brightness() > 200
+    page.emulate_media(color_scheme="dark")
+    page.locator("html.dark-mode").wait_for()
+    assert brightness() < 60
+
+
+def test_operations_are_shown_before_any_script_has_run(page: "Page", server_url: str) -> None:
+    page.route("**/*.js", lambda route: route.abort())
+    page.goto(f"{server_url}/docs")
+    assert page.locator(".operations li").count() > 40
+    assert page.locator(".operations li").first.inner_text().split()[:2] == ["POST", "/v1/run"]
+
+
+def test_the_api_page_is_in_the_order_of_the_walk(page: "Page") -> None:
     import httpx
     import walk
 

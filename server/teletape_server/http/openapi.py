@@ -30,9 +30,6 @@ RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 
 #: The sections of the page, in order: an operation comes after those whose results its example needs.
 SECTIONS: Final = {
-    "server": "Facts about the server.",
-    "catalogue": "The ops that the server can run. A client sends calls of these ops as data, and never code.",
-    "expressions": "Formulas as text, parsed into functions as data.",
     "run": "A batch of commands in one request: values in, gradients out. Nothing is stored.",
     "sessions": "A session holds tensors, variables, functions and tapes on one device until it is deleted or idle for "
     "too long. All examples below use the session of the first one.",
@@ -44,6 +41,9 @@ SECTIONS: Final = {
     "differentiated and repeated in loops.",
     "batches": "Many commands in one request. Everything above is also a command; docs/protocol.md lists them.",
     _LAST: "Deletes what the examples created. Deleting the session deletes everything in it.",
+    "expressions": "Formulas as text, parsed into functions as data.",
+    "catalogue": "The ops that the server can run. A client sends calls of these ops as data, and never code.",
+    "server": "Facts about the server.",
 }
 
 _ABOUT: Final = (

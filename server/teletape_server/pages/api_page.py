@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from html import escape
+
+from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import HTMLResponse, Response
 
+from teletape_server.http.openapi import operations
 from teletape_server.pages.files import page
 
 router = APIRouter(include_in_schema=False)
@@ -17,6 +20,26 @@ async def document(request: Request) -> Response:
 
 
 @router.get("/docs", tags=["page"])
-async def api_page() -> HTMLResponse:
+async def api_page(request: Request) -> HTMLResponse:
     """Every operation, to be tried from top to bottom."""
-    return page("api", "API", allowed={"style-src": "'self' 'unsafe-inline'"})  # Swagger UI sets styles on elements
+    return page(
+        "api",
+        "API",
+        contents={
+            "keys": "keys" if request.app.state.settings.api_keys else "no-keys",
+            "main": _operations(request.app),
+        },
+        allowed={"style-src": "'self' 'unsafe-inline'"},  # Swagger UI sets styles on elements
+    )
+
+
+def _operations(app: FastAPI) -> str:
+    """Returns a list of all operations: shown at once, and read by browsers without scripts."""
+    document = app.openapi()
+    sections = {tag["name"]: "" for tag in document["tags"]}
+    for path, method, operation in operations(document):
+        sections[operation["tags"][-1]] += (
+            f'<li><span class="method">{method.upper()}</span> <code>{path}</code> {escape(operation["summary"])}</li>'
+        )
+    parts = "".join(f"<h2>{name}</h2><ul>{entries}</ul>" for name, entries in sections.items())
+    return f'<div class="operations"><h1>Teletape: the API</h1>{parts}</div>'

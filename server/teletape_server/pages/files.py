@@ -6,7 +6,6 @@ Each page has a folder in `static/`; `shared/` has what several pages use, `vend
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +18,6 @@ static: Final = StaticFiles(directory=FOLDER)
 
 #: The pages that the header of every page links to, path by name; the icon links to the first.
 PAGES: Final = {"API": "docs", "Guide": "guide"}
-#: What stands for the header in the text of a page.
-HEADER_MARK: Final = "<!-- header -->"
-#: What stands for the way to the server's root, for the title and for the content in a page that is filled.
-ROOT_MARK, TITLE_MARK, MAIN_MARK = "<!-- root -->", "<!-- title -->", "<!-- main -->"
 #: What a page may load, by kind: its own server's files alone, and no script or style inside its text.
 _ALLOWED: Final = {
     "default-src": "'none'",
@@ -71,34 +66,24 @@ def header(current: str, *, root: str = "") -> str:
     )
 
 
-def page(name: str, current: str, *, allowed: Mapping[str, str] | None = None) -> HTMLResponse:
-    """Returns the page in a folder of `static/`: its file page.html, with the header.
+def page(
+    name: str,
+    current: str,
+    *,
+    root: str = "",
+    contents: Mapping[str, str] | None = None,
+    allowed: Mapping[str, str] | None = None,
+) -> HTMLResponse:
+    """Returns the page in a folder of `static/`: its file page.html, with what stands for `<!-- mark -->` filled in.
 
     Args:
         name: The folder.
         current: The page's name in `PAGES`.
+        root: The way from the page to the server's root: "" or "../"; fills the mark `root`.
+        contents: HTML by mark. The header fills the mark `header`.
         allowed: As for `page_headers`.
     """
-    text = (FOLDER / name / "page.html").read_text(encoding="utf-8").replace(HEADER_MARK, header(current))
-    return HTMLResponse(text, headers=page_headers(allowed))
-
-
-def filled_page(name: str, current: str, *, root: str, title: str, main: str) -> HTMLResponse:
-    """Returns the page in a folder of `static/`, filled with content.
-
-    Args:
-        name: The folder.
-        current: The page's name in `PAGES`.
-        root: The way from the page to the server's root: "" or "../".
-        title: The title, as text.
-        main: The content, as HTML.
-    """
     text = (FOLDER / name / "page.html").read_text(encoding="utf-8")
-    for mark, content in {
-        HEADER_MARK: header(current, root=root),
-        ROOT_MARK: root,
-        TITLE_MARK: escape(title),
-        MAIN_MARK: main,
-    }.items():
-        text = text.replace(mark, content)
-    return HTMLResponse(text, headers=page_headers())
+    for mark, content in {"root": root, "header": header(current, root=root), **(contents or {})}.items():
+        text = text.replace(f"<!-- {mark} -->", content)
+    return HTMLResponse(text, headers=page_headers(allowed))

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse, HTMLResponse
 
 from teletape_server.pages import markdown
-from teletape_server.pages.files import filled_page
+from teletape_server.pages.files import page as static_page
 from teletape_server.problems import Problem
 
 router = APIRouter(include_in_schema=False)
@@ -75,4 +75,6 @@ def _guide(title: str, main: str, *, root: str, current: str = "") -> HTMLRespon
         for subject, names in _contents().items()
     )
     menu = f'<details class="menu"><summary>All pages</summary><nav aria-label="Guide">{links}</nav></details>'
-    return filled_page("guide", "Guide", root=root, title=title, main=(menu if current else "") + main)
+    return static_page(
+        "guide", "Guide", root=root, contents={"title": escape(title), "main": (menu if current else "") + main}
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from teletape_server.pages import markdown
-from teletape_server.pages.files import filled_page
+from teletape_server.pages.files import page as static_page
 from teletape_server.problems import PROBLEMS, Problem
 
 router = APIRouter(include_in_schema=False)
@@ -32,7 +33,7 @@ def page(code: str) -> HTMLResponse:
         f"<p><code>{code}</code>, HTTP status {kind.status}. <a href='../guide/problems'>All problems</a></p>"
         f"{markdown.html(_sections()[code], guide='../guide/')}</article>"
     )
-    return filled_page("guide", "Guide", root="../", title=kind.title, main=body)
+    return static_page("guide", "Guide", root="../", contents={"title": escape(kind.title), "main": body})
 
 
 @cache

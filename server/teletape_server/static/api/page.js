@@ -1,13 +1,87 @@
 // Fills the API page. Apart from it, since the page's policy allows no script inside its text.
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const applyTheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", applyTheme);
+applyTheme();
+
+/** The headers of the last request: a picture of its answer is asked for with the same key. */
+let lastHeaders = {};
+
+/** A row for each status with problems: their codes lead to their pages, in place of the same body nine times. */
+function problemRow({ createElement }, code, description) {
+  const parts = description.split(/`([a-z_]+)`/);
+  const shown = parts.map((part, position) =>
+    position % 2 ? createElement("a", { key: part, href: `problems/${part}` }, part) : part,
+  );
+  return createElement(
+    "tr",
+    { className: "response problems" },
+    createElement("td", { className: "response-col_status" }, code),
+    createElement("td", { className: "response-col_description" }, shown),
+    createElement("td", null),
+  );
+}
+
+/** The graph of a tape as a picture, drawn by the server. */
+function picture({ createElement, useEffect, useState }) {
+  return function Picture({ url }) {
+    const [source, setSource] = useState(null);
+    const [problem, setProblem] = useState(null);
+    useEffect(() => {
+      const address = new URL(url);
+      address.searchParams.set("format", "svg");
+      fetch(address, { headers: { ...lastHeaders, Accept: "image/svg+xml" } })
+        .then(async (response) => {
+          const text = await response.text();
+          if (response.ok) setSource("data:image/svg+xml," + encodeURIComponent(text));
+          else setProblem(JSON.parse(text).detail);
+        })
+        .catch(() => setProblem("The server does not answer."));
+    }, [url]);
+    if (problem) return createElement("p", null, problem);
+    return source && createElement("img", { className: "picture", src: source, alt: "The graph of the tape" });
+  };
+}
+
+function TeletapePlugin({ React }) {
+  const Picture = picture(React);
+  return {
+    wrapComponents: {
+      response: (Original) => (props) =>
+        /^2/.test(props.code)
+          ? React.createElement(Original, props)
+          : problemRow(React, props.code, props.response.get("description") ?? ""),
+      responseBody: (Original) => (props) =>
+        /\/graph(\?|$)/.test(props.url ?? "") && /json|svg/.test(props.contentType ?? "")
+          ? React.createElement(
+              "div",
+              null,
+              React.createElement(Picture, { url: props.url }),
+              React.createElement(Original, props),
+            )
+          : React.createElement(Original, props),
+    },
+  };
+}
+
 window.ui = SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#page",
   deepLinking: true,
-  defaultModelsExpandDepth: 0,
+  defaultModelsExpandDepth: -1,
   displayRequestDuration: true,
   docExpansion: "list",
   filter: true,
   layout: "BaseLayout",
+  plugins: [TeletapePlugin],
+  requestInterceptor: (request) => {
+    if (!request.loadSpec) {
+      const { Authorization, "X-API-Key": key } = request.headers;
+      lastHeaders = { ...(Authorization && { Authorization }), ...(key && { "X-API-Key": key }) };
+    }
+    return request;
+  },
   syntaxHighlight: { activated: true, theme: "agate" },
   tryItOutEnabled: true,
   validatorUrl: null,

@@ -95,6 +95,16 @@ class Run(Body):
             ],
             "fetch": ["y", "dx"],
         },
+        explained_none={  # the gradient is null, since round has none
+            "commands": [
+                {"do": "variable", "id": "x", "value": 2.7},
+                {"do": "tape.open", "id": "t"},
+                {"do": "op", "op": "round", "inputs": ["x"], "outputs": ["y"]},
+                {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["dx"]},
+                {"do": "explain", "tape": "t", "targets": ["y"], "sources": ["x"]},
+            ],
+            "fetch": ["dx"],
+        },
         hessian_vector_product={  # forward over reverse
             "commands": [
                 {"do": "variable", "id": "x", "value": [1.5, 2.5]},
