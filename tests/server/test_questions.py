@@ -246,4 +246,4 @@ def test_in_one_request_what_is_not_connected_is_null(http: httpx.Client) -> Non
         {"do": "op", "op": "exp", "inputs": ["v"], "outputs": ["y"]},
         {"do": "jacobian", "tape": "t", "targets": ["y"], "sources": ["u"], "outputs": ["J"]},
     ]
-    assert ok(http.post("/v1/run", json={"commands": commands, "fetch": ["J"]})).json() == {"values": {"J": None}}
+    assert ok(http.post("/v1/run", json={"commands": commands, "fetch": ["J"]})).json()["values"] == {"J": None}

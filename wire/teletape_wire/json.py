@@ -299,7 +299,8 @@ def answer_to_json(
 
 def _result_to(result: Result, elements: int | None, encoding: str | None) -> dict[str, Any]:
     if isinstance(result, Kinds):
-        return {"command": result.index, "kinds": list(result.kinds)}
+        body = {"command": result.index, "kinds": list(result.kinds)}
+        return body | {"why": list(result.why)} if result.why else body
     if isinstance(result, Fetched):
         return {"command": result.index, "id": result.id, "value": _fetched_to(result, elements, encoding)}
     if isinstance(result, Facts):

@@ -38,10 +38,18 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The structure of a derivative command's answer: none, dense or slices for each result."""
+    """The structure of a derivative command's answer: none, dense or slices for each result.
+
+    Attributes:
+        index: The position of the command in the batch.
+        kinds: Of the results.
+        why: If the batch is explained and a result is none: for each result the reason as `Explanation.brief`, None for
+            one that exists. Not sent in frames: an SDK explains by itself.
+    """
 
     index: int
     kinds: tuple[str, ...]
+    why: tuple[dict[str, Any] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,8 @@ class GradientQuery:
         max_bytes: Bytes that the cotangents of one chunk of rows may take; None: `jacobian.BOUND`, or what is left of
             the session's memory. Without effect under an outer tape, which keeps what every row computes.
         chunk_size: Rows of cotangents in one chunk at most; None: as many as fit.
+        observer: Of second derivatives: called with the first derivatives and the answers, None where there is none,
+            while the tape still has the record of how the first derivatives were computed.
     """
 
     tape: Tape
@@ -153,6 +155,7 @@ class GradientQuery:
     at_stacked_stop: GradientFunction | None = None
     max_bytes: int | None = None
     chunk_size: int | None = None
+    observer: Callable[[Sequence[Recorded | None], Sequence[Recorded | None]], None] | None = None
 
     @property
     def release(self) -> bool:

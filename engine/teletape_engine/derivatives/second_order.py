@@ -46,6 +46,8 @@ def hessian(recorder: Recorder, query: GradientQuery) -> list[list[Recorded | No
                 rows.append([recorder.full(source.spec.with_shape(shape), 0) for shape in shapes])
             else:
                 rows.append([None] * len(sources))
+        if query.observer is not None:
+            query.observer(first, [block for row in rows for block in row])
     return rows
 
 
@@ -78,7 +80,10 @@ def hvp(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         second = query.gradient_of(
             [derivative for derivative, _ in pairs], [vector for _, vector in pairs], zeros=query.zeros
         )
-        return [densify(product, recorder) for product in gradient(recorder, second)]
+        products = [densify(product, recorder) for product in gradient(recorder, second)]
+        if query.observer is not None:
+            query.observer(first, products)
+    return products
 
 
 def _first_derivatives(

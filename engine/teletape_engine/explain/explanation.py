@@ -144,6 +144,11 @@ class Explanation:
             "notes": list(self.notes),
         }
 
+    def brief(self) -> dict[str, Any]:
+        """The explanation in short, for an answer with a null; its call site must be a text."""
+        facts = {"code": self.code.value, "message": self.message, "op": self.op, "advice": self.advice}
+        return facts if self.where is None else facts | {"where": self.where}
+
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Explanation:
         """The explanation whose `facts` these are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from teletape_engine.catalogue.op import Trait
@@ -17,7 +17,7 @@ from teletape_engine.recording.values import Variable
 _NAMED: Final = 5  #: Watched variables that a note lists.
 _NOTED: Final = 3  #: Further cuts that a note lists.
 #: When an op ran that the tape did not record.
-_TIMES: Final = {
+TIMES: Final = {
     Reason.COMPUTED_BEFORE_TAPE: "before the tape was open",
     Reason.COMPUTED_AFTER_TAPE: "after the tape had stopped recording",
     Reason.COMPUTED_WHILE_STOPPED: "while the tape was stopped",
@@ -118,10 +118,20 @@ class StructuralExplainer:
     def _none(self, source: Any, path: list[Edge] | None) -> Explanation:
         if path is None:
             return self._without_path(source)
+        return self.first_cut(path) or self._not_watched(source, path)
+
+    def first_cut(self, path: Sequence[Edge], passing: Collection[Reason] = ()) -> Explanation | None:
+        """The explanation that blames the cut of a path that is nearest to the target; None: nothing cuts the path.
+
+        Args:
+            path: From a target back.
+            passing: Reasons that do not count.
+        """
         cuts = self.cuts
-        cut_edges = [(edge, reason) for edge in path if (reason := cuts.reason(edge)) is not None]
+        reasons = [(edge, cuts.reason(edge)) for edge in path]
+        cut_edges = [(edge, reason) for edge, reason in reasons if reason is not None and reason not in passing]
         if not cut_edges:
-            return self._not_watched(source, path)
+            return None
         edge, reason = cut_edges[0]
         notes = []
         if len(cut_edges) > 1:
@@ -154,8 +164,8 @@ class StructuralExplainer:
             return f"op {name!r} is declared non-differentiable: its gradient is None"
         if reason is Reason.NO_GRADIENT_DECLARED:
             return f"op {name!r} ({bound.op_type}) was declared to have no gradient"
-        if reason in _TIMES:
-            return f"op {name!r} ran {_TIMES[reason]}: the tape did not record it"
+        if reason in TIMES:
+            return f"op {name!r} ran {TIMES[reason]}: the tape did not record it"
         return MEANINGS[reason].says
 
     def _event_text(self, edge: Edge, reason: Reason) -> str:

@@ -72,6 +72,11 @@ class Accumulator:
         if entry is not None and value.spec.differentiable:
             self.follow(value, entry[0])
 
+    @property
+    def followed(self) -> Collection[Uid]:
+        """Uids of the values and variables that have a tangent."""
+        return self._tangents.keys()
+
     def tangents(self) -> list[Any]:
         """All that there are."""
         return [tangent for tangent, _ in list(self._tangents.values())]

@@ -128,7 +128,7 @@ def _function(function: Function) -> int:
 def _result(result: Result) -> int:
     if isinstance(result, Facts):
         return object_bytes.RESULT + _nested(result.facts)
-    return object_bytes.RESULT + (getsizeof(result.kinds) if isinstance(result, Kinds) else 0)
+    return object_bytes.RESULT + (getsizeof(result.kinds) + _nested(result.why) if isinstance(result, Kinds) else 0)
 
 
 def _nested(value: Any) -> int:

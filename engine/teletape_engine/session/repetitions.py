@@ -38,6 +38,7 @@ from teletape_engine.spec import DType, Spec, element
 _MOST_STRUCTURES: Final = 128  #: Structures that a session remembers.
 _LONGEST_TEXT: Final = 1 << 18  #: Characters of the text of a structure that may run as a plan.
 _MOST_SKETCHES: Final = 1024  #: Sketches of batches that it remembers.
+_EXPLAINED: Final = "explained "  #: Begins the text of a structure whose nulls are explained: it has plans of its own.
 _ENTRY: Final = 160  #: Bytes of an entry of a table of numbers.
 
 
@@ -82,7 +83,8 @@ class Repetitions:
         if isinstance(batch, Repetition):
             if len(batch.structure.text) > _LONGEST_TEXT:
                 return None
-            step = self._step(batch.structure.text, lambda: batch.structure)
+            text = _EXPLAINED + batch.structure.text if self._state.explains else batch.structure.text
+            step = self._step(text, lambda: batch.structure)
             return None if step is None else self._run(step, batch.contents, cancelled)
         if not 2 < len(batch.commands) <= MOST_INSTRUCTIONS:
             return None
@@ -101,6 +103,8 @@ class Repetitions:
             sketch.left = 0
             return None
         text, contents = read
+        if self._state.explains:
+            text = _EXPLAINED + text
         step = self._step(text, lambda: _structure(batch))
         answer = None if step is None else self._run(step, contents, cancelled)
         if answer is None:

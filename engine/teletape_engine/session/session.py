@@ -49,6 +49,7 @@ class Session:
         cancelled: Callable[[], bool] = lambda: False,
         progress: Progress = no_progress,
         budget: TimeBudget | None = None,
+        explain: bool = False,
     ) -> Answer:
         """Runs a batch. A batch that repeats its client's last one is not run again: the kept answer is returned.
 
@@ -61,6 +62,7 @@ class Session:
             progress: Called from time to time; see `progress.Progress`.
             budget: The batch's time: an op that would take longer than what is left fails before it begins. None: there
                 is no limit.
+            explain: Whether the answer says why derivatives are none, from structure (`Kinds.why`).
 
         Raises:
             UnknownIdError: The batch's client is not attached.
@@ -76,6 +78,7 @@ class Session:
         with state.backend.quiet():
             commands = batch.structure.commands if isinstance(batch, Repetition) else batch.commands
             state.monitor.begin(cancelled, progress, len(commands), budget)
+            state.explains = explain
             answer = self._repetitions.run(batch, cancelled)
             if answer is None:
                 whole = batch.batch() if isinstance(batch, Repetition) else batch

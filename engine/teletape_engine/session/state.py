@@ -77,6 +77,7 @@ class State:
         current: The context that the commands belong to.
         results: The results of the batch so far.
         index: The position of the command in its batch.
+        explains: Whether the answers of the batch say why derivatives are none.
         fetches: The values that the batch has fetched, if they are to be noted.
         repetitions: What is remembered of the structures of batches.
 
@@ -97,6 +98,7 @@ class State:
         self.numbers = self.value_reads.numbers
         self.results: list[Result] = []
         self.index = 0
+        self.explains = False
         self.entries: dict[Id, Any] = {}
         self.released: set[Id] = set()
         self._released: deque[Id] = deque()  # the same, the latest last

@@ -186,7 +186,7 @@ class Build:
                 new, old = (slot.number, None) if slot.source else (None, slot.number)
                 results.append((result.index, new, old, command.elements, len(values)))
                 values.append(value)
-            elif isinstance(result, Kinds):
+            elif isinstance(result, Kinds) and not result.why:  # a reason names variables, which differ
                 results.append(result)
                 command = self._step.structure.commands[result.index]
                 slots = zip(command.outputs, result.kinds, strict=True)

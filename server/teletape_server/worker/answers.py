@@ -7,7 +7,7 @@ from typing import Any
 
 import teletape_wire as wire
 from teletape_engine.commands import Command, Fetch, Id
-from teletape_engine.commands.results import Answer, Fetched, SlicesArrays
+from teletape_engine.commands.results import Answer, Fetched, Kinds, SlicesArrays
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER, path_id
@@ -34,6 +34,24 @@ def fetched_values(request: Request, answer: Answer) -> dict[Id, Any]:
     written = wire.answer_to_json(answer, full=request.params["full"])["results"]
     pairs = zip(answer.results, written, strict=True)
     return {result.id: body["value"] for result, body in pairs if isinstance(result, Fetched)}
+
+
+def derivative_entry(
+    kinds: Kinds, position: int, source: Id, value: Any, *, id: Id | None = None, **more: Any
+) -> dict[str, Any]:
+    """Returns one derivative as answers have it; a null carries `why` there is none.
+
+    Args:
+        kinds: The result of the command that computed it.
+        position: Its number among the command's derivatives.
+        source: What it is the derivative by.
+        value: Its elements as JSON; None: it does not exist.
+        id: The caller's id that keeps it.
+        **more: Further members.
+    """
+    entry = {"source": source, "kind": kinds.kinds[position], "id": id, "value": value, **more}
+    why = kinds.why[position] if kinds.why else None
+    return entry if why is None else entry | {"why": why}
 
 
 def facts_result(session: Session, request: Request, id: Id) -> Result:

@@ -64,7 +64,9 @@ def execute(
         temporaries=tuple(temporaries),
         on_failure=OnFailure.ROLLBACK if rollback else OnFailure.FREE,
     )
-    answer = session.execute(batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget)
+    answer = session.execute(
+        batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget, explain=True
+    )
     failure = answer.failure
     if failure is None:
         return answer

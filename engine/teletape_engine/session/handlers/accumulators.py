@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from teletape_engine import commands
 from teletape_engine.derivatives.query import wants_zeros
 from teletape_engine.errors import InvalidArgumentError, PoisonedError, TapeStateError
+from teletape_engine.explain.forward import explain_tangents
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.context import Context
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.entries import Entry, Poison
+from teletape_engine.session.handlers.explain import Reasons
 from teletape_engine.session.handlers.questions import answer_under
 from teletape_engine.session.handlers.registry import handles
-from teletape_engine.session.state import State
+from teletape_engine.session.state import State, sent_call_site
 
 
 @dataclass
@@ -120,4 +122,23 @@ def jvp(state: State, command: commands.Jvp) -> None:
     kinds = tuple([kind_of(tangent).value for tangent in tangents])
     if entry.failure is not None and command.predicted is not None and kinds != command.predicted:
         raise PoisonedError(entry.failure, id=command.accumulator)
-    answer_under(state, command.outputs, tangents, command.targets, command.predicted, what="tangents")
+    why = _reasons(state, entry.accumulator, targets, tangents)
+    answer_under(state, command.outputs, tangents, command.targets, command.predicted, why=why, what="tangents")
+
+
+def _reasons(state: State, accumulator: Accumulator, targets: Sequence[Any], tangents: Sequence[Any]) -> Reasons:
+    """Why tangents are none; empty if none is, or if the batch is not explained."""
+    missing = [target for target, tangent in zip(targets, tangents, strict=True) if tangent is None]
+    if not state.explains or not missing:
+        return ()
+    explanations = explain_tangents(
+        missing,
+        accumulator.followed,
+        tapes=state.tapes(),
+        logs=state.provenance_logs(),
+        declarations=state.declarations,
+        format_where=sent_call_site,
+        check_cancelled=state.current.check_cancelled,
+    )
+    reasons = iter([explanation.with_call_sites(sent_call_site).brief() for explanation in explanations])
+    return tuple([None if tangent is not None else next(reasons) for tangent in tangents])

@@ -12,7 +12,7 @@ from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts
 from teletape_engine.derivatives.gradient import gradient_pass
-from teletape_engine.derivatives.query import InputCotangents, Stop
+from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.functions.batched import check_vectorizes
 from teletape_engine.functions.function import Function
@@ -20,6 +20,7 @@ from teletape_engine.recording.custom import CustomCall, FunctionGradient, recor
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Recorded, Value, kind_of
 from teletape_engine.session.entries import Entry
+from teletape_engine.session.handlers.explain import Reasons, reasons_of_nulls
 from teletape_engine.session.handlers.questions import CustomGradientEntry, answer_under, gradient_query
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
@@ -29,21 +30,32 @@ from teletape_engine.spec import INTEGER, Spec
 class BackwardPassEntry(Entry):
     """A backward pass between two of its stops.
 
+    Args:
+        steps: The pass.
+        query: The question that it answers.
+        targets: Ids of its targets, for messages.
+
     Attributes:
         targets: Ids of its targets, for messages.
         stop: The stop; None: the pass has ended or failed.
         gradients: For the sources, after the pass has ended.
+        why: The reasons of those that are none.
     """
 
     word = "a backward pass"
     kind = "backward"
 
     def __init__(
-        self, steps: Generator[Stop, InputCotangents, list[Recorded | None]], tape: Tape, targets: tuple[Id, ...]
+        self,
+        steps: Generator[Stop, InputCotangents, list[Recorded | None]],
+        query: GradientQuery,
+        targets: tuple[Id, ...],
     ) -> None:
-        self._steps, self._tape, self.targets = steps, tape, targets
+        self._steps, self._tape, self.targets = steps, query.tape, targets
+        self._query: GradientQuery | None = query
         self.stop: Stop | None = None
         self.gradients: list[Recorded | None] | None = None
+        self.why: Reasons = ()
         self._continue(None)
 
     def resume(self, cotangents: InputCotangents) -> None:
@@ -62,6 +74,12 @@ class BackwardPassEntry(Entry):
         except BaseException:
             self.stop = None
             raise
+
+    def explain_nulls(self, state: State) -> None:
+        """Notes, once the pass has ended, why gradients are none; lets go of the question."""
+        if self.gradients is not None and self._query is not None:
+            query, self._query = self._query, None
+            self.why = reasons_of_nulls(state, query.tape, query.targets, query.sources, self.gradients)
 
     def facts(self) -> dict[str, Any]:
         """The stop: the call's tag and function, or the op's type, and the kinds of its results' cotangents."""
@@ -121,7 +139,8 @@ def custom_function(state: State, command: commands.CustomFunction) -> None:
 def backward_begin(state: State, command: commands.BackwardBegin) -> None:
     """Begins a pass, and runs it to its first stop."""
     query = gradient_query(state, command)
-    entry = BackwardPassEntry(gradient_pass(state.current, query), query.tape, command.targets)
+    entry = BackwardPassEntry(gradient_pass(state.current, query), query, command.targets)
+    entry.explain_nulls(state)
     state.name(command.id, entry)
     state.results.append(Facts(state.index, entry.facts()))
 
@@ -160,6 +179,7 @@ def backward_resume(state: State, command: commands.BackwardResume) -> None:
         )
     pairs = zip(command.cotangents, specs, strict=True)
     entry.resume([None if operand is None else _cotangent(state, operand, spec) for operand, spec in pairs])
+    entry.explain_nulls(state)
     state.results.append(Facts(state.index, entry.facts()))
 
 
@@ -178,7 +198,7 @@ def backward_end(state: State, command: commands.BackwardEnd) -> None:
         raise InvalidArgumentError(f"the pass {command.id!r} has not ended: it {why}")
     if len(command.outputs) != len(entry.gradients):
         raise InvalidArgumentError(f"{len(entry.gradients)} sources, but {len(command.outputs)} output ids")
-    answer_under(state, command.outputs, entry.gradients, entry.targets, command.predicted)
+    answer_under(state, command.outputs, entry.gradients, entry.targets, command.predicted, why=entry.why)
 
 
 def _stopped(state: State, name: Id) -> tuple[BackwardPassEntry, Stop]:

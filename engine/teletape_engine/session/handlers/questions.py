@@ -23,6 +23,7 @@ from teletape_engine.recording.custom import CustomCall, FunctionGradient
 from teletape_engine.recording.memory import footprint
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.entries import Entry, TapeEntry
+from teletape_engine.session.handlers.explain import Reasons, SecondOrderReasons, reasons_of_nulls
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
 
@@ -31,7 +32,8 @@ from teletape_engine.session.state import State
 def gradient(state: State, command: commands.Gradient) -> None:
     """Computes the sources' cotangents."""
     _check_outputs(command.outputs, len(command.sources))
-    answer(state, command, compute_gradient(state.current, gradient_query(state, command)))
+    query = gradient_query(state, command)
+    answer(state, command, query, compute_gradient(state.current, query))
 
 
 @handles(commands.Jacobian)
@@ -40,7 +42,7 @@ def jacobian_of_target(state: State, command: commands.Jacobian) -> None:
     _check_outputs(command.outputs, len(command.sources))
     _check_single(command.targets, "target")
     query = _stacked_query(state, command)
-    answer(state, command, jacobian.jacobian(state.current, query))
+    answer(state, command, query, jacobian.jacobian(state.current, query))
 
 
 @handles(commands.BatchJacobian)
@@ -50,7 +52,7 @@ def batch_jacobian(state: State, command: commands.BatchJacobian) -> None:
     _check_single(command.sources, "source")
     _check_outputs(command.outputs, 1)
     query = _stacked_query(state, command)
-    answer(state, command, [jacobian.batch_jacobian(state.current, query)])
+    answer(state, command, query, [jacobian.batch_jacobian(state.current, query)])
 
 
 @handles(commands.Vjps)
@@ -59,7 +61,7 @@ def vjps(state: State, command: commands.Vjps) -> None:
     _check_outputs(command.outputs, len(command.sources))
     query = _stacked_query(state, command)
     query = replace(query, output_gradients=_output_gradients(state, command.output_gradients, query.targets))
-    answer(state, command, jacobian.vjps(state.current, query))
+    answer(state, command, query, jacobian.vjps(state.current, query))
 
 
 @handles(commands.Hessian)
@@ -67,7 +69,9 @@ def hessian(state: State, command: commands.Hessian) -> None:
     """Computes the second derivatives by pairs of sources."""
     _check_outputs(command.outputs, len(command.sources) ** 2, "pairs of sources")
     query = _stacked_query(state, command)
-    answer(state, command, [block for row in second_order.hessian(state.current, query) for block in row])
+    query.observer = reasons = SecondOrderReasons(state, query)
+    blocks = [block for row in second_order.hessian(state.current, query) for block in row]
+    answer_under(state, command.outputs, blocks, command.targets, command.predicted, why=reasons.why)
 
 
 @handles(commands.Hvp)
@@ -81,7 +85,10 @@ def hvp(state: State, command: commands.Hvp) -> None:
     vectors = [
         state.value(vector, like=source.spec) for vector, source in zip(command.vectors, query.sources, strict=False)
     ]  # second_order.hvp refuses another count
-    answer(state, command, second_order.hvp(state.current, replace(query, vectors=vectors)))
+    query = replace(query, vectors=vectors)
+    query.observer = reasons = SecondOrderReasons(state, query)
+    products = second_order.hvp(state.current, query)
+    answer_under(state, command.outputs, products, command.targets, command.predicted, why=reasons.why)
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
@@ -194,14 +201,15 @@ def _stand_in(state: State, command: Any) -> Replacement:
 
 
 # ------------------------------------------------------------------------------------------------------------- answers
-def answer(state: State, command: Any, derivatives: Sequence[Any]) -> None:
-    """Names the derivatives by the command's outputs, and answers their structure.
+def answer(state: State, command: Any, query: GradientQuery, derivatives: Sequence[Any]) -> None:
+    """Names the derivatives by the command's outputs, and answers their structure, with reasons for what is none.
 
     Raises:
         StructureMismatchError: The structure is not what the caller predicted.
     """
     predicted = getattr(command, "predicted", None)  # not of a batch Jacobian, which is always there
-    answer_under(state, command.outputs, derivatives, command.targets, predicted)
+    why = reasons_of_nulls(state, query.tape, query.targets, query.sources, derivatives)
+    answer_under(state, command.outputs, derivatives, command.targets, predicted, why=why)
 
 
 def answer_under(
@@ -211,9 +219,19 @@ def answer_under(
     targets: Sequence[Id],
     predicted: Sequence[str] | None,
     *,
+    why: Reasons = (),
     what: str = "gradients",
 ) -> None:
-    """Names derivatives, and answers their structure; `what` is their name in messages.
+    """Names derivatives, and answers their structure.
+
+    Args:
+        state: Of the session.
+        outputs: An id for each; None: it is not kept.
+        derivatives: Values; None for one that does not exist.
+        targets: Ids, for messages.
+        predicted: The kinds that the caller expects, if it does.
+        why: The reasons of those that are none.
+        what: The derivatives' name in messages.
 
     Raises:
         StructureMismatchError: The structure is not what the caller predicted.
@@ -228,4 +246,4 @@ def answer_under(
     for name, value in zip(outputs, derivatives, strict=True):
         if name is not None and value is not None:
             state.name(name, value)
-    state.results.append(Kinds(state.index, kinds))
+    state.results.append(Kinds(state.index, kinds, why))

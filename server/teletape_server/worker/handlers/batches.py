@@ -42,7 +42,13 @@ def batch(session: Session, request: Request) -> Result:
         sent = wire.batch_from_json(request.json())
     replayed = answer is not None
     if answer is None:
-        answer = session.execute(sent, cancelled=request.cancelled, progress=request.progress, budget=request.budget)
+        answer = session.execute(
+            sent,
+            cancelled=request.cancelled,
+            progress=request.progress,
+            budget=request.budget,
+            explain=request.params["accept"] != wire.FRAME_TYPE,
+        )
     done = time.monotonic()
     served = wire.Served(
         Terms(*request.params["terms"]).expires_at(request.params["now"] + done - request.received),

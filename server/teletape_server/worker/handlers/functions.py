@@ -24,7 +24,7 @@ from teletape_engine.commands.results import Kinds
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
-from teletape_server.worker.answers import created_result, deleted_result, fetched_values, fetches
+from teletape_server.worker.answers import created_result, deleted_result, derivative_entry, fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.handlers.ops import run_recorded
@@ -205,10 +205,10 @@ def _differentiate(session: Session, request: Request, call: _Differentiation) -
     ]
     temporaries = [id for command in commands for id in created_ids(command)]
     answer = execute(session, request, commands, temporaries=temporaries, rollback=True)
-    kinds = next(result.kinds for result in answer.results if isinstance(result, Kinds))
+    kinds = next(result for result in answer.results if isinstance(result, Kinds))
     values = fetched_values(request, answer)
     derivatives = [
-        {"source": name, "kind": kind, "id": None, "value": values.get(id)}
-        for (name, id), kind in zip(call.derivatives.items(), kinds, strict=True)
+        derivative_entry(kinds, position, name, values.get(id))
+        for position, (name, id) in enumerate(call.derivatives.items())
     ]
     return {"values": {name: values[id] for name, id in call.outputs.items()}, "derivatives": derivatives}

@@ -12,7 +12,7 @@ from teletape_engine.commands.results import Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.worker.answers import fetched_values, fetches
+from teletape_server.worker.answers import derivative_entry, fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read, validated
 from teletape_server.worker.execution import command, execute
 from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, tape_facts
@@ -168,23 +168,20 @@ def _answer(
             raise
         text = error.message.removeprefix(f"command {position}: ")
         raise type(error)(f"question {position}: {text}", question=position, **error.details) from None
-    kinds = [result.kinds for result in answer.results if isinstance(result, Kinds)]
+    kinds = [result for result in answer.results if isinstance(result, Kinds)]
     return _derivatives(questions, kinds, fetched_values(request, answer))
 
 
-def _derivatives(
-    questions: Sequence[_Question], kinds: Sequence[tuple[str, ...]], values: Mapping[Id, Any]
-) -> list[list[Any]]:
+def _derivatives(questions: Sequence[_Question], kinds: Sequence[Kinds], values: Mapping[Id, Any]) -> list[list[Any]]:
     """Returns the JSON of each question's derivatives, given their kinds (none, dense, slices) and elements by id."""
-
-    def derivative(source: Id, kind: str, name: str | None, id: str) -> Derivative:
-        return {"source": source, "kind": kind, "id": name if id in values else None, "value": values.get(id)}
-
     answers: list[list[Any]] = []
     for question, question_kinds in zip(questions, kinds, strict=True):
         sources = question.sources
         rows = [source for source in sources for _ in sources] if question.is_hessian else sources
-        derivatives = [derivative(*row) for row in zip(rows, question_kinds, question.names, question.ids, strict=True)]
+        derivatives = [
+            derivative_entry(question_kinds, position, source, values.get(id), id=name if id in values else None)
+            for position, (source, name, id) in enumerate(zip(rows, question.names, question.ids, strict=True))
+        ]
         answers.append(_blocks(derivatives, sources) if question.is_hessian else derivatives)
     return answers
 

@@ -19,11 +19,12 @@ _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)
 
 @method("run")
 def run(session: Session, request: Request) -> Result:
-    """Runs the commands; returns the values of `fetch` and of fetch commands."""
+    """Runs the commands; returns the values of `fetch` and of fetch commands, and why some are null."""
     body = read(request, Run)
     commands = wire.batch_from_json({"commands": body.commands}).commands
     answer = execute(session, request, commands, name_command=True)
     values: dict[Id, Any] = {}
+    why: dict[Id, Any] = {}
     results = wire.answer_to_json(answer, full=request.params["full"])["results"]
     for result, result_json in zip(answer.results, results, strict=True):
         if isinstance(result, Fetched):
@@ -31,9 +32,12 @@ def run(session: Session, request: Request) -> Result:
         elif isinstance(result, Kinds):
             command = commands[result.index]
             outputs = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
-            for output, kind in zip(outputs, result.kinds, strict=False):
+            reasons = result.why or (None,) * len(outputs)
+            for output, kind, reason in zip(outputs, result.kinds, reasons, strict=False):
                 if kind == "none" and output is not None and output in body.fetch:
                     values[output] = None
+                    why[output] = reason
     remaining = [id for id in body.fetch if id not in values]
     values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
-    return json_result({"values": {str(id): value for id, value in values.items()}})
+    answers = {"values": values} | ({"why": why} if why else {})
+    return json_result({name: {str(id): value for id, value in by_id.items()} for name, by_id in answers.items()})

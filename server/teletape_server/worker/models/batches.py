@@ -8,6 +8,7 @@ from pydantic import Field, WithJsonSchema
 
 from teletape_engine.commands import OnFailure
 from teletape_server.worker.models.base import Answer, Body, Id, TensorValue, component, examples
+from teletape_server.worker.models.explanations import Why
 
 #: A command in JSON; `teletape_wire` reads it.
 CommandJson = Annotated[dict[str, Any], WithJsonSchema(component("Command"))]
@@ -55,6 +56,10 @@ class BatchResult(Answer):
     id: Annotated[str | int | None, Field(description="Of a fetched tensor")] = None
     value: Annotated[TensorValue | None, Field(description="Of a fetched tensor")] = None
     kinds: Annotated[list[str] | None, Field(description="none, dense or slices for each derivative")] = None
+    why: Annotated[
+        list[Why | None] | None,
+        Field(description="If a derivative is none: for each the reason, null for one that exists"),
+    ] = None
     specs: Annotated[list[SpecAnswer] | None, Field(description="Of outputs whose shape depends on values")] = None
     facts: Annotated[dict[str, Any] | None, Field(description="Of tape.describe, tape.graph, explain, …")] = None
 
@@ -142,5 +147,9 @@ class RunAnswer(Answer):
     """The values of the ids in `fetch`."""
 
     values: Annotated[
-        dict[str, TensorValue | None], Field(description="By id; null: the target does not depend on the source")
+        dict[str, TensorValue | None], Field(description="By id; null: a derivative that does not exist, see `why`")
     ]
+    why: Annotated[
+        dict[str, Why] | None,
+        Field(description="By id: the reason of each null; without nulls there is no such member"),
+    ] = None

@@ -20,6 +20,16 @@ class ExplainQuestion(Body):
     sources: Annotated[list[Id], Field(min_length=1, max_length=MAX_ITEMS)]
 
 
+class Why(Answer):
+    """Why a derivative is null: an explanation in short."""
+
+    code: Reason
+    message: Annotated[str, Field(description="The reason")]
+    op: Annotated[str | None, Field(description="The op that causes it, if an op does")]
+    advice: Annotated[str, Field(description="What to do")]
+    where: Annotated[str | None, Field(description="Your source line of that op, if you sent one")] = None
+
+
 class ExplanationStep(Answer):
     """One step on the path from the target back to the source."""
 

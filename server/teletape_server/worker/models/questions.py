@@ -18,6 +18,7 @@ from teletape_server.worker.models.base import (
     component,
     examples,
 )
+from teletape_server.worker.models.explanations import Why
 
 Unconnected = Annotated[
     Literal["none", "zero"],
@@ -208,6 +209,7 @@ class Derivative(Answer):
     ]
     id: Annotated[str | None, Field(description="The id that keeps it, if one was given")]
     value: TensorValue | None
+    why: Annotated[Why | None, Field(description="Of a null: the reason; other derivatives have no such member")] = None
 
 
 class Derivatives(Answer):
