@@ -10,6 +10,7 @@ import pytest
 import teletape_server
 from serving import ok, problem
 
+ROOT = Path(__file__).parents[2]
 STATIC = Path(teletape_server.__file__).parent / "static"
 
 
@@ -38,13 +39,17 @@ def test_fastapis_own_pages_are_off(server_url: str) -> None:
 
 
 def test_what_is_vendored_says_what_it_is() -> None:
-    folder = STATIC / "vendor/swagger-ui"
-    about = (folder / "VENDORED.md").read_text()
-    version = re.search(r'VERSION = "([^"]+)"', (Path(__file__).parents[2] / "scripts/vendor_swagger.py").read_text())
-    assert version is not None
-    assert f"swagger-ui-dist {version[1]}, Apache-2.0" in about
-    assert "Apache License" in (folder / "LICENSE").read_text()
-    assert not list(folder.glob("*.map"))
+    versions = json.loads((ROOT / "scripts/vendor/package.json").read_text())["dependencies"]
+    folders = {folder.name: (folder / "VENDORED.md").read_text() for folder in (STATIC / "vendor").iterdir()}
+    assert f"swagger-ui-dist {versions.pop('swagger-ui-dist')}, Apache-2.0" in folders["swagger-ui"]
+    del versions["esbuild"]  # it writes the bundles, and is in none
+    listed = "\n".join(folders.values())
+    assert [name for name, version in versions.items() if f"* {name} {version}, " not in listed] == []
+    for name, about in folders.items():
+        licence = (STATIC / "vendor" / name / "LICENSE").read_text()
+        assert [package for package in re.findall(r"^\* (\S+ \S+),", about, re.M) if package not in licence] == []
+        assert re.search(r"Apache License|Permission is hereby granted|Permission to use, copy", licence)
+        assert not list((STATIC / "vendor" / name).glob("*.map"))
 
 
 @pytest.mark.parametrize("name", ["swagger-ui-bundle.js", "swagger-ui.css"])
