@@ -1,9 +1,9 @@
 """Fetches the libraries of the pages with npm, and writes them to server/teletape_server/static/vendor.
 
-`python scripts/vendor.py [FOLDER ...]` writes all folders, or those named. scripts/vendor/package.json has the versions
-and package-lock.json the digests. Swagger UI is copied; each module of scripts/vendor/ becomes one file by esbuild, with
-the parts of its libraries that it exports. The results are committed, so that a server needs neither npm nor the
-network. LICENSE and VENDORED.md in each folder say what is in it.
+`python scripts/vendor.py [FOLDER ...]` writes all folders, or those named. scripts/vendor/package.json has the
+versions and package-lock.json the digests. Swagger UI is copied; each module of scripts/vendor/ becomes one file by
+esbuild, with the parts of its libraries that it exports. The results are committed, so that a server needs neither npm
+nor the network. LICENSE and VENDORED.md in each folder say what is in it.
 """
 
 import json
