@@ -40,7 +40,7 @@ ask "$session/functions" --data '{"id": "newton", "inputs": ["x", "a"], "outputs
     {"op": "div", "inputs": ["a", "x"], "outputs": ["quotient"]},
     {"op": "add", "inputs": ["x", "quotient"], "outputs": ["sum"]},
     {"op": "mul", "inputs": ["sum", 0.5], "outputs": ["next"]}]}'
-ask "$session/functions/newton/gradient" --data '{"inputs": [4.5, 2.5], "sources": ["a"]}'
+ask "$session/functions/newton/value_and_gradient" --data '{"inputs": [4.5, 2.5], "sources": ["a"]}'
 ask "$session/variables" --data '{"id": "a", "value": 2.25}'
 ask "$session/tapes" --data '{"id": "loop"}'
 ask "$session/functions/newton/scan" --data '{

@@ -40,6 +40,7 @@ from teletape_server.registry import Boot, Registry
 from teletape_server.routes import (
     batch,
     expressions,
+    function_questions,
     functions,
     info,
     loops,
@@ -55,7 +56,10 @@ from teletape_server.worker.faults import described_faults, text_of
 
 ROUTERS: Final = tuple(
     module.router
-    for module in (info, ops, expressions, run, sessions, variables, tensors, tapes, functions, loops, batch)
+    for module in (
+        *(info, ops, expressions, run, sessions, variables, tensors, tapes, functions, function_questions, loops),
+        batch,
+    )
 )
 PAGES: Final = (api_page, guide, problem_pages)
 FEATURES: Final = (

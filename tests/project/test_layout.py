@@ -17,7 +17,7 @@ FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("
 FOLDERS = sorted({path.parent for path in FILES})
 
 #: One file for each family of ops, each resource, each page: their number is that of the subjects.
-FAMILIES = {"ops", "routes", "pages"}
+FAMILIES = {"ops", "routes", "handlers", "models", "pages"}
 
 
 def name(path: Path) -> str:

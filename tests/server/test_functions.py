@@ -1,72 +1,10 @@
-"""Functions over REST: steps that assign, call, loop and choose; and their gradient in one request."""
+"""Functions over REST: steps that assign, call, loop and choose."""
 
-from typing import Any
-
-import pytest
 from rest_client import Rest, op
 
 from serving import ok, problem
 
 ONE_TO_THREE = {"dtype": "float32", "data": [1, 2, 3]}
-ERROR = {
-    "id": "error",
-    "inputs": ["w", "x", "y"],
-    "steps": [
-        op("mul", "w", "x", to="guess"),
-        op("squared_difference", "guess", "y", to="d"),
-        op("reduce_sum", "d", to="sum"),
-    ],
-    "outputs": ["sum", "guess"],
-}
-
-
-def test_a_gradient_takes_one_request_and_leaves_nothing(rest: Rest) -> None:
-    rest.create("functions", ERROR)
-    rest.create("variables", {"id": "w", "value": [2.0, 3.0]})
-    answer = rest.done("functions/error/gradient", {"inputs": ["w", [1.0, 1.0], [0.0, 0.0]], "targets": ["sum"]})
-    assert answer["values"]["sum"]["data"] == 13.0
-    assert {derivative["source"]: derivative["value"]["data"] for derivative in answer["derivatives"]} == {
-        "w": [4.0, 6.0],
-        "x": [8.0, 18.0],
-        "y": [-4.0, -6.0],
-    }
-    assert rest.get("tensors").json()["tensors"] == []
-    assert rest.get("tapes").json()["tapes"] == []
-
-
-def test_what_is_asked_for_is_chosen_by_name(rest: Rest) -> None:
-    rest.create("functions", ERROR)
-    body: dict[str, Any] = {"inputs": [[2.0], [3.0], 1.0], "sources": ["y", "w"], "targets": ["guess"]}
-    [y, w] = rest.done("functions/error/gradient", body)["derivatives"]
-    assert (y["source"], y["kind"], y["value"]["data"]) == ("y", "dense", 0.0)  # another result depends on it
-    assert w["value"]["data"] == [3.0]
-    rest.create("functions", {"id": "one", "inputs": ["a", "b"], "steps": [op("neg", "a", to="c")], "outputs": ["c"]})
-    [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0]})["derivatives"]
-    assert (b["kind"], b["value"]) == ("none", None)
-    [_, b] = rest.done("functions/one/gradient", {"inputs": [1.0, 2.0], "unconnected": "zero"})["derivatives"]
-    assert b["value"]["data"] == 0.0
-    [w, x] = rest.done("functions/error/gradient", {"inputs": [[2.0], [3.0], 1], "targets": ["sum"]})["derivatives"]
-    assert (w["value"]["data"], x["value"]["data"]) == ([30.0], [20.0])  # a whole number is no source
-    problem(
-        rest.post("functions/error/gradient", {"inputs": [[2.0], [3.0], 1], "sources": ["y"]}), 422, "invalid_request"
-    )
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        ({"inputs": [1.0]}, 422, "invalid_request"),
-        ({"inputs": [1.0, 2.0, 3.0], "sources": ["z"]}, 422, "invalid_request"),
-        ({"inputs": [1.0, 2.0, 3.0], "targets": ["z"]}, 422, "invalid_request"),
-        ({"inputs": [[1.0, 2.0], [1.0, 2.0, 3.0], 3.0]}, 422, "invalid_argument"),
-        ({"inputs": ["nobody", 1.0, 1.0]}, 404, "unknown_id"),
-    ],
-)
-def test_a_question_that_does_not_fit_leaves_nothing(rest: Rest, body: Any, status: int, code: str) -> None:
-    rest.create("functions", ERROR)
-    problem(rest.post("functions/error/gradient", body), status, code)
-    assert rest.get("tensors").json()["tensors"] == []
-    assert rest.get("tapes").json()["tapes"] == []
 
 
 def test_steps_assign_to_the_variables_they_are_given(rest: Rest) -> None:
@@ -111,7 +49,9 @@ def test_a_function_is_called_and_recorded(rest: Rest) -> None:
     [dw] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["w"]})["derivatives"]
     assert dw["value"]["data"] == [2, 4, 6]
     assert len(rest.done("functions/f/call", {"inputs": ["w", 1], "fetch": []})["outputs"]) == 2
-    problem(rest.post("functions/f/call", {"inputs": ["w"]}), 422, "invalid_argument")
+    problem(rest.post("functions/f/call", {"inputs": ["w"]}), 422, "invalid_request")
+    by_name = rest.done("functions/f/call", {"inputs": {"b": 1, "a": "w"}, "outputs": ["y2", "z2"], "fetch": ["y2"]})
+    assert by_name["values"]["y2"]["data"] == [2, 5, 10]
     problem(rest.post("functions/f/call", {"inputs": ["w", 1], "outputs": ["one"]}), 422, "invalid_request")
     problem(
         rest.post("functions", {"inputs": ["a"], "steps": [op("neg", "b", to="c")], "outputs": ["c"]}),

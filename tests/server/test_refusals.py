@@ -120,11 +120,11 @@ REFUSED: list[tuple[str, Any, int, str, str]] = [
         "sources: must have at most 16,384 members; found 20000",
     ),
     # functions
-    ("functions/square/call", {"inputs": []}, 422, "invalid_argument", "takes 1 inputs (x), found 0"),
+    ("functions/square/call", {"inputs": []}, 422, "invalid_request", "takes 1 (x), found 0"),
     ("functions/square/call", {"inputs": ["w"], "outputs": ["w"]}, 409, "id_in_use", "a variable"),
     ("functions/square/call", {"inputs": [None]}, 422, "invalid_request", "inputs.0: must be an id, a number"),
     ("functions/w/gradient", {"inputs": [1.0]}, 404, "unknown_id", "at variables/w"),
-    ("functions/square/gradient", {"inputs": [1.0], "sources": ["z"]}, 422, "invalid_request", "has x, not z"),
+    ("functions/square/gradient", {"inputs": [1.0], "sources": ["z"]}, 422, "invalid_request", "bound to the id 'z'"),
     (
         "functions",
         {

@@ -5,19 +5,24 @@ All changes are batches given to `execute`, so that a record of the batches is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.commands import Batch, Id, Repetition
+from teletape_engine.commands import Batch, Id, Input, Repetition
 from teletape_engine.commands.results import Answer
+from teletape_engine.explain.calls import explain_call
+from teletape_engine.explain.reasons import Outcome
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.progress import Progress, TimeBudget, no_progress
-from teletape_engine.recording.values import Value, Variable
+from teletape_engine.recording.values import Literal, Value, Variable
 from teletape_engine.session.batches import run_batch
 from teletape_engine.session.entries import Entry, Poison, facts
 from teletape_engine.session.repetitions import Repetitions
-from teletape_engine.session.state import State
+from teletape_engine.session.state import State, sent_call_site
+from teletape_engine.spec import Spec, weak_dtype
 
 
 class Session:
@@ -111,6 +116,43 @@ class Session:
         described = [facts(name, entry) for name, entry in entries if not isinstance(entry, Poison)]
         return [each for each in described if each["kind"] == kind]
 
+    def explain_call(
+        self, function: Id, inputs: Sequence[Input], targets: Sequence[str], sources: Sequence[int]
+    ) -> list[dict[str, Any] | None]:
+        """Why a function's gradients are what they are, from its steps and the specs of its inputs: nothing runs.
+
+        Args:
+            function: The function's id.
+            inputs: Ids, numbers and arrays.
+            targets: Names of its outputs.
+            sources: Numbers of its inputs.
+
+        Returns:
+            For each source why it has no gradient, as `Explanation.brief`; None if it has one.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: An id names nothing.
+            InvalidArgumentError: The function does not take such inputs.
+        """
+        state = self._state
+        called = state.find(function, Function)
+        specs = [_spec(state, value, is_source=number in sources) for number, value in enumerate(inputs)]
+        positions = [called.outputs.index(name) for name in targets]
+        explanations = explain_call(called, specs, positions, sources, state.declarations)
+        return [
+            explanation.with_call_sites(sent_call_site).brief() if explanation.outcome is Outcome.NONE else None
+            for explanation in explanations
+        ]
+
     def bytes_in_use(self) -> int:
         """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
         return self._state.bytes_in_use()
+
+
+def _spec(state: State, value: Input, *, is_source: bool) -> Any:
+    """The spec of a function's input; a number that is no source stays weak."""
+    if isinstance(value, Literal):
+        return Spec.of((), weak_dtype(value.spec, None)) if is_source else value.spec
+    if isinstance(value, np.ndarray):
+        return Spec.of(value.shape, value.dtype)
+    return state.find(value, (Value, Variable)).spec

@@ -1,4 +1,4 @@
-"""/functions: create, list, get, call, gradient, check_gradients, delete."""
+"""/functions: create, list, get, call, delete."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
-from teletape_server.worker.models.checks import CheckReport, FunctionCheck
 from teletape_server.worker.models.functions import (
     Function,
     FunctionCall,
-    FunctionGradientQuestion,
-    FunctionGradients,
     FunctionList,
     NewFunction,
 )
@@ -72,37 +69,6 @@ async def call(
 ) -> Response:
     """Runs the function on tensors and variables. If `tape` is given, it records the function's ops."""
     return await dispatch(request, session, "function.call", id=function, full=full)
-
-
-@router.post(
-    "/{function}/gradient",
-    summary="Compute a function's gradients",
-    response_class=Response,
-    openapi_extra=takes(FunctionGradientQuestion),
-    responses=answers(FunctionGradients, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
-)
-async def gradient(
-    request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
-) -> Response:
-    """Computes the function's results for these inputs, and the gradient of their sum with respect to each source.
-
-    The session keeps nothing of it, except what the function's steps assign to variables.
-    """
-    return await dispatch(request, session, "function.gradient", id=function, full=full)
-
-
-@router.post(
-    "/{function}/check_gradients",
-    summary="Check a function's gradients",
-    response_class=Response,
-    openapi_extra=takes(FunctionCheck),
-    responses=answers(CheckReport, *SESSION, *BODY, *NAMED, "no_gradient_registered", *WORK),
-)
-async def check_gradients(
-    request: Request, session: LiveSession, function: FunctionId, key: IdempotencyKey = None
-) -> Response:
-    """Compares the gradients with finite differences. The status is 200 in both cases: read `agrees` and `worst`."""
-    return await dispatch(request, session, "function.check_gradients", id=function)
 
 
 @router.delete(

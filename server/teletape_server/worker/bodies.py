@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import BOOL, dtype_of
-from teletape_server.worker.faults import described_faults, text_of
+from teletape_server.worker.faults import described_faults, path_text, text_of
 from teletape_server.worker.methods import Request
 from teletape_server.worker.models.base import GENERATED
 from teletape_wire.tensors import MAX_DIMS
@@ -67,7 +67,7 @@ def _invalid(error: ValidationError, path: tuple[str | int, ...]) -> TeletapeErr
     errors = error.errors(include_url=False)
     cause = errors[0].get("ctx", {}).get("error")
     if isinstance(cause, TeletapeError):
-        place = ".".join(map(str, (*path, *errors[0]["loc"])))
+        place = path_text(*path, *errors[0]["loc"])
         return type(cause)(f"{place}: {cause.message}", **cause.details)
     faults = described_faults(errors[:_MAX_FAULTS], path)
     return InvalidRequestError(text_of(faults), fields=faults)

@@ -38,6 +38,9 @@ _SENTENCES: Final[dict[str, Callable[[Facts], str]]] = {
     "literal_error": lambda facts: f"must be {facts['expected']}",
     "enum": lambda facts: f"must be {facts['expected']}",
 }
+#: Tags of fields that take a list or an object, which are no part of a field's path.
+BY_POSITION: Final = "[]"
+BY_NAME: Final = "{}"
 _NOTHING_SENT: Final = ("missing", "extra_forbidden")
 _COUNTED: Final = ("too_long", "too_short")
 
@@ -46,12 +49,17 @@ def described_faults(errors: Iterable[Facts], path: Sequence[str | int] = ()) ->
     """Returns for each of pydantic's errors the field, a sentence, and pydantic's name for it; `path` leads there."""
     return [
         {
-            "field": ".".join(map(str, (*path, *error["loc"]))) or "body",
+            "field": path_text(*path, *error["loc"]) or "body",
             "message": _sentence(error),
             "kind": error["type"],
         }
         for error in errors
     ]
+
+
+def path_text(*path: str | int) -> str:
+    """Returns the path to a field as text."""
+    return ".".join([str(part) for part in path if part not in (BY_POSITION, BY_NAME)])
 
 
 def text_of(faults: Iterable[Mapping[str, str]]) -> str:

@@ -8,6 +8,7 @@ from teletape_server.worker.handlers import (  # noqa: F401  # importing them re
     batches,
     checks,
     explain,
+    function_questions,
     functions,
     graphs,
     loops,

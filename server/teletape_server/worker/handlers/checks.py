@@ -7,6 +7,7 @@ from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.worker.bodies import path_id, read
 from teletape_server.worker.execution import described, execute
+from teletape_server.worker.handlers.bound_calls import in_order
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.checks import FunctionCheck, TapeCheck
 
@@ -16,9 +17,9 @@ def check_function(session: Session, request: Request) -> Result:
     """Returns the report on a function's derivatives."""
     body = read(request, FunctionCheck)
     function = path_id(request.params["id"])
-    described(session, function, "functions")
+    inputs = in_order(function, described(session, function, "functions"), body.inputs)
     settings = body.settings.model_dump(exclude_none=True)
-    return _report(session, request, CheckGradients(function, tuple(body.inputs), settings))
+    return _report(session, request, CheckGradients(function, tuple(inputs), settings))
 
 
 @method("tape.check_gradients")

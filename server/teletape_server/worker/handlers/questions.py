@@ -18,6 +18,7 @@ from teletape_server.worker.execution import command, execute
 from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, tape_facts
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import Body
+from teletape_server.worker.models.function_questions import FunctionHessianQuestion
 from teletape_server.worker.models.questions import (
     ASK,
     BatchJacobianQuestion,
@@ -67,22 +68,34 @@ def _question(verb: str, body: Any, tape: Id) -> _Question:
         InvalidRequestError: The number of `outputs` does not fit, or a Hessian has too many blocks.
     """
     is_hessian = verb == "hessian"
-    names = _hessian_outputs(body) if is_hessian else _outputs(body)
+    names = (
+        hessian_outputs(body, body.sources) if is_hessian else kept_outputs(body.outputs, "source", len(body.sources))
+    )
     ids = [name or new_id() for name in names]
     fields = {field: getattr(body, field) for field in type(body).model_fields if field not in ("do", "outputs")}
     return _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, is_hessian, names, ids)
 
 
-def _outputs(body: Any) -> list[str | None]:
-    count = len(body.sources)
-    outputs: list[str | None] = [None] * count if body.outputs is None else body.outputs
+def kept_outputs(outputs: Sequence[str | None] | None, each: str, count: int) -> Sequence[str | None]:
+    """Returns the ids in a question's `outputs`, which has one for each source or target; None for those not kept.
+
+    Raises:
+        InvalidRequestError: Their number does not fit.
+    """
+    if outputs is None:
+        return [None] * count
     if len(outputs) != count:
-        raise InvalidRequestError(f"outputs: one id for each of the {count} sources, or null; found {len(outputs)}")
+        raise InvalidRequestError(f"outputs: one id for each of the {count} {each}s, or null; found {len(outputs)}")
     return outputs
 
 
-def _hessian_outputs(body: HessianQuestion) -> list[str | None]:
-    count = len(body.sources)
+def hessian_outputs(body: HessianQuestion | FunctionHessianQuestion, sources: Sequence[Id]) -> list[str | None]:
+    """Returns the ids in a Hessian's `outputs`, row by row; None for those not kept.
+
+    Raises:
+        InvalidRequestError: Their number does not fit, or there are too many blocks.
+    """
+    count = len(sources)
     if count * count > MAX_ITEMS:
         raise InvalidRequestError(
             f"sources: a Hessian has a block for each pair of sources, and {count:,} make {count * count:,}; the "
@@ -182,11 +195,11 @@ def _derivatives(questions: Sequence[_Question], kinds: Sequence[Kinds], values:
             derivative_entry(question_kinds, position, source, values.get(id), id=name if id in values else None)
             for position, (source, name, id) in enumerate(zip(rows, question.names, question.ids, strict=True))
         ]
-        answers.append(_blocks(derivatives, sources) if question.is_hessian else derivatives)
+        answers.append(blocks(derivatives, sources) if question.is_hessian else derivatives)
     return answers
 
 
-def _blocks(derivatives: Sequence[Derivative], sources: Sequence[Id]) -> list[list[Derivative]]:
+def blocks(derivatives: Sequence[Derivative], sources: Sequence[Id]) -> list[list[Derivative]]:
     """Returns a Hessian's blocks, which are in the order of pairs of sources, as a list of rows."""
     count = len(sources)
     return [

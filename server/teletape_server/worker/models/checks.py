@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_server.worker.models.base import Answer, Body, Id, Input, examples
+from teletape_server.worker.models.base import Answer, Body, Id, examples
+from teletape_server.worker.models.functions import Inputs
 
 
 class CheckSettings(Body):
@@ -27,7 +28,7 @@ class FunctionCheck(Body):
 
     model_config = examples({"inputs": [[0.5, 1.5], [2.5, 0.25]], "settings": {"entries": 10}})
 
-    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
+    inputs: Inputs
     settings: CheckSettings = CheckSettings()
 
 

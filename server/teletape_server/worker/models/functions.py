@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema
 
 import teletape_wire as wire
 from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.faults import BY_NAME, BY_POSITION
 from teletape_server.worker.models.base import (
     GENERATED,
     Answer,
@@ -15,11 +16,9 @@ from teletape_server.worker.models.base import (
     Id,
     Input,
     Name,
-    TensorValue,
     component,
     examples,
 )
-from teletape_server.worker.models.questions import Derivative, Unconnected
 
 _LAST_RESULT = GENERATED + "result{}"  # names a result inside a function whose step names none
 
@@ -44,6 +43,14 @@ Steps = Annotated[
     Any,
     PlainValidator(_read_steps),
     WithJsonSchema({"type": "array", "items": component("Step"), "description": "In order"}),
+]
+
+
+Inputs = Annotated[
+    Annotated[list[Input], Field(max_length=MAX_ITEMS), Tag(BY_POSITION)]
+    | Annotated[dict[str, Input], Field(max_length=MAX_ITEMS), Tag(BY_NAME)],
+    Discriminator(lambda value: BY_NAME if isinstance(value, dict) else BY_POSITION),
+    Field(description="In the order of the function's inputs, or by their names"),
 ]
 
 
@@ -90,38 +97,12 @@ class FunctionCall(Body):
 
     model_config = examples({"inputs": ["w", "x"], "outputs": ["error"], "tape": "tape"})
 
-    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
+    inputs: Inputs
     outputs: Annotated[
         list[Name] | None, Field(description="An id for each result; without it the server generates them")
     ] = None
     tape: Annotated[Id | None, Field(description="A tape that records the call, with its parents")] = None
     fetch: Annotated[list[Id] | None, Field(description="Ids to return in `values`; without it all results")] = None
-
-
-class FunctionGradientQuestion(Body):
-    """Asks for derivatives of a function at these inputs."""
-
-    model_config = examples(
-        numbers={"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]},
-        ids={"inputs": ["w", [1.5, 2.5]], "targets": ["mean"]},
-    )
-
-    inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]
-    targets: Annotated[
-        list[str] | None, Field(description="Names of outputs whose sum is differentiated; without it all")
-    ] = None
-    sources: Annotated[
-        list[str] | None, Field(description="Names of inputs to differentiate by; without it all that have gradients")
-    ] = None
-    unconnected: Unconnected = "none"
-
-
-class FunctionGradients(Answer):
-    """A function's outputs, and the derivatives of the targets' sum in the order of the sources."""
-
-    values: Annotated[dict[str, TensorValue], Field(description="The function's outputs, by name")]
-    derivatives: Annotated[list[Derivative], Field(description="`source` is the name of an input")]
-    bytes_in_use: int
 
 
 class Function(Answer):
