@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from typing import Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -30,9 +30,13 @@ from teletape_server.http.frames import TYPES
 from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.middleware.checks import ChecksMiddleware
+from teletape_server.middleware.compression import CompressionMiddleware
 from teletape_server.middleware.head_requests import HeadMiddleware
 from teletape_server.middleware.origins import OriginsMiddleware
+from teletape_server.middleware.queries import check_query
 from teletape_server.middleware.request_ids import RequestIdMiddleware
+from teletape_server.middleware.templates import PathTemplates
+from teletape_server.middleware.validators import ValidatorsMiddleware
 from teletape_server.pages import api_page, files, guide, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
@@ -108,6 +112,7 @@ def create_app(
         app.state.creations = Creations(settings.idempotency_window, clock)
         session_hosts.prepare()
         app.state.document = openapi.text(app)
+        app.state.templates = PathTemplates(app.openapi()["paths"])
         sweep = asyncio.create_task(registry.sweep())
         try:
             yield
@@ -140,12 +145,14 @@ def create_app(
         boot_id=boot.id,
         is_stopping=lambda: app.state.registry.stopping,
     )
-    app.add_middleware(HeadMiddleware)  # the last one that is added gets a request first
+    app.add_middleware(CompressionMiddleware)  # the last one that is added gets a request first
+    app.add_middleware(ValidatorsMiddleware)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(ChecksMiddleware, guard=app.state.guard)
     app.add_middleware(OriginsMiddleware, origins=settings.allow_origins)
     app.add_middleware(RequestIdMiddleware)
     for router in ROUTERS:
-        app.include_router(router, prefix="/v1")
+        app.include_router(router, prefix="/v1", dependencies=[Depends(check_query)])
     for page in PAGES:
         app.include_router(page.router)
     app.mount("/static", files.static)

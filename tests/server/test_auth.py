@@ -7,6 +7,7 @@ import pytest
 
 from serving import KEYS, Server, ok, problem
 from teletape_server.auth import LOCAL, Keys, host_name, is_loopback, presented_key, same_origin
+from teletape_server.http.access import KEYLESS
 
 
 def test_a_key_belongs_to_its_owner() -> None:
@@ -87,12 +88,12 @@ def test_a_missing_or_wrong_key_is_401(server: Server) -> None:
         ok(http.get("/v1/health"))
 
 
-def test_every_route_but_health_asks_for_a_key(server: Server) -> None:
+def test_every_route_but_health_and_the_index_asks_for_a_key(server: Server) -> None:
     with server.client(None) as http:
         for path, item in server.app.openapi()["paths"].items():
             for method in item:
                 response = http.request(method, path.replace("{session}", "x"), json={})
-                if path == "/v1/health":
+                if path in KEYLESS:
                     ok(response)
                 else:
                     problem(response, 401, "unauthenticated")
@@ -105,7 +106,7 @@ def test_keys_are_checked_before_a_body_is_received(server: Server) -> None:
             with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
                 line = f"{method.upper()} {path.replace('{session}', 'x')} HTTP/1.1"
                 sock.sendall(f"{line}\r\nHost: x\r\nContent-Length: 10\r\n\r\n".encode())
-                assert sock.recv(12) == (b"HTTP/1.1 200" if path == "/v1/health" else b"HTTP/1.1 401"), line
+                assert sock.recv(12) == (b"HTTP/1.1 200" if path in KEYLESS else b"HTTP/1.1 401"), line
 
 
 def test_a_body_without_a_key_is_not_read(server: Server) -> None:

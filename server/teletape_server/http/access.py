@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Depends, Path, Request
 from starlette.datastructures import Headers
@@ -11,6 +11,9 @@ from teletape_server.auth import Keys, presented_key
 from teletape_server.problems import Problem
 from teletape_server.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
+
+#: The operations that need no key, by path.
+KEYLESS: Final = ("/v1", "/v1/health")
 
 
 def owner_of(headers: Headers, keys: Keys) -> str:

@@ -1,7 +1,8 @@
-"""Content types: which one a body has, and which one the Accept header asks the answer to have."""
+"""Content types: which one a body has, and which one the Accept header asks the answer to have; and ETags."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,11 @@ import teletape_wire as wire
 from teletape_server.problems import Problem
 
 EVENTS_TYPE: Final = "text/event-stream"
+
+
+def entity_tag(body: bytes | memoryview) -> str:
+    """Returns a strong ETag of an answer: a hash of its body."""
+    return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
 
 def body_type(headers: Headers, supported: Sequence[str]) -> str:

@@ -108,6 +108,14 @@ class Progress(BaseModel):
         )
 
 
+class Index(BaseModel):
+    """Where everything is on this server."""
+
+    name: Literal["teletape"]
+    api_version: Annotated[Literal["v1"], Field(description="The first part of every path of the API")]
+    links: Annotated[dict[str, str], Field(description="Paths by relation")]
+
+
 class Health(BaseModel):
     """The server answers."""
 

@@ -7,16 +7,27 @@ from html import escape
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import HTMLResponse, Response
 
-from teletape_server.http.openapi import operations
+from teletape_server.http import openapi
+from teletape_server.http.negotiation import entity_tag
 from teletape_server.pages.files import page
 
 router = APIRouter(include_in_schema=False)
 
 
-@router.api_route("/openapi.json", methods=["GET", "HEAD"], tags=["page"])
+@router.get("/openapi.json", tags=["page"])
 async def document(request: Request) -> Response:
     """The OpenAPI document, written when the server started: that takes a third of a second."""
-    return Response(request.app.state.document, media_type="application/json")
+    return _cacheable(request.app.state.document, "application/json")
+
+
+@router.get("/openapi.yaml", tags=["page"])
+def yaml_document(request: Request) -> Response:
+    """The same document in YAML, written at the first request."""
+    return _cacheable(openapi.yaml_text(request.app), "application/yaml")
+
+
+def _cacheable(text: bytes, media_type: str) -> Response:
+    return Response(text, media_type=media_type, headers={"Cache-Control": "no-cache", "ETag": entity_tag(text)})
 
 
 @router.get("/docs", tags=["page"])
@@ -37,7 +48,7 @@ def _operations(app: FastAPI) -> str:
     """Returns a list of all operations: shown at once, and read by browsers without scripts."""
     document = app.openapi()
     sections = {tag["name"]: "" for tag in document["tags"]}
-    for path, method, operation in operations(document):
+    for path, method, operation in openapi.operations(document):
         sections[operation["tags"][-1]] += (
             f'<li><span class="method">{method.upper()}</span> <code>{path}</code> {escape(operation["summary"])}</li>'
         )

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 #: The folder of all files that browsers get; mounted at /static.
 FOLDER: Final = Path(__file__).parents[1] / "static"
-static: Final = StaticFiles(directory=FOLDER)
+
+
+class _Files(StaticFiles):
+    """Files that a browser may keep, and asks about each time: a new version of the server may have others."""
+
+    def file_response(self, *arguments: Any, **named: Any) -> Response:
+        response = super().file_response(*arguments, **named)
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+
+static: Final = _Files(directory=FOLDER)
 
 #: The pages that the header of every page links to, path by name; the icon links to the first.
 PAGES: Final = {"API": "docs", "Guide": "guide"}

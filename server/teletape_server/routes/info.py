@@ -1,15 +1,42 @@
-"""/health, /info, /devices: facts about the server."""
+"""/v1, /health, /info, /devices: facts about the server, and where everything is."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
 
 from teletape_server.http.access import Owner, settings_of
 from teletape_server.http.declarations import refusals
-from teletape_server.http.schemas import Devices, Health, Info
+from teletape_server.http.schemas import Devices, Health, Index, Info
 from teletape_server.problems import overloaded
 
 router = APIRouter(tags=["server"])
+
+
+#: What the index links to, by relation.
+_LINKS: Final = {
+    "self": "/v1",
+    "run": "/v1/run",
+    "ops": "/v1/ops",
+    "sessions": "/v1/sessions",
+    "health": "/v1/health",
+    "info": "/v1/info",
+    "devices": "/v1/devices",
+    "service-desc": "/openapi.json",
+    "service-desc-yaml": "/openapi.yaml",
+    "service-doc": "/docs",
+    "guide": "/guide",
+}
+
+
+@router.get("", summary="List where everything is")
+async def index(response: Response) -> Index:
+    """Needs no key. `service-desc` describes all operations for programs, `service-doc` for people (RFC 8631)."""
+    response.headers["Link"] = ", ".join(
+        f'<{_LINKS[relation]}>; rel="{relation}"' for relation in ("service-desc", "service-doc")
+    )
+    return Index(name="teletape", api_version="v1", links=_LINKS)
 
 
 @router.get("/health", summary="Check that the server answers")
