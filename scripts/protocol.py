@@ -29,7 +29,7 @@ GROUPS = {
     ),
     "Derivatives": "gradient jacobian batch_jacobian vjps hessian hvp explain",
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
-    "Functions and control flow": "function call while cond scan check_gradients",
+    "Functions and control flow": "function call value_and_gradient while cond scan check_gradients",
     "Custom gradients": (
         "custom backward.begin backward.cotangents backward.resume backward.end custom.function custom.call"
     ),
@@ -88,6 +88,8 @@ SESSION: list[dict[str, Any]] = [
     {"do": "function", "id": "add_up", "inputs": ["sum", "v"], "outputs": ["next", "next"], "steps": [
         {"do": "op", "op": "add", "inputs": ["sum", "v"], "outputs": ["next"]}]},
     {"do": "call", "function": "halve", "inputs": ["loss"], "outputs": ["half_loss"]},
+    {"do": "value_and_gradient", "function": "halve", "inputs": ["loss"], "targets": ["half"], "sources": ["v"],
+     "outputs": ["half_again", "dhalf"]},
     {"do": "while", "cond": "is_large", "body": "halve", "inputs": [10.0], "outputs": ["last", "iterations"],
      "report_decisions": True},
     {"do": "cond", "branches": ["halve", "is_large"], "inputs": [True, 10.0], "outputs": ["chosen"]},

@@ -58,7 +58,7 @@ def test_a_quick_reader_comes_to_what_the_checks_come_to(verb: str) -> None:
 def _usual(field: Any) -> Any:
     """A value that fits a field."""
     values = [value for value in VALUES if value.__class__ is not tuple or len(value) == 1]
-    for value in [("x", 2), "x", {"a": 1}, True, 1, TENSOR, *values]:
+    for value in [("x", 2), ("x",), "x", {"a": 1}, True, 1, TENSOR, *values]:
         try:
             schema._checked(field, value)
         except TypeError:

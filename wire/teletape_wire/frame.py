@@ -63,6 +63,7 @@ CODES: Final = {
     "while": 40,
     "cond": 41,
     "scan": 42,
+    "value_and_gradient": 43,
     "jacobian": 30,
     "batch_jacobian": 31,
     "vjps": 32,

@@ -31,6 +31,7 @@ from teletape_engine.commands.functions import (
     CustomCall,
     DefineFunction,
     Scan,
+    ValueAndGradient,
     While,
 )
 from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
@@ -110,6 +111,7 @@ __all__ = [
     "TapeResume",
     "TapeWatch",
     "Tensor",
+    "ValueAndGradient",
     "Vjps",
     "While",
     "functions_of",

@@ -37,6 +37,24 @@ class CallFunction(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class ValueAndGradient(Command):
+    """Runs a function, and computes the gradients of its targets' sum with respect to its sources.
+
+    `targets` are names of the function's outputs, `sources` names of its inputs. `outputs`: the function's results,
+    then a dense gradient for each source. `unconnected`: zero, or none, which refuses a source without a gradient.
+    """
+
+    verb = "value_and_gradient"
+    step = True
+    function: FunctionId
+    inputs: tuple[Input, ...]
+    targets: tuple[str, ...]
+    sources: tuple[str, ...]
+    outputs: tuple[NewId, ...]
+    unconnected: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
 class CustomCall(Command):
     """A custom call whose cotangents a function computes, so that no backward pass stops at it.
 

@@ -22,12 +22,13 @@ from teletape_engine.recording.values import Recorded, Uid
 from teletape_engine.spec import Shape, Spec, broadcast, shape_text
 
 
-def gradient(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
+def gradient(recorder: Recorder, query: GradientQuery, *, as_ops: bool = False) -> list[Recorded | None]:
     """The cotangent of each source, summed over the targets.
 
     Args:
         recorder: The context of the question; outer tapes active there record how the answers are computed.
         query: The question.
+        as_ops: Whether the pass is made of ops of the recorder also if nothing records it: plans see those alone.
 
     Returns:
         For each source a recorded value or SlicesValue of its shape and dtype; None, or zeros, if no target depends on
@@ -40,10 +41,10 @@ def gradient(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         NoGradientRegisteredError: As `backward_pass`.
         UnimplementedError: The pass stops at a function that is in another process.
     """
-    walk, at_stop = gradient_pass(recorder, query), query.at_stop or query.declarations.gradient_at
+    walk, at_stop = gradient_pass(recorder, query, as_ops=as_ops), query.at_stop or query.declarations.gradient_at
     try:
         call = recorder.pass_call
-        if call is None or recorder.recorded:
+        if call is None or recorder.recorded or as_ops:
             stop = next(walk)
             while True:
                 stop = walk.send(at_stop(stop))
@@ -62,7 +63,9 @@ def gradient(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         walk.close()
 
 
-def gradient_pass(recorder: Recorder, query: GradientQuery) -> Generator[Stop, InputCotangents, list[Recorded | None]]:
+def gradient_pass(
+    recorder: Recorder, query: GradientQuery, *, as_ops: bool = False
+) -> Generator[Stop, InputCotangents, list[Recorded | None]]:
     """`gradient` as a generator, that stops where the gradient is the caller's own function.
 
     Yields:
@@ -75,7 +78,7 @@ def gradient_pass(recorder: Recorder, query: GradientQuery) -> Generator[Stop, I
     output_gradients = _output_gradients(recorder, query)
     unusual: dict[Any, Spec] = {}  # specs of sources' cotangents that have another shape or dtype than the source
     with answering(recorder, query):
-        recorded = recorder.recorded
+        recorded = recorder.recorded or as_ops
         starts = []
         for target, weight in zip(query.targets, output_gradients, strict=True):
             if target.spec.differentiable:

@@ -33,7 +33,7 @@ from teletape_engine.recording.values import Literal, Recorded, Variable
 from teletape_engine.spec import INTEGER, Spec
 
 _SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
-
+_CALLS: Final = (commands.CallFunction, commands.ValueAndGradient)  #: Commands that plans have.
 
 #: Runs a command that takes functions: (recorder, command, functions, inputs) -> results.
 Runner: TypeAlias = Callable[[Recorder, Any, Sequence["Function"], Sequence[Any]], list[Recorded]]
@@ -389,7 +389,7 @@ def _may_have_plans(function: Function) -> bool:
         if isinstance(command, commands.Assign):
             if getattr(command, "indices", None) is not None or command.mode not in WHOLE:
                 return False
-        elif not isinstance(command, commands.CallFunction) or not step.functions[0].plans.possible:
+        elif not isinstance(command, _CALLS) or not step.functions[0].plans.possible:
             return False
     return True
 

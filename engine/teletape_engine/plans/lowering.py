@@ -100,6 +100,13 @@ class Lowering(Executor):
             elif bound.op.dynamic:
                 self.obstacle = f"the shape of {bound.op.name!r} depends on values"
 
+    def read(self, variable: Variable) -> Any:
+        """As `Recorder.read`: under a tape of the function's own the value has another uid, and is the same."""
+        value = super().read(variable)
+        if value.uid not in self.tracers:
+            self.tracers[value.uid] = self.tracer(variable.value)
+        return value
+
     def assign(self, variable: Variable, value: Any, mode: str = "set", indices: Any = None) -> None:
         """As `Recorder.assign`."""
         if isinstance(value, Literal):

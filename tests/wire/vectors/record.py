@@ -149,6 +149,7 @@ BATCHES = {
                 commands.While("more", "step", ("a", Literal(2), 7), ("r", "iterations"), 2, 5, True),
                 commands.Cond(("f", "g"), (Literal(True), "x"), ("c",), True),
                 commands.Scan("step", ("a", "xs", "w"), ("last", "all"), 1, 1, True, 4, True, True),
+                commands.ValueAndGradient("f", ("x", Literal(2)), ("loss",), ("w",), ("y", "dw"), "zero"),
             )
         ),
     ),
