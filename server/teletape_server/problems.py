@@ -48,6 +48,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "resource_exhausted": Kind(507, "Out of memory"),
     "sequence_conflict": Kind(409, "Sequence conflict"),
     "out_of_turn": Kind(409, "Out of turn"),
+    "precondition_failed": Kind(412, "Precondition failed"),
     "answer_dropped": Kind(410, "Answer no longer stored"),
     "unknown_structure": Kind(409, "Unknown structure"),
     "cancelled": Kind(409, "Cancelled"),

@@ -110,6 +110,16 @@ class Session:
         """
         return facts(name, self._state.find(name, (Value, Variable, SlicesValue, Entry, Function)))
 
+    def version_of(self, name: Id) -> tuple[int, int]:
+        """A variable's uid, which no other thing of the session has ever had, and its version.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: The id names nothing.
+            InvalidArgumentError: It names no variable.
+        """
+        variable = self._state.find(name, Variable)
+        return variable.uid, variable.version
+
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The facts of everything of one kind: tensor, slices, variable, function, tape."""
         entries = self._state.entries.items()

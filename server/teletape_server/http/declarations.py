@@ -66,6 +66,15 @@ def answers(
     return {status: success, **refusals(*problems)}
 
 
+def with_etag(responses: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """Returns `responses` whose successes have an ETag."""
+    tag = {"ETag": {"schema": {"type": "string"}, "description": "The version, for If-Match and If-None-Match"}}
+    return {
+        status: {**response, "headers": response.get("headers", {}) | tag} if str(status).startswith("2") else response
+        for status, response in responses.items()
+    }
+
+
 def _contents(others: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
     return {content_type: {"schema": dict(schema)} for content_type, schema in (others or {}).items()}
 

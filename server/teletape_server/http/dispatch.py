@@ -120,6 +120,7 @@ def answer(registry: Registry, session: SessionEntry, running: Running, *, statu
     if reply.code is not None:
         facts = reply.facts
         raise Problem(reply.code, facts["message"], headers=facts.get("headers"), **facts["details"])
+    status = reply.facts.get("status", status)
     return LargeResponse(reply.body, status, reply.facts.get("headers"), reply.content_type or None)
 
 

@@ -24,6 +24,15 @@ IdempotencyKey = Annotated[
     Header(alias="Idempotency-Key", description="A retry with the same key gets the first answer again"),
 ]
 
+IfMatch = Annotated[
+    str | None,
+    Header(alias="If-Match", description="An ETag: the request is refused if the variable has another version by now"),
+]
+IfNoneMatch = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="An ETag: GET answers 304 without a body if the version is still this"),
+]
+
 
 def path_id_of(resource: str, example: str) -> Any:
     """Returns the path parameter that holds the id of a `resource`."""

@@ -8,9 +8,18 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from teletape_server.http.access import LiveSession
-from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
+from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, Shape, path_id_of
+from teletape_server.http.parameters import (
+    Dtype,
+    Full,
+    IdempotencyKey,
+    IfMatch,
+    IfNoneMatch,
+    NameQuery,
+    Shape,
+    path_id_of,
+)
 from teletape_server.worker.models.variables import Assignment, NewVariable, Variable, VariableList
 
 router = APIRouter(prefix="/sessions/{session}/variables", tags=["variables"])
@@ -24,7 +33,7 @@ VariableId = Annotated[str, path_id_of("variable", "w")]
     summary="Create a variable",
     response_class=Response,
     openapi_extra=takes(NewVariable, others=TENSOR),
-    responses=answers(Variable, *SESSION, *BODY, *NAMED, "id_in_use", "resource_exhausted", status=201),
+    responses=with_etag(answers(Variable, *SESSION, *BODY, *NAMED, "id_in_use", "resource_exhausted", status=201)),
 )
 async def create(
     request: Request,
@@ -53,11 +62,16 @@ async def list_(request: Request, session: LiveSession) -> Response:
     "/{variable}",
     summary="Get a variable",
     response_class=Response,
-    responses=answers(Variable, *SESSION, *NAMED, "not_acceptable", others=TENSOR),
+    responses=with_etag(answers(Variable, *SESSION, *NAMED, "not_acceptable", others=TENSOR))
+    | {304: {"description": "The version is the one of If-None-Match"}},
 )
-async def get(request: Request, session: LiveSession, variable: VariableId, full: Full = False) -> Response:
+async def get(
+    request: Request, session: LiveSession, variable: VariableId, full: Full = False, if_none_match: IfNoneMatch = None
+) -> Response:
     """Returns the variable and its value as JSON, or the value's bytes for `Accept: application/octet-stream`."""
-    return await dispatch(request, session, "variable.get", id=variable, full=full, binary_answer=True)
+    return await dispatch(
+        request, session, "variable.get", id=variable, full=full, binary_answer=True, if_none_match=if_none_match
+    )
 
 
 @router.put(
@@ -65,7 +79,9 @@ async def get(request: Request, session: LiveSession, variable: VariableId, full
     summary="Assign to a variable",
     response_class=Response,
     openapi_extra=takes(Assignment, others=TENSOR),
-    responses=answers(Variable, *SESSION, *BODY, *NAMED, "invalid_argument", "resource_exhausted"),
+    responses=with_etag(
+        answers(Variable, *SESSION, *BODY, *NAMED, "precondition_failed", "invalid_argument", "resource_exhausted")
+    ),
 )
 async def assign(
     request: Request,
@@ -77,9 +93,22 @@ async def assign(
     dtype: Dtype = None,
     shape: Shape = None,
     key: IdempotencyKey = None,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Replaces the value, adds to it or subtracts from it. Dtype and shape stay; the version increases by 1."""
-    return await dispatch(request, session, "variable.assign", id=variable, query={"mode": mode})
+    """Replaces the value, adds to it or subtracts from it. Dtype and shape stay; the version increases by 1.
+
+    With If-Match nothing is changed if somebody else has changed the variable meanwhile (412).
+    """
+    return await dispatch(
+        request,
+        session,
+        "variable.assign",
+        id=variable,
+        query={"mode": mode},
+        if_match=if_match,
+        if_none_match=if_none_match,
+    )
 
 
 @router.delete(
@@ -87,8 +116,8 @@ async def assign(
     status_code=204,
     summary="Delete a variable",
     response_class=Response,
-    responses=refusals(*SESSION, *NAMED),
+    responses=refusals(*SESSION, *NAMED, "precondition_failed"),
 )
-async def delete(request: Request, session: LiveSession, variable: VariableId) -> Response:
+async def delete(request: Request, session: LiveSession, variable: VariableId, if_match: IfMatch = None) -> Response:
     """Tapes that watch the variable keep what they need. Its id cannot be used again in this session."""
-    return await dispatch(request, session, "variable.delete", id=variable, status=204)
+    return await dispatch(request, session, "variable.delete", id=variable, status=204, if_match=if_match)

@@ -62,7 +62,7 @@ class Result:
         content_type: Of the body.
         buffers: The body, in parts.
         length: Bytes in all.
-        facts: For the front: bytes_in_use, headers.
+        facts: For the front: bytes_in_use, headers, and the status if it is not that of any success.
     """
 
     content_type: str

@@ -6,6 +6,7 @@ from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result, facts_result, value_result
 from teletape_server.worker.bodies import new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.handlers.preconditions import check, is_known, tagged, version_tag
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.variables import Assignment, NewVariable
 
@@ -17,7 +18,7 @@ def create(session: Session, request: Request) -> Result:
     id = body.id or new_id()
     variable = command("variable", id=id, value=body.value, trainable=body.trainable, name=body.name)
     execute(session, request, [variable])
-    return created_result(session, request, session.describe(id))
+    return tagged(created_result(session, request, session.describe(id)), version_tag(session, id), request)
 
 
 @method("variable.list")
@@ -28,8 +29,13 @@ def list_(session: Session, request: Request) -> Result:
 
 @method("variable.get")
 def get(session: Session, request: Request) -> Result:
-    """Returns a variable with its elements."""
-    return value_result(session, request, described(session, path_id(request.params["id"]), "variables"))
+    """Returns a variable with its elements; 304 without them if the caller has this version."""
+    id = path_id(request.params["id"])
+    facts = described(session, id, "variables")
+    version = version_tag(session, id)
+    if is_known(request, version):
+        return tagged(Result("", [], 0, {"status": 304}), version, request)
+    return tagged(value_result(session, request, facts), version, request)
 
 
 @method("variable.assign")
@@ -38,12 +44,16 @@ def assign(session: Session, request: Request) -> Result:
     body = read(request, Assignment)
     id = path_id(request.params["id"])
     described(session, id, "variables")
+    check(request, id, version_tag(session, id))
     assignment = command("assign", variable=id, value=body.value, mode=body.mode, indices=body.indices)
     execute(session, request, [assignment])
-    return facts_result(session, request, id)
+    return tagged(facts_result(session, request, id), version_tag(session, id), request)
 
 
 @method("variable.delete")
 def delete(session: Session, request: Request) -> Result:
     """Releases a variable."""
+    id = path_id(request.params["id"])
+    described(session, id, "variables")
+    check(request, id, version_tag(session, id))
     return deleted_result(session, request, "variables")
