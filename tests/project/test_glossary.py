@@ -62,6 +62,7 @@ def wire_names() -> set[str]:
         "nonce",
         "temporaries",
         "on_failure",
+        "replace",
     }
 
 

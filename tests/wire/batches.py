@@ -81,6 +81,7 @@ batches = st.builds(
     st.sampled_from([b"", bytes(range(16))]),
     several(ids),
     st.sampled_from(OnFailure),
+    st.booleans(),
 )
 
 

@@ -215,6 +215,7 @@ def test_a_number_that_is_finite_is_read_however_it_is_written(number: str) -> N
             "a command is an object",
         ),
         ({"commands": [], "release": [1.5]}, "list of ids"),
+        ({"commands": [], "replace": 1}, '"replace" is true or false; found 1'),
         ({"commands": [], "release": "x"}, "list of ids"),
         ({"commands": [], "client": "one"}, "integers from 0 up"),
         ({"commands": [], "seq": -1}, "integers from 0 up"),

@@ -52,7 +52,7 @@ def test_the_members_of_a_batch_are_on_the_page_with_their_defaults() -> None:
     section = PAGE.partition("## 4. Batches")[2].partition("## 5.")[0]
     rows = re.findall(r"^\| `(\w+)` \|([^|]+)\| *`?([^|`]*?)`? *\|", section, re.M)
     written = wire.batch_to_json(
-        Batch((Fetch("x"),), ("y",), 1, 1, bytes(range(16)), temporaries=("z",), on_failure=OnFailure.FREE)
+        Batch((Fetch("x"),), ("y",), 1, 1, bytes(range(16)), ("z",), on_failure=OnFailure.FREE, replace=True)
     )
     assert {name for name, _, _ in rows} == written.keys()
     defaults = wire.batch_to_json(

@@ -205,7 +205,7 @@ def test_many_kinds_of_batches_are_bounded() -> None:
     assert len(receiver.repeats._shapes) <= repeats._MOST_SHAPES
 
 
-@pytest.mark.parametrize("fields", [{"temporaries": (101,)}, {"on_failure": OnFailure.FREE}])
+@pytest.mark.parametrize("fields", [{"temporaries": (101,)}, {"on_failure": OnFailure.FREE}, {"replace": True}])
 def test_batches_that_no_program_sends_are_sent_in_full(fields: dict[str, Any]) -> None:
     receiver = Receiver()
     for _ in range(4):

@@ -232,24 +232,30 @@ def _batch(frame: memoryview, copy_below: int, max_header: int, structures: Stru
     temporaries: tuple[Id, ...] = ()
     on_failure = OnFailure.POISON
     number: int | None = None
+    replace = False
     if parts == WITH_OPTIONS:
-        temporaries, on_failure, number = _options(reader.next(), prefix.client)
+        temporaries, on_failure, number, replace = _options(reader.next(), prefix.client)
     reader.done()
-    batch = Batch(decoded, releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure)
+    batch = Batch(decoded, releases, prefix.client, prefix.seq, prefix.nonce, temporaries, on_failure, replace)
     if number is not None and structures is not None:
         structures.keep(batch, number, prefix.header_length)
     return batch
 
 
-def _options(part: Any, client: int) -> tuple[tuple[Id, ...], OnFailure, int | None]:
-    """The fourth part of a header: [temporaries, on_failure], or [temporaries, on_failure, number of the structure]."""
-    if type(part) is not tuple or len(part) not in (2, 3) or type(part[0]) is not tuple:
-        raise WireError(f"the header's part 4 must be [temporary ids, on_failure, structure], found {part!r:.60}")
-    temporaries, on_failure, *numbers = part
+def _options(part: Any, client: int) -> tuple[tuple[Id, ...], OnFailure, int | None, bool]:
+    """The fourth part of a header: [temporaries, on_failure], then the number of the structure, then `replace`."""
+    if type(part) is not tuple or len(part) not in (2, 3, 4) or type(part[0]) is not tuple:
+        raise WireError(
+            f"the header's part 4 must be [temporary ids, on_failure, structure, replace], found {part!r:.60}"
+        )
+    temporaries, on_failure, *others = part
     if type(on_failure) is not str or on_failure not in set(OnFailure):
         raise BadCommandError(f"on_failure is {', '.join(OnFailure)}; found {on_failure!r:.60}")
-    number = _structure_number(numbers[0], client) if numbers else None
-    return ids_of(temporaries, "a temporary"), OnFailure(on_failure), number
+    replace = others[1] if len(others) > 1 else False
+    if type(replace) is not bool or (replace and others[0] is not None):
+        raise WireError(f"replace is true or false, and a batch that replaces has no structure; found {others!r:.60}")
+    number = _structure_number(others[0], client) if others and others[0] is not None else None
+    return ids_of(temporaries, "a temporary"), OnFailure(on_failure), number, replace
 
 
 def _structure_number(value: Any, client: int) -> int:

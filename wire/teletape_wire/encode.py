@@ -138,7 +138,8 @@ def encode_batch(batch: Batch, *, keep: int | None = None) -> Frame:
 
     Args:
         batch: The batch.
-        keep: The number under which the receiver is to keep the batch's structure; None: it need not.
+        keep: The number under which the receiver is to keep the batch's structure; None: it need not. One that
+            replaces ids has none.
 
     Raises:
         InvalidArgumentError: A value in a command cannot be sent.
@@ -146,7 +147,9 @@ def encode_batch(batch: Batch, *, keep: int | None = None) -> Frame:
     writer = _Writer()
     rows = [_call_row(c) if c.__class__ is Call else _positional(c) for c in batch.commands]
     body = [writer.pack(rows), writer.pack(batch.releases)]
-    if keep is not None:
+    if batch.replace:
+        body.append(writer.pack((batch.temporaries, batch.on_failure.value, None, True)))
+    elif keep is not None:
         body.append(writer.pack((batch.temporaries, batch.on_failure.value, keep)))
     elif batch.temporaries or batch.on_failure is not OnFailure.POISON:
         body.append(writer.pack((batch.temporaries, batch.on_failure.value)))

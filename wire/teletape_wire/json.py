@@ -218,6 +218,9 @@ def batch_from_json(value: Any) -> Batch:
     on_failure = value.get("on_failure", OnFailure.POISON.value)
     if on_failure not in list(OnFailure):
         raise MalformedJsonError(f'"on_failure" is {", ".join(OnFailure)}; found {on_failure!r:.60}')
+    replace = value.get("replace", False)
+    if type(replace) is not bool:
+        raise MalformedJsonError(f'"replace" is true or false; found {replace!r:.60}')
     return Batch(
         tuple(commands),
         _ids(value, "release"),
@@ -226,12 +229,13 @@ def batch_from_json(value: Any) -> Batch:
         _nonce(value.get("nonce", "")),
         _ids(value, "temporaries"),
         OnFailure(on_failure),
+        replace,
     )
 
 
 #: The members of a batch in JSON.
 _BATCH_MEMBERS: Final = dict.fromkeys(
-    ("commands", "release", "client", "seq", "nonce", "temporaries", "on_failure")
+    ("commands", "release", "client", "seq", "nonce", "temporaries", "on_failure", "replace")
 ).keys()
 
 
@@ -267,6 +271,8 @@ def batch_to_json(batch: Batch) -> dict[str, Any]:
         out["temporaries"] = [_id_to(id) for id in batch.temporaries]
     if batch.on_failure is not OnFailure.POISON:
         out["on_failure"] = batch.on_failure.value
+    if batch.replace:
+        out["replace"] = True
     return out
 
 

@@ -112,7 +112,7 @@ class Repeats:
         """Returns what is known of batches with these ops; None: they are not looked for."""
         if columns is None or len(columns.ops) < _FEWEST or not self._wanted:
             return None
-        if batch.temporaries or batch.on_failure is not OnFailure.POISON:
+        if batch.temporaries or batch.replace or batch.on_failure is not OnFailure.POISON:
             return None
         shape = self._shapes.get(columns.ops)
         if shape is None:

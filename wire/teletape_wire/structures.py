@@ -47,7 +47,9 @@ class Structures:
         """
         both = structure_of(batch) if nbytes <= MOST_BYTES else None
         if both is None and nbytes <= MOST_BYTES:
-            raise BadCommandError("a batch that defines a function cannot be kept as a structure: send it without")
+            raise BadCommandError(
+                "a batch that defines a function or replaces ids cannot be kept as a structure: send it without"
+            )
         key = (batch.client, number)
         self._bytes -= self._kept.pop(key, (None, 0))[1]
         if both is None:

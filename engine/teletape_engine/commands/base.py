@@ -46,12 +46,14 @@ class Command:
         structural: Whether the command happens even after a failure in its batch, so that both sides agree on what is
             open. All other commands after the failure are skipped.
         step: Whether the command may be a step of a function, where ids of values are names inside the function.
+        creates: The kind of what its new ids name: only a thing of the same kind is replaced by it.
     """
 
     __slots__ = ()
     verb: ClassVar[str]
     structural: ClassVar[bool] = False
     step: ClassVar[bool] = False
+    creates: ClassVar[str] = "tensor"
 
 
 Step: TypeAlias = Annotated[Command, FieldKind.STEP]  #: A command whose class sets `step`.
@@ -77,6 +79,8 @@ class Batch:
         nonce: 16 bytes that no other batch has: a retry has the same.
         temporaries: Ids that end with the batch, whether or not it fails, and are free again.
         on_failure: What the ids name that a failed batch should have created.
+        replace: Whether its commands may create ids that exist, or did: the new thing takes the place of the old one,
+            if both are of one kind.
     """
 
     commands: tuple[Command, ...]
@@ -86,3 +90,4 @@ class Batch:
     nonce: bytes = b""
     temporaries: tuple[Id, ...] = ()
     on_failure: OnFailure = OnFailure.POISON
+    replace: bool = False

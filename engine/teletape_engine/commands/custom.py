@@ -31,6 +31,7 @@ class CustomFunction(Command):
     """
 
     verb = "custom.function"
+    creates = "gradient"
     id: NewId
     tag: Id
     function: FunctionId
@@ -47,6 +48,7 @@ class BackwardBegin(Command):
     """
 
     verb = "backward.begin"
+    creates = "backward"
     id: NewId
     tape: Id
     targets: tuple[Id, ...]

@@ -18,6 +18,7 @@ class DefineFunction(Command):
     """
 
     verb = "function"
+    creates = "function"
     id: NewId
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]

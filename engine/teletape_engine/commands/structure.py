@@ -163,7 +163,7 @@ class Repetition:
 
 
 def structure_of(batch: Batch) -> tuple[Structure, Contents] | None:
-    """A batch's structure and contents; None: it has none, since it defines a function, which no step repeats."""
+    """A batch's structure and contents; None: it has none, since it defines a function, or replaces ids."""
     read = text_and_contents(batch)
     if read is None:
         return None
@@ -187,6 +187,8 @@ def structure_of(batch: Batch) -> tuple[Structure, Contents] | None:
 
 def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
     """The text of a batch's structure and its contents: less than `structure_of`, if the structure is known."""
+    if batch.replace:  # what an id names before and after is not the same thing
+        return None
     taken: list[Any] = []
     created: list[Any] = []
     tensors: list[Tensor] = []

@@ -18,6 +18,7 @@ class TapeOpen(Command):
     """
 
     verb = "tape.open"
+    creates = "tape"
     structural = True
     id: NewId
     persistent: bool = False
@@ -108,6 +109,7 @@ class AccumulatorOpen(Command):
     """Opens a forward accumulator, active in the current context, with a tangent for each primal."""
 
     verb = "accumulator.open"
+    creates = "accumulator"
     structural = True
     id: NewId
     primals: tuple[Id, ...]

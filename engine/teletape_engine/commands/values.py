@@ -23,6 +23,7 @@ class MakeVariable(Command):
     """Creates a variable with an initial value. `name` is a label for people."""
 
     verb = "variable"
+    creates = "variable"
     id: NewId
     value: Input
     trainable: bool = True

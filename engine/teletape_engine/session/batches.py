@@ -8,9 +8,16 @@ from typing import Final
 from teletape_engine import commands, object_bytes
 from teletape_engine.commands import Batch, Command, Id, OnFailure
 from teletape_engine.commands.results import Answer, Failure
-from teletape_engine.errors import CancelledError, InternalError, ResourceExhaustedError, TeletapeError
+from teletape_engine.errors import (
+    CancelledError,
+    IdInUseError,
+    InternalError,
+    ResourceExhaustedError,
+    TeletapeError,
+)
 from teletape_engine.session.entries import Poison
 from teletape_engine.session.handlers import HANDLERS
+from teletape_engine.session.names import Replacements
 from teletape_engine.session.state import MAIN, State
 
 _REPORTED: Final = 16  #: Commands between two reports of progress.
@@ -28,6 +35,7 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
     rollback, poison = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.POISON
     before = set(state.entries) if rollback else set()
     state.results = []
+    state.replacements = Replacements(undoable=rollback) if batch.replace else None
     state.current = state.context(MAIN)
     failure: Failure | None = None
     for name in due.get(-1, ()):  # no command mentions it: its memory is free for the commands
@@ -45,6 +53,8 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
                 failure = _failure(state, index, command, error)
         if failure is None or command.structural:
             try:
+                if batch.replace:
+                    _check_new_ids(state, command)
                 HANDLERS[command.__class__](state, command)
             except Exception as error:
                 failure = failure or _failure(state, index, command, error)
@@ -53,12 +63,30 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
         if due and index in due:
             for name in due[index]:
                 state.release(name)
+    if failure is not None and rollback:
+        state.undo_replacements(batch.releases)
+        state.forget(state.entries.keys() - before)
+    elif state.replacements is not None:
+        state.replacements.end()
+    state.replacements = None
     if batch.temporaries:
         state.forget(batch.temporaries)
-    if failure is not None and rollback:
-        state.forget(state.entries.keys() - before)
     state.note_highest()
     return Answer(tuple(state.results), failure, state.memory.estimate())
+
+
+def _check_new_ids(state: State, command: Command) -> None:
+    """Checks, before a command of a batch that replaces ids runs, that it can have its new ids: all or none.
+
+    Raises:
+        IdInUseError: It cannot have one, or names one twice.
+    """
+    names = commands.outputs(command)
+    for name in names:
+        state.check_new(name, command.creates)
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise IdInUseError(f"the id {name!r} is given to two results of one command: choose another for one", id=name)
 
 
 def _failure(state: State, index: int, command: Command, error: Exception) -> Failure:
@@ -75,6 +103,11 @@ def _failure(state: State, index: int, command: Command, error: Exception) -> Fa
 def _poison(state: State, command: Command, failure: Failure) -> None:
     """The ids that the command should have made name the failure; not in a full session, which could not hold them."""
     if state.memory.full:
+        return
+    if state.replacements is not None and not command.structural:  # what the id names so far is not what it will name
+        for name in commands.outputs(command):
+            state.poison_replaced(name, command.creates, failure.message)
+            state.memory.noted += object_bytes.NAMED
         return
     for name in commands.outputs(command):
         if name not in state.released:

@@ -112,6 +112,15 @@ def word(kind: type[Any]) -> str:
     return kind.word if issubclass(kind, Entry) else _WORDS[kind]
 
 
+def kind_created(entry: Any) -> str:
+    """The kind of a thing as commands have it (`Command.creates`): a sparse gradient is a tensor."""
+    if isinstance(entry, Entry):
+        return entry.kind
+    if isinstance(entry, Function):
+        return "function"
+    return "variable" if isinstance(entry, Variable) else "tensor"
+
+
 def facts(name: Id, entry: Any) -> dict[str, Any]:
     """What is known of the thing under an id, as JSON-able facts with `id` and `kind`."""
     if isinstance(entry, Entry):

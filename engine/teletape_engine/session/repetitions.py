@@ -78,7 +78,7 @@ class Repetitions:
             batch: The batch.
             cancelled: As of `Session.execute`.
         """
-        if not POLICY.enabled:
+        if not POLICY.enabled or (isinstance(batch, Batch) and batch.replace):
             return None
         if isinstance(batch, Repetition):
             if len(batch.structure.text) > _LONGEST_TEXT:
@@ -172,7 +172,7 @@ class Repetitions:
             taken.functions.append(entry)
         if not entries.keys().isdisjoint(contents.created):
             return None
-        if state.released and not state.released.isdisjoint(contents.created):
+        if state.released and not state.released.keys().isdisjoint(contents.created):
             return None
         return taken
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from sys import getsizeof
-from typing import Any, Final, Protocol, TypeVar, overload
+from collections.abc import Iterator
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -16,13 +14,7 @@ from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Result
 from teletape_engine.derivatives.query import Declarations
-from teletape_engine.errors import (
-    IdInUseError,
-    InvalidArgumentError,
-    PoisonedError,
-    ReleasedIdError,
-    UnknownIdError,
-)
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
@@ -30,18 +22,14 @@ from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
-from teletape_engine.session.clients import CLIENT_BITS, FIRST_CLIENT_ID, Clients
-from teletape_engine.session.entries import Entry, Poison, word
+from teletape_engine.session.clients import Clients
+from teletape_engine.session.entries import Entry
+from teletape_engine.session.names import Names
 from teletape_engine.session.objects import every_function, every_log, log_bytes, object_count
 from teletape_engine.spec import Spec
 
 MAIN: Final = 0  #: The context in which every batch begins.
 MOST_CONTEXTS: Final = 128  #: With more, those that nothing uses end, except the half of this number used last.
-
-MOST_RELEASED: Final = 8192  #: Released ids that are known as such.
-_LONG_ID: Final = 200  #: Characters; of longer ids it is not known whether they were released.
-
-T = TypeVar("T")
 
 
 class Remembered(Protocol):
@@ -55,7 +43,7 @@ class Remembered(Protocol):
         """Forgets it: it is found out again."""
 
 
-class State:
+class State(Names):
     """What one session has on one device.
 
     Args:
@@ -65,15 +53,11 @@ class State:
 
     Attributes:
         backend: The device's arrays.
-        memory: What they may take, and take.
         watch: Reports progress, and learns whether the batch is cancelled.
         clients: The clients of the session.
         declarations: What was declared about op types that have no gradient.
         value_reads: The values that the program has read, for explanations.
         numbers: Those of them with one element: empty until there are any.
-        entries: What each id names.
-        released: Ids that were released, except those of clients' own counters. Of very many the latest are known; an
-            earlier one names nothing, as if it never had.
         current: The context that the commands belong to.
         results: The results of the batch so far.
         index: The position of the command in its batch.
@@ -89,7 +73,7 @@ class State:
         self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
     ) -> None:
         self.backend = arrays.backend(device)
-        self.memory = Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes)
+        super().__init__(Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes))
         self._object_bytes = 0  # at the last exact count
         self.monitor = Monitor(max_iterations)
         self.clients = Clients()
@@ -99,11 +83,6 @@ class State:
         self.results: list[Result] = []
         self.index = 0
         self.explains = False
-        self.entries: dict[Id, Any] = {}
-        self.released: set[Id] = set()
-        self._released: deque[Id] = deque()  # the same, the latest last
-        self.latest = 0  # the highest integer id that this batch has made so far
-        self._highest: dict[int, int] = {}  # by client
         self._contexts: dict[Id, Executor] = {}  # that used last is last
         self._most_contexts = MOST_CONTEXTS
         self.current = self.context(MAIN)
@@ -163,92 +142,6 @@ class State:
     def provenance_logs(self) -> list[Records]:
         """The provenance log of every context."""
         return [context.provenance.records for context in self._contexts.values()]
-
-    # ------------------------------------------------------------------------------------------------------------ ids
-    def name(self, name: Id, entry: Any) -> None:
-        """Puts a new thing under an id.
-
-        Raises:
-            IdInUseError: The id names something, or did.
-        """
-        if name in self.entries:
-            raise IdInUseError(f"the id {name!r} is in use: {word(type(self.entries[name]))}; choose another", id=name)
-        if name in self.released:
-            raise IdInUseError(f"the id {name!r} was used before and released; choose another", id=name)
-        if isinstance(name, str):
-            self.memory.noted += getsizeof(name)
-        elif name > self.latest:
-            self.latest = name
-        self.entries[name] = entry
-
-    def note_highest(self) -> None:
-        """Remembers the highest id of this batch: a lower one of the same client that names nothing was released."""
-        client = self.latest >> CLIENT_BITS
-        if self.latest > self._highest.get(client, 0):
-            if client not in self._highest and len(self._highest) >= MOST_RELEASED:
-                del self._highest[next(iter(self._highest))]
-            self._highest[client] = self.latest
-        self.latest = 0
-
-    @overload
-    def find(self, name: Id, kind: type[T]) -> T: ...
-    @overload
-    def find(self, name: Id, kind: tuple[type[Any], ...]) -> Any: ...
-    def find(self, name: Id, kind: type[Any] | tuple[type[Any], ...]) -> Any:
-        """What the id names.
-
-        Raises:
-            UnknownIdError, ReleasedIdError: It names nothing.
-            PoisonedError: It names a value that was never made; the message is the first cause.
-            InvalidArgumentError: It names something of another kind.
-        """
-        entry = self.entries.get(name)
-        if isinstance(entry, kind):
-            return entry
-        if entry is None:
-            self.note_highest()
-            if name in self.released or self._counted_by_client(name):
-                raise ReleasedIdError(f"the id {name!r} was released: what it named is gone", id=name)
-            raise UnknownIdError(f"unknown id {name!r}: nothing in this session has it", id=name)
-        if isinstance(entry, Poison):
-            raise PoisonedError(entry.cause, id=name)
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        expected = " or ".join(dict.fromkeys(word(each) for each in kinds))
-        raise InvalidArgumentError(f"the id {name!r} is {word(type(entry))}, expected {expected}", id=name)
-
-    def knows(self, name: Id) -> bool:
-        """Whether the id names something, or did."""
-        return name in self.entries or name in self.released or self._counted_by_client(name)
-
-    def _counted_by_client(self, name: Id) -> bool:
-        """Whether a client has made the id, or a later one, from its own counter."""
-        return isinstance(name, int) and FIRST_CLIENT_ID <= name <= self._highest.get(name >> CLIENT_BITS, 0)
-
-    def release(self, name: Id) -> None:
-        """Ends an id. A tape stops recording; arrays that tapes or other values share stay."""
-        entry = self.entries.pop(name, None)
-        if entry is None:
-            return
-        if name.__class__ is not int or name < FIRST_CLIENT_ID:
-            self.note_released(name)
-        if entry.__class__ is not Value and isinstance(entry, Entry):
-            entry.close()
-
-    def note_released(self, name: Id) -> None:
-        """Remembers that an id was released."""
-        if isinstance(name, str) and len(name) > _LONG_ID:
-            return
-        if len(self.released) >= MOST_RELEASED:
-            self.released.discard(self._released.popleft())  # the first key of a dict is found in linear time
-        self.released.add(name)
-        self._released.append(name)
-
-    def forget(self, names: Iterable[Id]) -> None:
-        """Ends ids that no answer has named: they are free again."""
-        for name in names:
-            entry = self.entries.pop(name, None)
-            if isinstance(entry, Entry):
-                entry.close()
 
     # --------------------------------------------------------------------------------------------------------- inputs
     def input(self, operand: commands.Input) -> Any:
@@ -323,14 +216,14 @@ class State:
     def tapes(self) -> list[Tape]:
         """Every tape that an id or a context keeps, once."""
         tapes = [tape for recorder in self._contexts.values() for tape in recorder.context.tapes]
-        tapes += [tape for entry in self.entries.values() if isinstance(entry, Entry) for tape in entry.tapes()]
+        tapes += [tape for entry in self.things() if isinstance(entry, Entry) for tape in entry.tapes()]
         return list({id(tape): tape for tape in tapes}.values())
 
     def values(self) -> Iterator[Any]:
         """Every recorded value that an id, a tape or a context keeps; some more than once."""
         for recorder in self._contexts.values():
             yield from recorder.context.reads()
-        for entry in self.entries.values():
+        for entry in self.things():
             if isinstance(entry, Value):
                 yield entry
             elif isinstance(entry, Variable):

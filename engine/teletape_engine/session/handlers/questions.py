@@ -246,4 +246,6 @@ def answer_under(
     for name, value in zip(outputs, derivatives, strict=True):
         if name is not None and value is not None:
             state.name(name, value)
+        elif name is not None:
+            state.end_replaced(name)
     state.results.append(Kinds(state.index, kinds, why))

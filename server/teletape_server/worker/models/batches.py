@@ -40,6 +40,9 @@ class Batch(Body):
             "(also those that earlier commands created are free)"
         ),
     ] = OnFailure.POISON
+    replace: Annotated[
+        bool, Field(description="Whether new ids may be in use or released: they then name the new thing")
+    ] = False
 
 
 class SpecAnswer(Answer):
