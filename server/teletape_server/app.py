@@ -155,6 +155,7 @@ def create_app(
         app.include_router(router, prefix="/v1", dependencies=[Depends(check_query)])
     for page in PAGES:
         app.include_router(page.router)
+    app.mount("/static/client", files.client)
     app.mount("/static", files.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError):

@@ -116,10 +116,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
-    """Data files too: the API page's assets, py.typed."""
+    """Data files too: the pages' assets, the guide, the JavaScript client that pages import, py.typed."""
+    folders = {"engine": "", "wire": "", "client/teletape": "teletape/", "server": ""}
+    folders |= {"docs": "teletape_server/docs/", "client/js/src": "teletape_server/static/client/"}
     expected = {
-        path.relative_to(ROOT / folder).as_posix()
-        for folder in ("engine", "wire", "client", "server")
+        place + path.relative_to(ROOT / folder).as_posix()
+        for folder, place in folders.items()
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

@@ -28,6 +28,11 @@ class _Files(StaticFiles):
 
 static: Final = _Files(directory=FOLDER)
 
+_PACKAGED: Final = FOLDER / "client"
+#: The JavaScript client, in the installed package or in the checkout that is installed as editable; mounted at
+#: /static/client, so that a page imports it from the server that it calls.
+client: Final = _Files(directory=_PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[3] / "client/js/src")
+
 #: The pages that the header of every page links to, path by name; the icon links to the first.
 PAGES: Final = {"API": "docs", "Guide": "guide"}
 #: What a page may load, by kind: its own server's files alone, and no script or style inside its text.

@@ -1,0 +1,40 @@
+/** The refusals of a server. */
+
+/** Thrown if the server refuses a request (RFC 9457), or does not answer. */
+export class ProblemError extends Error {
+  /**
+   * @param {{code?: string, status?: number, title?: string, detail?: string, type?: string, instance?: string,
+   *   details?: Record<string, unknown>}} problem - the body of the answer.
+   * @param {{cause?: unknown}} [options] - the error of the network, if there is one.
+   */
+  constructor(problem, options) {
+    super(problem.detail || problem.title || "the request failed", options);
+    this.name = "ProblemError";
+    /** For programs; "no_answer" if there was no answer. */
+    this.code = problem.code ?? "unknown";
+    /** The HTTP status; 0 without an answer. */
+    this.status = problem.status ?? 0;
+    /** Numbers and names that a program may act on. */
+    this.details = problem.details ?? {};
+    /** The address of a page on the server that explains the code. */
+    this.type = problem.type ?? "";
+    /** Names the request in the server's log. */
+    this.instance = problem.instance ?? "";
+  }
+}
+
+/**
+ * Returns the refusal that an answer is.
+ *
+ * @param {Response} response - with a status of 400 or more.
+ * @param {string} address - the server's, to which `type` is relative.
+ */
+export async function problemOf(response, address) {
+  const text = await response.text();
+  try {
+    const problem = JSON.parse(text);
+    return new ProblemError({ ...problem, type: new URL(problem.type, address).href });
+  } catch {
+    return new ProblemError({ status: response.status, detail: text.slice(0, 300) || response.statusText });
+  }
+}
