@@ -21,7 +21,6 @@ import teletape_wire as wire
 from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server.auth import Keys
-from teletape_server.creations import Creations
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -41,6 +40,7 @@ from teletape_server.pages import api_page, files, guide, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
+from teletape_server.retries import Retries
 from teletape_server.routes import (
     batch,
     expressions,
@@ -109,7 +109,7 @@ def create_app(
             idempotency_window=settings.idempotency_window,
             clock=clock,
         )
-        app.state.creations = Creations(settings.idempotency_window, clock)
+        app.state.retries = Retries(settings.idempotency_window, clock)
         session_hosts.prepare()
         app.state.document = openapi.text(app)
         app.state.templates = PathTemplates(app.openapi()["paths"])

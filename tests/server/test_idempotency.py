@@ -1,17 +1,21 @@
 """Requests with an Idempotency-Key: executed once within the window, also creations of sessions."""
 
 import asyncio
+import json
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
+import walk
 from rest_client import Rest
 
-from serving import Program, Server, ok, problem
+from serving import Program, Server, ok, problem, unread_post
 from teletape_engine.commands import Constant
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
-from teletape_server.creations import Created, Creations
+from teletape_server.retries import Retries, Stored
 from teletape_server.settings import Settings
 from teletape_server.worker.idempotency import IdempotencyConflictError, Once, Refusal, ReplyStore
 from teletape_server.worker.methods import METHODS, Request, Result, method
@@ -202,15 +206,15 @@ def test_creations_with_one_key_at_once_create_one_session(server: Server) -> No
 
 def test_a_creation_goes_on_without_its_caller_and_is_known_to_the_retry() -> None:
     async def go() -> None:
-        creations = Creations(WINDOW, lambda: 0.0)
+        creations = Retries(WINDOW, lambda: 0.0)
         release, begun, runs = asyncio.Event(), asyncio.Event(), 0
 
-        async def create() -> Created:
+        async def create() -> Stored:
             nonlocal runs
             runs += 1
             begun.set()
             await release.wait()
-            return Created(201, "/v1/sessions/_1", b"{}")
+            return Stored(201, {"location": "/v1/sessions/_1"}, b"{}")
 
         first = asyncio.create_task(creations.once("ann", "k", b"x", create))
         await begun.wait()
@@ -220,8 +224,139 @@ def test_a_creation_goes_on_without_its_caller_and_is_known_to_the_retry() -> No
         retry = asyncio.create_task(creations.once("ann", "k", b"x", create))
         await asyncio.sleep(0)
         release.set()
-        assert await retry == (Created(201, "/v1/sessions/_1", b"{}"), True)
-        assert await creations.once("ann", "k", b"x", create) == (Created(201, "/v1/sessions/_1", b"{}"), True)
+        assert await retry == (Stored(201, {"location": "/v1/sessions/_1"}, b"{}"), True)
+        assert await creations.once("ann", "k", b"x", create) == (
+            Stored(201, {"location": "/v1/sessions/_1"}, b"{}"),
+            True,
+        )
         assert runs == 1
 
     asyncio.run(go())
+
+
+# ----------------------------------------------------------------------------------------------- every POST of the API
+RUN = {"commands": [{"do": "op", "op": "exp", "inputs": [0.5], "outputs": ["x"]}], "fetch": ["x"]}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for it."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+
+
+def test_every_post_may_be_retried() -> None:
+    """Each example of the document is sent twice with one key: the second answer is the first one, and is marked."""
+    with Server(Settings(shutdown_grace=0.1)).running() as server, server.client() as http:
+        document = ok(http.get("/openapi.json")).json()
+        names = {
+            operation["operationId"]: [parameter["name"] for parameter in operation.get("parameters", ())]
+            for methods in document["paths"].values()
+            for operation in methods.values()
+        }
+        posts = 0
+        for step in walk.steps(document):
+            first = walk.send(http, step, **key(step.operation))
+            if step.method == "post":
+                retry = walk.send(http, step, **key(step.operation))
+                assert "Idempotency-Key" in names[step.operation]
+                assert (retry.status_code, retry.content) == (first.status_code, first.content), step.operation
+                assert (REPLAYED in first.headers, retry.headers.get(REPLAYED)) == (False, "true"), step.operation
+                posts += 1
+        assert posts > 25
+
+
+def runs(server: Server) -> int:
+    """How many sessions have ended: each run has one of its own."""
+    return len(server.app.state.registry._ended)
+
+
+def test_a_run_is_executed_once(server: Server, http: httpx.Client) -> None:
+    first = ok(http.post("/v1/run", json=RUN, headers=key("draw")))
+    assert runs(server) == 1
+    again = ok(http.post("/v1/run", json=RUN, headers=key("draw")))
+    assert runs(server) == 1
+    assert again.content == first.content
+    assert again.headers["content-type"] == first.headers["content-type"]
+    assert (REPLAYED in first.headers, again.headers[REPLAYED]) == (False, "true")
+    for other in ({"json": RUN | {"fetch": []}}, {"json": RUN, "params": {"full": "true"}}):
+        problem(http.post("/v1/run", headers=key("draw"), **other), 422, "idempotency_conflict")
+    problem(http.post("/v1/sessions", json={}, headers=key("draw")), 422, "idempotency_conflict")
+    for wrong in ("", "k" * 256):
+        problem(http.post("/v1/run", json=RUN, headers=key(wrong)), 422, "invalid_request")
+    assert ok(http.get("/v1/sessions")).json() == {"sessions": []}
+
+
+def test_a_run_that_is_refused_is_refused_again_without_being_executed(server: Server, http: httpx.Client) -> None:
+    body = {"commands": [{"do": "op", "op": "exp", "inputs": ["none"], "outputs": ["y"]}]}
+    first = http.post("/v1/run", json=body, headers=key("wrong"))
+    again = http.post("/v1/run", json=body, headers=key("wrong"))
+    assert problem(first, 404, "unknown_id")["detail"] == problem(again, 404, "unknown_id")["detail"]
+    assert (REPLAYED in first.headers, again.headers[REPLAYED]) == (False, "true")
+    assert runs(server) == 1
+    for wrong in (b"{", b""):
+        headers = key("unreadable") | {"Content-Type": "application/json"}
+        assert http.post("/v1/run", content=wrong, headers=headers).status_code in (400, 422)
+
+
+def test_a_run_for_which_there_is_no_session_is_tried_again(http: httpx.Client) -> None:
+    ids = [ok(http.post("/v1/sessions", json={})).json()["id"] for _ in range(3)]
+    problem(http.post("/v1/run", json=RUN, headers=key("full")), 409, "too_many_sessions")
+    ok(http.delete(f"/v1/sessions/{ids[0]}"))
+    assert REPLAYED not in ok(http.post("/v1/run", json=RUN, headers=key("full"))).headers
+
+
+def test_runs_with_one_key_at_once_are_one_run(server: Server) -> None:
+    """More than a key's sessions, had each its own."""
+    bodies: list[bytes] = []
+
+    def run() -> None:
+        with server.client() as client:
+            bodies.append(ok(client.post("/v1/run", json=RUN, headers=key("same"))).content)
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(bodies) == 6
+    assert len(set(bodies)) == 1
+    assert runs(server) == 1
+
+
+def test_a_run_with_a_key_goes_on_without_its_caller(server: Server, http: httpx.Client) -> None:
+    many = [{"do": "constant", "id": "x0", "value": 1.5}]
+    many += [{"do": "op", "op": "neg", "inputs": [f"x{at}"], "outputs": [f"x{at + 1}"]} for at in range(20_000)]
+    body = json.dumps({"commands": [*many, *RUN["commands"]], "fetch": ["x"]}).encode()
+    with unread_post(http, "/v1/run", body, Idempotency_Key="left"):
+        until(lambda: server.app.state.retries.works)
+    retry = ok(http.post("/v1/run", content=body, headers=key("left") | {"Content-Type": "application/json"}))
+    assert retry.headers[REPLAYED] == "true"
+
+
+def test_a_run_with_a_key_reports_its_progress(http: httpx.Client) -> None:
+    headers = key("events") | {"Accept": "text/event-stream"}
+    first = ok(http.post("/v1/run", json=RUN, headers=headers)).text
+    again = ok(http.post("/v1/run", json=RUN, headers=headers)).text
+    answers = [text.partition("event: answer")[2] for text in (first, again)]
+    assert answers[0] == answers[1]
+    assert '"values"' in answers[0]
+    conflict = ok(http.post("/v1/run", json=RUN | {"fetch": []}, headers=headers)).text
+    assert "event: problem\nid: 422" in conflict
+    assert "idempotency_conflict" in conflict
+
+
+def test_the_keys_of_a_session_end_with_it(http: httpx.Client) -> None:
+    for _ in range(2):
+        ok(http.post("/v1/sessions", json={"id": "twice"}))
+        for place, body in (("extend", {"seconds": 60}), ("cancel", None), ("attach", None)):
+            path = f"/v1/sessions/twice/{place}"
+            first, again = (ok(http.post(path, json=body, headers=key(place))) for _ in range(2))
+            assert (REPLAYED in first.headers, again.headers[REPLAYED]) == (False, "true")
+            assert again.content == first.content
+        problem(
+            http.post("/v1/sessions/twice/extend", json={"seconds": 61}, headers=key("extend")),
+            422,
+            "idempotency_conflict",
+        )
+        ok(http.delete("/v1/sessions/twice"))

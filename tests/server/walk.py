@@ -45,9 +45,9 @@ def _step(path: str, method: str, operation: dict[str, Any]) -> Step:
     return Step(operation["operationId"], method, path, query, body, accept)
 
 
-def send(http: httpx.Client, step: Step) -> httpx.Response:
+def send(http: httpx.Client, step: Step, **more_headers: str) -> httpx.Response:
     """Sends it as a browser does, and returns the answer, which must be a success."""
-    headers = {"Accept": step.accept}
+    headers = {"Accept": step.accept, **more_headers}
     content = None
     if step.body is not None:
         headers["Content-Type"] = JSON

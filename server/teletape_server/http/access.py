@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from teletape_server.auth import Keys, presented_key
 from teletape_server.problems import Problem
 from teletape_server.registry import Registry, SessionEntry
+from teletape_server.retries import Retries
 from teletape_server.settings import Settings
 
 #: The operations that need no key, by path.
@@ -67,3 +68,9 @@ def registry_of(request: Request) -> Registry:
     """Returns the registry of the server's sessions."""
     registry: Registry = request.app.state.registry
     return registry
+
+
+def retries_of(request: Request) -> Retries:
+    """Returns the answers that retries get from the front."""
+    retries: Retries = request.app.state.retries
+    return retries

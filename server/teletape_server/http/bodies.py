@@ -9,14 +9,17 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 import teletape_wire as wire
 from teletape_server.hosts.counted_bodies import CountedBody
-from teletape_server.http.access import authenticated_owner, registry_of
+from teletape_server.http.access import authenticated_owner, registry_of, retries_of
 from teletape_server.http.negotiation import body_type
+from teletape_server.http.parameters import idempotency_key
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
+from teletape_server.retries import Stored, digest_of
+from teletape_server.worker.idempotency import REPLAYED
 
 _SMALL: Final = 1 << 20  # bytes of the largest body that the front parses
 
@@ -71,7 +74,10 @@ class _JsonRequest(Request):
 
 
 class SmallBodyRoute(APIRoute):
-    """A route whose body this process parses, after checks of the key, and of the body's length and type."""
+    """A route whose body this process parses, after checks of the key, and of the body's length and type.
+
+    Its POST requests may have an Idempotency-Key.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Returns FastAPI's handler with the checks before it."""
@@ -81,19 +87,56 @@ class SmallBodyRoute(APIRoute):
             owner = await authenticated_owner(request)
             length = declared_length(request.headers, _SMALL)
             if not length:
-                return await handle(request)
+                return await _once(request, owner, b"", handle)
             body_type(request.headers, (wire.JSON_TYPE,))
             with registry_of(request).admit_body(owner, length):
                 request = _JsonRequest(request.scope, request.receive)
-                try:
-                    request.content = wire.parse_json(await request.body())
-                except ClientDisconnect:
-                    raise Problem(
-                        "incomplete_body", f"the body ended before its {length} bytes: the request changed nothing"
-                    ) from None
-                return await handle(request)
+                content = await whole_body(request, length)
+                request.content = wire.parse_json(content)
+                return await _once(request, owner, content, handle)
 
         return checked
+
+
+async def whole_body(request: Request, length: int) -> bytes:
+    """Returns the body, in this process's memory.
+
+    Raises:
+        Problem: incomplete_body.
+    """
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise Problem(
+            "incomplete_body", f"the body ended before its {length} bytes: the request changed nothing"
+        ) from None
+
+
+async def _once(
+    request: Request, owner: str, content: bytes, handle: Callable[[Request], Coroutine[Any, Any, Response]]
+) -> Response:
+    """Handles the request, or returns the first answer to it if its Idempotency-Key is known.
+
+    The keys of requests to a session are the session's: a new one of the same name knows none.
+    """
+    key = idempotency_key(request.headers)
+    if key is None or request.method != "POST":
+        return await handle(request)
+
+    async def answer() -> Stored:
+        response = await handle(request)
+        if isinstance(response, StreamingResponse):  # of events: a retry gets them all at once
+            body = b"".join([bytes(part) async for part in response.body_iterator])  # type: ignore[arg-type]  # bytes
+        else:
+            body = bytes(response.body)
+        headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+        return Stored(response.status_code, headers, body)
+
+    entry = registry_of(request).find_live(owner, request.path_params.get("session", ""))
+    scope = "" if entry is None else f"{entry.id} {entry.created_at} "
+    digest = digest_of(request.scope["path"], request.scope["query_string"], content)
+    stored, is_replayed = await retries_of(request).once(owner, scope + key, digest, answer)
+    return Response(stored.body, stored.status, {**stored.headers, **(REPLAYED if is_replayed else {})})
 
 
 async def read_body(

@@ -15,7 +15,8 @@ from starlette.responses import StreamingResponse
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.negotiation import EVENTS_TYPE
 from teletape_server.http.schemas import Progress
-from teletape_server.problems import Problem, problem_response
+from teletape_server.problems import Problem, error_response, problem_response
+from teletape_server.retries import Stored
 
 _POLL_SECONDS: Final = 0.2
 _HEARTBEAT_SECONDS: Final = 15.0  # of silence, after which a comment shows that the connection is alive
@@ -40,11 +41,48 @@ def event_stream(
         session_ended: Returns the problem to report if the session's process ends meanwhile.
         after: Called after the last event, or after the client has disconnected.
     """
-    return StreamingResponse(
-        _events(request, running, status, session_ended, after),
-        media_type=EVENTS_TYPE,
-        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
-    )
+    return _response(_events(request, running, status, session_ended, after))
+
+
+def late_events(
+    request: Request, waiting: asyncio.Task[tuple[Stored, bool]], running: Callable[[], Running | None]
+) -> StreamingResponse:
+    """Returns the events of a request with an Idempotency-Key: also of one whose answer is there.
+
+    Args:
+        request: The request.
+        waiting: Waits for the answer; the work itself goes on if the client disconnects.
+        running: Returns what runs now, or None.
+    """
+    return _response(_late_events(request, waiting, running))
+
+
+def _response(events: AsyncIterator[bytes]) -> StreamingResponse:
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type=EVENTS_TYPE, headers=headers)
+
+
+async def _late_events(
+    request: Request, waiting: asyncio.Task[tuple[Stored, bool]], running: Callable[[], Running | None]
+) -> AsyncIterator[bytes]:
+    request_id = str(getattr(request.state, "request_id", "unknown"))
+    try:
+        last_progress = None
+        while not (await asyncio.wait([waiting], timeout=_POLL_SECONDS))[0]:
+            progress = Progress.of(running())
+            if progress != last_progress:
+                last_progress = progress
+                yield _event("progress", progress.model_dump_json())
+        error = waiting.exception()
+        refusal = error if error is not None else waiting.result()[0].refusal
+        if refusal is None:
+            stored = waiting.result()[0]
+            yield _event("answer", stored.body.decode(), id=str(stored.status))
+        else:
+            response = error_response(refusal, request_id)  # type: ignore[arg-type]  # an Exception: no task ends itself
+            yield _event("problem", bytes(response.body).decode(), id=str(response.status_code))
+    finally:
+        waiting.cancel()
 
 
 async def _events(

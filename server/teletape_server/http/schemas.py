@@ -97,8 +97,10 @@ class Progress(BaseModel):
     iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
 
     @classmethod
-    def of(cls, running: Running) -> Progress:
-        """Returns the progress of that request."""
+    def of(cls, running: Running | None) -> Progress:
+        """Returns the progress of that request; None: its session starts."""
+        if running is None:
+            return cls(status="running", done=0, total=0, iteration=0, iterations=0)
         return cls(
             status="running",
             done=running.done,

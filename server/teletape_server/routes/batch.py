@@ -14,6 +14,7 @@ from teletape_server.http.declarations import BODY, RAW, SESSION, answers, takes
 from teletape_server.http.dispatch import respond
 from teletape_server.http.frames import TYPES, FrameBatch, batch_params
 from teletape_server.http.negotiation import body_type
+from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.http.schemas import Progress
 from teletape_server.registry import SessionEntry
 from teletape_server.worker.models.batches import Batch, BatchAnswer
@@ -52,6 +53,7 @@ async def batch(
     encoding: str = Query(
         "", pattern="^(|base64)$", description="base64: return the tensors of a JSON answer as base64 bytes"
     ),
+    key: IdempotencyKey = None,
 ) -> Response:
     """Runs commands in order. The body is JSON or a binary frame; the Accept header chooses the form of the answer.
 

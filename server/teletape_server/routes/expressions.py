@@ -10,6 +10,7 @@ from teletape_server.expressions.parser import parse
 from teletape_server.http.access import Owner
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, refusals
+from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.http.schemas import Expression, ExpressionText
 
 router = APIRouter(prefix="/expressions", tags=["expressions"], route_class=SmallBodyRoute)
@@ -21,7 +22,7 @@ router = APIRouter(prefix="/expressions", tags=["expressions"], route_class=Smal
     response_model=Expression,
     responses=refusals("unauthenticated", *BODY, "invalid_expression"),
 )
-async def parse_expression(_: Owner, body: ExpressionText) -> Expression:
+async def parse_expression(_: Owner, body: ExpressionText, key: IdempotencyKey = None) -> Expression:
     """Returns the function that a text such as `y = sin(x) * x` means, as `POST /functions` takes it.
 
     Nothing is computed and nothing is stored. docs/expressions.md describes the language.

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.http.access import Owner, registry_of, settings_of
-from teletape_server.http.bodies import declared_length, read_body
+from teletape_server.hosts.counted_bodies import CountedBody
+from teletape_server.hosts.protocols import Running
+from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
+from teletape_server.http.bodies import declared_length, read_body, whole_body
 from teletape_server.http.declarations import BODY, WORK, answers, takes
-from teletape_server.http.dispatch import respond
-from teletape_server.http.events import event_stream
+from teletape_server.http.dispatch import answer, respond
+from teletape_server.http.events import event_stream, late_events
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
-from teletape_server.http.parameters import Full
+from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
 from teletape_server.http.schemas import Device
 from teletape_server.leases import Reason
+from teletape_server.problems import Problem
+from teletape_server.registry import SessionEntry
+from teletape_server.retries import Stored, digest_of
+from teletape_server.worker.idempotency import REPLAYED
 from teletape_server.worker.models.batches import Run, RunAnswer
 
 router = APIRouter(tags=["run"])
@@ -40,6 +49,8 @@ router = APIRouter(tags=["run"])
         "no_gradient_registered",
         "too_many_sessions",
         "unknown_device",
+        "idempotency_conflict",
+        "answer_dropped",
         *WORK,
     ),
 )
@@ -48,35 +59,119 @@ async def run(
     owner: Owner,
     full: Full = False,
     device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
+    key: IdempotencyKey = None,
 ) -> Response:
     """Runs the commands of a batch in a new session, returns the values of `fetch`, and ends the session.
 
-    The request is safe to repeat. If the client disconnects, the computation is cancelled.
+    The request is safe to repeat. If the client disconnects, the computation is cancelled; with an Idempotency-Key it
+    goes on, for the retry.
     """
     content_type = body_type(request.headers, (wire.JSON_TYPE,))
     accept = answer_type(request.headers, (wire.JSON_TYPE,), wire.JSON_TYPE)
     length = declared_length(request.headers, settings_of(request).max_body)
-    registry = registry_of(request)
-    device = device or settings_of(request).device
-    session, _ = await registry.create(owner, None, device="gpu:0" if device == "gpu" else device, memory_limit=None)
-
-    async def end() -> None:
-        await registry.end(session, Reason.DELETED, "it was created for one request")
-
-    response: Response | None = None
-    try:
+    work = _Work(request, owner, device or settings_of(request).device, content_type, {"full": full, "accept": accept})
+    key = idempotency_key(request.headers)
+    if key is not None:
+        return await _run_once(work, key, length)
+    async with work.session() as session:
         body = await read_body(request, session, length)
-        params = {"full": full, "accept": accept, "idempotency_key": None}
-        running = registry.submit(session, "run", params, content_type=content_type, body=body)
+        running = work.submit(session, body)
         if wants_events(request.headers):
-            response = event_stream(
-                request, running, status=200, session_ended=lambda: registry.ended(session), after=end
-            )
-            return response
+            return work.events(session, running)
         return await _unless_disconnected(request, respond(request, session, running, patience=None))
-    finally:
-        if response is None:
-            await end()
+
+
+@dataclass
+class _Work:
+    """A batch that runs in a session of its own.
+
+    Attributes:
+        request: Its request.
+        owner: Whose it is.
+        device: Where it computes.
+        content_type: Of its body.
+        params: Of the method.
+        is_streaming: Whether the response of events ends its session.
+    """
+
+    request: Request
+    owner: str
+    device: str
+    content_type: str
+    params: dict[str, Any]
+    is_streaming: bool = False
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[SessionEntry]:
+        """Creates the session, and ends it with the block; that of events ends after the last one."""
+        device = "gpu:0" if self.device == "gpu" else self.device
+        session, _ = await registry_of(self.request).create(self.owner, None, device=device, memory_limit=None)
+        try:
+            yield session
+        finally:
+            if not self.is_streaming:
+                await self._end(session)
+
+    async def _end(self, session: SessionEntry) -> None:
+        await registry_of(self.request).end(session, Reason.DELETED, "it was created for one request")
+
+    def submit(self, session: SessionEntry, body: CountedBody | None) -> Running:
+        """Submits the batch."""
+        params = {**self.params, "idempotency_key": None}
+        return registry_of(self.request).submit(session, "run", params, content_type=self.content_type, body=body)
+
+    def events(self, session: SessionEntry, running: Running) -> Response:
+        """Returns the response of events, which ends the session."""
+        self.is_streaming = True
+        return event_stream(
+            self.request,
+            running,
+            status=200,
+            session_ended=lambda: registry_of(self.request).ended(session),
+            after=partial(self._end, session),
+        )
+
+
+async def _run_once(work: _Work, key: str, length: int) -> Response:
+    """Runs the batch, or returns the first answer to it; it goes on if its caller leaves.
+
+    The body is read before anything else, to compare it with that of the first request.
+    """
+    request = work.request
+    registry, retries = registry_of(request), retries_of(request)
+    with registry.admit_body(work.owner, length):
+        content = await whole_body(request, length)
+    path, query = request.scope["path"], request.scope["query_string"]
+    digest = digest_of(path, query, work.content_type, work.params["accept"], content)
+
+    async def answer_of_session() -> Stored:
+        async with work.session() as session:
+            body = await read_body(request, session, length, rest=_nothing(), beginning=content)
+            running = works[work.owner, key] = work.submit(session, body)
+            try:
+                await asyncio.wait([running.reply])
+                response = answer(registry, session, running)
+            except Problem as problem:
+                return Stored(problem.kind.status, {}, b"", problem)
+            finally:
+                del works[work.owner, key]
+            return Stored(response.status_code, {"content-type": wire.JSON_TYPE}, bytes(response.body))
+
+    works: dict[tuple[str, str], Running] = retries.works
+    waiting = asyncio.ensure_future(retries.once(work.owner, key, digest, answer_of_session))
+    if wants_events(request.headers):
+        return late_events(request, waiting, lambda: works.get((work.owner, key)))
+    stored, is_replayed = await waiting
+    replayed = REPLAYED if is_replayed else {}
+    if stored.refusal is not None:
+        refusal = stored.refusal
+        raise Problem(refusal.code, refusal.detail, headers={**refusal.headers, **replayed}, **refusal.details)
+    return Response(stored.body, stored.status, {**stored.headers, **replayed})
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """Yields nothing more: all of the body is there."""
+    yield b""
 
 
 async def _unless_disconnected(request: Request, responding: Coroutine[Any, Any, Response]) -> Response:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 import teletape_wire as wire
-from teletape_server.creations import Created, Creations
 from teletape_server.http.access import LiveSession, Owner, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import IdempotencyKey, idempotency_key
+from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
 from teletape_server.leases import Reason
 from teletape_server.registry import SessionEntry
-from teletape_server.worker.idempotency import REPLAYED
 from teletape_wire import timestamp
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
@@ -57,19 +55,6 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
     With `replace`, an existing session with this id is ended first. With an Idempotency-Key, a retry of this request
     creates nothing and ends nothing.
     """
-    replayed = False
-    if idempotency_key(request.headers) is None:
-        created = await _create(request, owner, body)
-    else:
-        creations: Creations = request.app.state.creations
-        created, replayed = await creations.once(
-            owner, str(key), body.model_dump_json().encode(), lambda: _create(request, owner, body)
-        )
-    headers = {"location": created.location} | (REPLAYED if replayed else {})
-    return Response(created.body, created.status, headers, wire.JSON_TYPE)
-
-
-async def _create(request: Request, owner: str, body: NewSession) -> Created:
     registry = registry_of(request)
     if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
         await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
@@ -78,7 +63,8 @@ async def _create(request: Request, owner: str, body: NewSession) -> Created:
         owner, body.id, device="gpu:0" if device == "gpu" else device, memory_limit=body.memory_limit
     )
     content = _described(request, entry).model_dump_json().encode()
-    return Created(201 if is_new else 200, f"/v1/sessions/{entry.id}", content)
+    location = {"location": f"/v1/sessions/{entry.id}"}
+    return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)
 
 
 @router.get("", summary="List your sessions", responses=refusals("unauthenticated"))
@@ -97,7 +83,7 @@ async def get(request: Request, session: LiveSession) -> Session:
 
 
 @router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
-async def extend(request: Request, session: LiveSession, body: Extension) -> Session:
+async def extend(request: Request, session: LiveSession, body: Extension, key: IdempotencyKey = None) -> Session:
     """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
     session.extend(registry_of(request).clock(), body.seconds)
     return _described(request, session)
@@ -106,13 +92,13 @@ async def extend(request: Request, session: LiveSession, body: Extension) -> Ses
 @router.post(
     "/{session}/attach", summary="Join a session as a client", response_model=Client, responses=refusals(*SESSION)
 )
-async def attach(request: Request, session: LiveSession) -> Response:
+async def attach(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
     """Gives the client a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
     return await dispatch(request, session, "attach")
 
 
 @router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
-async def cancel(request: Request, session: LiveSession) -> Session:
+async def cancel(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Session:
     """Stops running and waiting requests before their next step; they fail with `cancelled`.
 
     A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
