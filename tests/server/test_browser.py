@@ -101,6 +101,7 @@ def test_the_api_page_begins_with_run_and_an_explained_none(page: "Page") -> Non
     examples.select_option("explained_none")
     answer = execute(page, "run-run")
     assert answer["values"] == {"dx": None}
+    assert answer["results"]["4"]["explanations"][0]["code"] == "non_differentiable_op"
 
 
 def test_problems_are_collapsed_and_lead_to_their_pages(page: "Page", server_url: str) -> None:

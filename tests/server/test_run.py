@@ -45,6 +45,36 @@ def test_fetch_commands_count_and_a_missing_gradient_is_null(http: httpx.Client)
     assert ok(http.post("/v1/run", json={"commands": []})).json() == {"values": {}}
 
 
+def test_every_question_is_answered_under_the_position_of_its_command(http: httpx.Client) -> None:
+    commands = [
+        SQUARE[0],
+        SQUARE[1] | {"replayable": True, "persistent": True},
+        SQUARE[2],
+        {"do": "explain", "tape": "t", "targets": ["y"], "sources": ["x"]},
+        {"do": "tape.describe", "tape": "t"},
+        {"do": "tape.graph", "tape": "t"},
+        {"do": "tape.check_gradients", "tape": "t", "targets": ["y"], "sources": ["x"]},
+        {"do": "op", "op": "nonzero", "inputs": [[True, False, True]], "outputs": ["places"]},
+        SQUARE[3],
+    ]
+    results = ok(http.post("/v1/run", json={"commands": commands, "fetch": ["dx"]})).json()["results"]
+    assert set(results) == {"3", "4", "5", "6", "7"}
+    assert results["3"]["explanations"][0]["outcome"] == "gradient"
+    assert results["4"]["bytes"] > 0
+    assert len(results["5"]["nodes"]) >= 2
+    assert results["6"]["agrees"] is True
+    assert results["7"]["specs"] == [{"dtype": "int64", "shape": [2, 1]}]
+
+
+def test_an_explained_none_in_one_request(http: httpx.Client) -> None:
+    commands = [SQUARE[0], SQUARE[1], op("round", "x", to="y"), SQUARE[3]]
+    commands.append({"do": "explain", "tape": "t", "targets": ["y"], "sources": ["x"]})
+    answer = ok(http.post("/v1/run", json={"commands": commands, "fetch": ["dx"]})).json()
+    assert answer["values"] == {"dx": None}
+    [explanation] = answer["results"]["4"]["explanations"]
+    assert explanation["code"] == answer["why"]["dx"]["code"] == "non_differentiable_op"
+
+
 def test_large_answers_are_previewed(http: httpx.Client) -> None:
     body = {"commands": [op("fill", 1.5, to="x", shape=[2000])], "fetch": ["x"]}
     shown = ok(http.post("/v1/run", json=body)).json()["values"]["x"]

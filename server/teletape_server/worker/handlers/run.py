@@ -1,4 +1,4 @@
-"""POST /run: commands in, the values of `fetch` out."""
+"""POST /run: commands in, the values of `fetch` and the answers of questions out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import teletape_wire as wire
 from teletape_engine.commands import BackwardEnd, Gradient, Hessian, Hvp, Id, Jacobian, Jvp, Vjps
-from teletape_engine.commands.results import Fetched, Kinds
+from teletape_engine.commands.results import Facts, Fetched, Kinds, Specs
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import tensor_values
 from teletape_server.worker.bodies import read
@@ -19,12 +19,13 @@ _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)
 
 @method("run")
 def run(session: Session, request: Request) -> Result:
-    """Runs the commands; returns the values of `fetch` and of fetch commands, and why some are null."""
+    """Runs the commands; returns the values of `fetch` and of fetch commands, why some are null, and other answers."""
     body = read(request, Run)
     commands = wire.batch_from_json({"commands": body.commands}).commands
     answer = execute(session, request, commands, name_command=True)
     values: dict[Id, Any] = {}
     why: dict[Id, Any] = {}
+    questions: dict[Id, Any] = {}  # by the position of the command
     results = wire.answer_to_json(answer, full=request.params["full"])["results"]
     for result, result_json in zip(answer.results, results, strict=True):
         if isinstance(result, Fetched):
@@ -37,7 +38,11 @@ def run(session: Session, request: Request) -> Result:
                 if kind == "none" and output is not None and output in body.fetch:
                     values[output] = None
                     why[output] = reason
+        elif isinstance(result, Facts):
+            questions[result.index] = result_json["facts"]
+        elif isinstance(result, Specs):
+            questions[result.index] = {"specs": result_json["specs"]}
     remaining = [id for id in body.fetch if id not in values]
     values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
-    answers = {"values": values} | ({"why": why} if why else {})
+    answers = {"values": values} | ({"why": why} if why else {}) | ({"results": questions} if questions else {})
     return json_result({name: {str(id): value for id, value in by_id.items()} for name, by_id in answers.items()})

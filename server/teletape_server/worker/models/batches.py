@@ -147,7 +147,7 @@ class Run(Body):
 
 
 class RunAnswer(Answer):
-    """The values of the ids in `fetch`."""
+    """The values of the ids in `fetch`, and the answers of questions."""
 
     values: Annotated[
         dict[str, TensorValue | None], Field(description="By id; null: a derivative that does not exist, see `why`")
@@ -155,4 +155,11 @@ class RunAnswer(Answer):
     why: Annotated[
         dict[str, Why] | None,
         Field(description="By id: the reason of each null; without nulls there is no such member"),
+    ] = None
+    results: Annotated[
+        dict[str, dict[str, Any]] | None,
+        Field(
+            description="The answers of commands that ask (explain, tape.graph, tape.describe, check_gradients, "
+            "describe, …), by the command's position from 0; `specs` of outputs whose shape depends on values"
+        ),
     ] = None
