@@ -70,7 +70,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "tape.pause", "tape": "t"},
     # A sparse gradient.
     {"do": "constant", "id": "grads", "value": [[1.0, 1.0], [2.0, 2.0]]},
-    {"do": "constant", "id": "ids", "value": [7, 42]},
+    {"do": "constant", "id": "ids", "value": {"dtype": "int32", "data": [7, 42]}},
     {"do": "slices", "id": "sparse", "values": "grads", "indices": "ids", "rows": 1000},
     {"do": "slices.component", "id": "sparse", "component": "indices", "output": "touched"},
     # Forward mode.

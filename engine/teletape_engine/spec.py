@@ -161,29 +161,61 @@ def _check_addressable(shape: Shape, dtype: DType) -> None:
 
 
 class Weak:
-    """The spec of a Python number: no shape, and the dtype of the arrays that it is combined with."""
+    """The spec of what a caller wrote without a dtype: it takes the dtype of the arrays that it is combined with.
 
-    __slots__ = ("kind",)
+    That is a Python number, in `WEAK`; or a number or nested list of JSON, of `Weak.of_untyped`.
+
+    Attributes:
+        kind: bool, int, float or complex.
+        shape: Length of each axis; a number has none.
+        alone: The dtype without an array.
+        integer: The dtype where only integers fit, as for indices.
+        untyped: Whether it is from JSON, where 2 may mean 2.0.
+    """
+
+    __slots__ = ("__weakref__", "alone", "integer", "kind", "shape", "untyped")
+
+    kind: type
+    shape: Shape
+    alone: DType
+    integer: DType
+    untyped: bool
+
+    _interned: ClassVar[weakref.WeakValueDictionary[Any, Weak]] = weakref.WeakValueDictionary()
 
     def __init__(self, kind: type) -> None:
-        self.kind = kind
+        self.kind, self.shape, self.untyped = kind, (), False
+        self.alone = _ALONE[kind]
+        self.integer = DTYPES["int32"]
+
+    @staticmethod
+    def of_untyped(kind: type, shape: Shape, integer: DType) -> Weak:
+        """The interned spec of integers or other numbers without a dtype; alone they are float32."""
+        key = (kind, shape, integer)
+        weak = Weak._interned.get(key)
+        if weak is None:
+            weak = Weak(kind)
+            weak.shape, weak.alone, weak.integer, weak.untyped = shape, DTYPES["float32"], integer, True
+            weak = Weak._interned.setdefault(key, weak)
+        return weak
 
     def __repr__(self) -> str:
-        return self.kind.__name__
+        return self.kind.__name__ + (str(list(self.shape)) if self.shape else "")
 
 
-WEAK: Final[dict[type, Weak]] = {kind: Weak(kind) for kind in (bool, int, float, complex)}
 _ALONE: Final = {bool: DTYPES["bool"], int: DTYPES["int32"], float: DTYPES["float32"], complex: DTYPES["complex128"]}
+_UNTYPED: Final = {int: "an integer", float: "a floating-point number"}
+WEAK: Final[dict[type, Weak]] = {kind: Weak(kind) for kind in (bool, int, float, complex)}
 
 
 def weak_dtype(weak: Weak, array_dtype: DType | None) -> DType:
-    """The dtype that a Python number takes with an array of dtype `array_dtype` (None: without an array).
+    """The dtype that a number takes with an array of dtype `array_dtype` (None: without an array).
 
     Raises:
         InvalidArgumentError: A fraction with integers, a complex number with reals, a number with booleans.
     """
     if array_dtype is None:
-        return _ALONE[weak.kind]
+        return weak.alone
     kind = weak.kind
     if kind is bool:
         fits = array_dtype is BOOL
@@ -194,9 +226,9 @@ def weak_dtype(weak: Weak, array_dtype: DType | None) -> DType:
     else:
         fits = array_dtype in COMPLEX
     if not fits:
+        what = _UNTYPED[kind] if weak.untyped else f"a Python {kind.__name__}"
         raise InvalidArgumentError(
-            f"a Python {kind.__name__} cannot take the dtype {array_dtype.name} of the array in the same call; cast "
-            "one of the two"
+            f"{what} cannot take the dtype {array_dtype.name} of the array in the same call; cast one of the two"
         )
     return array_dtype
 
@@ -212,6 +244,21 @@ def element(number: Number, dtype: DType, what: str) -> np.ndarray[Any, Any]:
             return np.asarray(float(number) if dtype is BFLOAT16 else number, dtype)  # type: ignore[arg-type]  # caught
     except (OverflowError, TypeError, ValueError) as error:
         raise InvalidArgumentError(f"{what} {number!r} does not fit dtype {dtype.name}: {error}") from None
+
+
+def elements(numbers: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """The numbers of an untyped list as an array of that dtype.
+
+    Raises:
+        InvalidArgumentError: One of them does not fit.
+    """
+    with np.errstate(all="ignore"):
+        array = numbers.astype(dtype)
+        fits = array == numbers if dtype in INTEGER else np.isfinite(array) == np.isfinite(numbers)
+    if not fits.all():
+        number = numbers[~fits][0].item()
+        raise InvalidArgumentError(f"the number {number!r} does not fit dtype {dtype.name}")
+    return array
 
 
 def wide(dtype: DType) -> DType:

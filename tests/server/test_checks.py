@@ -61,7 +61,11 @@ def test_a_tape_is_checked_and_still_answers(post):
     ("body", "code", "text"),
     [
         ({"inputs": [[0.5]]}, "invalid_request", "function 'f' takes 2 (a, b), found 1"),
-        ({"inputs": [1, 2]}, "invalid_argument", "no argument has a gradient: ['int32', 'int32']"),
+        (
+            {"inputs": [{"dtype": "int32", "data": 1}] * 2},
+            "invalid_argument",
+            "no argument has a gradient: ['int32', 'int32']",
+        ),
         ({"inputs": [[0.5], [1.0, 2.0, 3.0]], "settings": {"entries": 0}}, "invalid_request", "settings.entries"),
         ({"inputs": ["nope", 1.0]}, "unknown_id", "unknown id 'nope'"),
         ({"inputs": [[0.5, 1.0], [1.0, 2.0, 3.0]]}, "invalid_argument", "Incompatible shapes: [2] vs. [3]"),

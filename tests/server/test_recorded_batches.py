@@ -80,14 +80,14 @@ REQUESTS: list[tuple[str, str | None, Any, str | None]] = [
 
 
 class RecordingSession(Session):
-    """A session that keeps its batches as the bytes that a client would send."""
+    """A session that keeps its batches as the JSON that a client would send."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.record: list[bytes] = []
+        self.record: list[str] = []
 
     def execute(self, batch: Batch, **options: Any) -> Answer:
-        self.record.append(b"".join(bytes(buffer) for buffer in wire.encode_batch(batch).buffers))
+        self.record.append(json.dumps(wire.batch_to_json(batch)))
         return super().execute(batch, **options)
 
 
@@ -119,8 +119,8 @@ def test_a_replay_of_the_batches_leaves_the_same_session() -> None:
                 send(session, method, path_id, body)
             assert caught.value.code == code
     replayed = Session()
-    for frame in list(session.record):
-        replayed.execute(wire.decode_batch(frame))
+    for batch in list(session.record):
+        replayed.execute(wire.batch_from_json(json.loads(batch)))
     before, after = inventory(session), inventory(replayed)
     assert after == before
     assert before["entries"]["inner"]["parents"] == ["outer"]

@@ -52,6 +52,8 @@ def _other(table: Table, value: Any) -> Any:
     kind = value.__class__
     if kind is Literal:
         number = value.array
+        if value.spec.untyped:
+            raise InvalidArgumentError(f"a number without a dtype is sent as JSON alone, found {number!r:.60}")
         if number.__class__ is float:
             return number
         return (number.real, number.imag) if number.__class__ is complex else (number,)

@@ -1,7 +1,8 @@
 """The JSON form of batches and answers, for people and for languages without msgpack.
 
-A string is an id, {"id": 5} an integer id, a plain number a number, {"number": ...} a number that JSON cannot write
-(NaN, infinities, [re, im]), and a tensor {"dtype", "shape", "data"} or a bare nested list.
+A string is an id, {"id": 5} an integer id, and a tensor {"dtype", "shape", "data"}. A plain number or nested list has
+no dtype: it takes that of what it meets. {"number": ...} is a number of a program that has dtypes for its numbers, and
+one that JSON cannot write (NaN, infinities, [re, im]).
 """
 
 from __future__ import annotations
@@ -66,14 +67,14 @@ def input_from_json(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return value
-    if kind in (bool, int, float):
+    if kind is bool:
         return Literal(value)
     if kind is dict:
         if value.keys() == {"id"}:
             return id_from_json(value)
         if value.keys() == {"number"}:
             return Literal(_number_from(value["number"]))
-    if kind in (dict, list):
+    if kind in (dict, list, int, float):
         return tensor_from_json(value)
     raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
 
@@ -102,10 +103,20 @@ def step_from_json(value: Any) -> Any:
 
 def _input_to(value: Any) -> Any:
     if isinstance(value, Literal):
-        return _number_to(value.array)
+        return _literal_to(value)
     if isinstance(value, np.ndarray):
         return tensor_to_json(value)
     return _id_to(value)
+
+
+def _literal_to(literal: Literal) -> Any:
+    if not literal.spec.untyped:
+        number = _number_to(literal.array)
+        return number if isinstance(number, bool | dict) else {"number": number}
+    if literal.spec.shape:
+        nested = literal.array.tolist()
+        return worded(nested) if literal.spec.kind is float else nested
+    return literal.array if math.isfinite(literal.array) else {"data": worded(literal.array)}
 
 
 def _id_to(value: Any) -> Any:

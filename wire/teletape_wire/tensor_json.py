@@ -1,4 +1,7 @@
-"""A tensor in JSON: {"dtype", "shape", "data"}, or the bare number or nested list that a person writes."""
+"""A tensor in JSON: {"dtype", "shape", "data"}, or the bare number or nested list that a person writes.
+
+Numbers without a dtype are read as an untyped `Literal`: JavaScript, Go, C# and PHP write 2.0 as 2.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.recording.values import Literal, untyped
 from teletape_engine.spec import BFLOAT16, BOOL, COMPLEX, DTYPES, INTEGER, dtype_of
 from teletape_wire.errors import MalformedJsonError
 from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
@@ -19,12 +23,13 @@ from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def tensor_from_json(value: Any) -> Array:
+def tensor_from_json(value: Any) -> Array | Literal:
     """Reads the array in {"dtype", "shape", "data"}, or in a bare number or nested list.
 
     `data` is nested or flat; NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; a complex number is
     a pair [re, im]; with "encoding": "base64" it is the raw little-endian row-major bytes. Without `dtype` booleans
-    give bool, integers int32 (int64 if one is too large), other numbers float32. Without `shape` the nesting decides.
+    are a bool array, and numbers a `Literal`: they take the dtype of what they meet, alone float32. Without `shape` the
+    nesting decides.
 
     Raises:
         MalformedJsonError: It is not a tensor; the message says what does not fit.
@@ -64,6 +69,7 @@ def tensor_from_json(value: Any) -> Array:
 
 
 def _shaped(flat: Array, shape: Any) -> Array:
+    """The array [*shape], read only."""
     try:
         array = flat.reshape(shape)
     except ValueError:  # an axis of length 0, and others too long for NumPy to count
@@ -72,7 +78,7 @@ def _shaped(flat: Array, shape: Any) -> Array:
     return array
 
 
-def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array:
+def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array | Literal:
     flat, nesting = _flatten(data)
     paired = dtype in COMPLEX
     if paired:
@@ -85,7 +91,8 @@ def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) 
             raise MalformedJsonError(
                 f"shape {shape} needs {size} elements, nested so or flat; the data has the shape {nesting}"
             )
-    return _shaped(_numbers(flat, dtype), nesting if shape is None else shape)
+    array = _shaped(_numbers(flat, dtype), nesting if shape is None else shape)
+    return array if dtype is not None or array.dtype is BOOL else untyped(array)
 
 
 def _flatten(data: Any) -> tuple[list[Any], list[int]]:
@@ -118,7 +125,7 @@ def _numbers(flat: list[Any], dtype: np.dtype[Any] | None) -> Array:
             raise MalformedJsonError(f"a tensor holds numbers and the words {', '.join(NOT_FINITE)}; found {unknown}")
         flat = [NOT_FINITE[member] if type(member) is str else member for member in flat]
     if dtype is None:
-        dtype = _by_content(kinds, flat)
+        return _untyped_numbers(kinds, flat)
     if dtype in INTEGER and kinds - {int}:
         raise MalformedJsonError(f"dtype {dtype.name} holds integers; found a fraction, NaN or an infinity")
     if dtype is BOOL and kinds - {bool}:
@@ -136,12 +143,22 @@ def _numbers(flat: list[Any], dtype: np.dtype[Any] | None) -> Array:
     return array
 
 
-def _by_content(kinds: set[type], flat: list[Any]) -> np.dtype[Any]:
+def _untyped_numbers(kinds: set[type], flat: list[Any]) -> Array:
+    """Booleans as bool, integers as int64 or uint64, others as float64.
+
+    Integers that neither holds are floating: JavaScript writes 1e20 with all its digits.
+    """
     if kinds == {bool}:
-        return BOOL
-    if kinds == {int}:
-        return DTYPES["int32" if min(flat) >= -(1 << 31) and max(flat) < 1 << 31 else "int64"]
-    return DTYPES["float32"]
+        return np.array(flat, BOOL)
+    for name in ("int64", "uint64") if kinds <= {int} else ():
+        try:
+            return np.array(flat, DTYPES[name])
+        except OverflowError:
+            continue
+    try:
+        return np.array(flat, DTYPES["float64"])
+    except OverflowError:
+        raise MalformedJsonError("an integer that no dtype can hold") from None
 
 
 def _parts(array: Array) -> Array:

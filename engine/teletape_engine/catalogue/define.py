@@ -83,6 +83,7 @@ def op(
     dynamic: bool = False,
     refuses: Sequence[str] = (),
     symmetric: Sequence[int] = (),
+    integers: Sequence[str] = (),
     traits: Iterable[Trait] = (),
     expand: Callable[..., Any] | None = None,
     workspace: Callable[..., int] | None = None,
@@ -98,7 +99,7 @@ def op(
     `Rule`), or one NoGradient for all; without `jvp` it is what `vjp` is, which must then be NoGradient. `op_type` is
     by default the name in CamelCase. `tf` holds names, separated by spaces, of the TensorFlow function that takes the
     op's inputs and attributes in order, under the names in `args` if they are not ours; or `Function`s, which say more.
-    `refuses` holds names of inputs.
+    `refuses` and `integers` hold names of inputs.
     """
 
     def decorate(forward: Forward) -> Op:
@@ -138,6 +139,7 @@ def op(
             doc=inspect.getdoc(forward) or "",
             schema=schema,
             symmetric=frozenset(symmetric),
+            integers=frozenset(map(inputs.index, integers)),
             traits=frozenset(traits),
         )
         if not record.doc:

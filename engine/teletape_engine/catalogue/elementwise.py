@@ -28,7 +28,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Sample, Trait
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule, always
 from teletape_engine.catalogue.signature import Functions
-from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, NUMERIC, DType, Shape, Spec, broadcast
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, INTEGER, NUMERIC, DType, Shape, Spec, broadcast
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -231,6 +231,7 @@ def elementwise(
             name=name,
             args=args or ("x y" if n == 2 else ""),
             refuses=refuses,
+            integers=inputs if dtypes <= INTEGER else (),
             traits=traits,
         )(forward)
 

@@ -165,6 +165,7 @@ def composite(
     args: str = "",
     like: Sequence[int] | None = None,
     symmetric: Sequence[int] = (),
+    integers: Sequence[str] = (),
 ) -> Callable[[Forward], Op]:
     """An op written on other ops: `(x, …, *, attributes)`, without `xp`. It needs no rule of its own.
 
@@ -194,6 +195,7 @@ def composite(
             like=(0,) * len(array_parameters(forward)[0]) if like is None else like,
             args=args,
             symmetric=symmetric,
+            integers=integers,
         )(forward)
 
     return decorate

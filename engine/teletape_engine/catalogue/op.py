@@ -110,6 +110,7 @@ class Op:
         sparse: Inputs whose cotangent may be a `SparseGradient` (with some attributes).
         weak: Takes Python numbers as they are; other ops get them as arrays.
         like: For each input the input whose dtype a Python number there takes; itself: none.
+        integers: Inputs that take integers alone: indices, ids of segments, seeds.
         views: The result may share memory with an input.
         dynamic: The result's shape depends on values: `infer` gives an upper bound, the result itself the spec.
         refuses: Integer inputs whose values the forward may refuse (an index out of range, a divisor of zero). A
@@ -150,6 +151,7 @@ class Op:
     doc: str
     schema: Schema
     symmetric: frozenset[int] = frozenset()
+    integers: frozenset[int] = frozenset()
     traits: frozenset[Trait] = frozenset()
     bound: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -195,9 +197,9 @@ class Op:
         return () if isinstance(rule, NoGradient) else tuple(n for n in rule.needs if n in (*self.inputs, "y"))
 
     def takes_numbers(self, specs: Sequence[Spec | Weak]) -> bool:
-        """Whether the forward runs on inputs of these specs as they are, Python numbers unconverted."""
+        """Whether the forward runs on inputs of these specs as they are, numbers unconverted."""
         numbers = [i for i, spec in enumerate(specs) if isinstance(spec, Weak)]
-        if not numbers or not self.weak:
+        if not numbers or not self.weak or any(specs[i].shape for i in numbers):
             return not numbers
         if self.variadic:
             return len(numbers) < len(specs)
@@ -220,11 +222,16 @@ class Op:
         """
         self.check_count(len(specs))
         return tuple(
-            Spec.of((), self.number_dtype(i, specs)) if isinstance(spec, Weak) else spec for i, spec in enumerate(specs)
+            Spec.of(spec.shape, self.number_dtype(i, specs)) if isinstance(spec, Weak) else spec
+            for i, spec in enumerate(specs)
         )
 
     def number_dtype(self, i: int, specs: Sequence[Spec | Weak]) -> DType:
-        """The dtype that the Python number at input `i` takes among inputs of these specs.
+        """The dtype that the number or untyped list at input `i` takes among inputs of these specs.
+
+        That of the arrays in its group of `like`. Without an array there the widest number of the group decides for
+        all; a JSON number, or a list of them, is then an integer where only integers fit, and else has the dtype of
+        another differentiable array of the call, or float32.
 
         Raises:
             InvalidArgumentError: The number does not fit the dtype of the arrays.
@@ -233,10 +240,17 @@ class Op:
         assert isinstance(weak, Weak)
         group = [j for j in range(len(specs)) if self.variadic or self.like[j] == self.like[i]]
         array_dtype = next((other.dtype for j in group if isinstance(other := specs[j], Spec)), None)
-        if array_dtype is None:  # numbers alone: the widest of them decides for all
+        if array_dtype is None:
+            numbers = [number for j in group if isinstance(number := specs[j], Weak)]
             order = (bool, int, float, complex)
-            widest = max((w.kind for j in group if isinstance(w := specs[j], Weak)), key=order.index)
-            return weak_dtype(Weak(widest), None)
+            widest = max(numbers, key=lambda number: (order.index(number.kind), number.untyped))
+            if not widest.untyped:
+                return widest.alone
+            if i in self.integers:
+                array_dtype = max([number.integer for number in numbers], key=lambda dtype: dtype.itemsize)
+            else:
+                others = (spec.dtype for spec in specs if isinstance(spec, Spec) and spec.differentiable)
+                array_dtype = next(others, widest.alone)
         try:
             return weak_dtype(weak, array_dtype)
         except InvalidArgumentError as error:

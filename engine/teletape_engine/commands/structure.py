@@ -163,7 +163,11 @@ class Repetition:
 
 
 def structure_of(batch: Batch) -> tuple[Structure, Contents] | None:
-    """A batch's structure and contents; None: it has none, since it defines a function, or replaces ids."""
+    """A batch's structure and contents; None: it has none.
+
+    No step defines a function or replaces ids; and a number without a dtype, as in JSON, has another one with other
+    arrays.
+    """
     read = text_and_contents(batch)
     if read is None:
         return None
@@ -195,10 +199,12 @@ def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
     numbers: list[Literal] = []
     texts: list[str] = []
     write = texts.append
+    has_untyped = False
     names: dict[Any, str] = {}  # of ids in the text: `a` was there before, `b` is created
 
     def write_member(value: Any, first: str) -> None:
         """Writes one id, tensor or number; `first` is the letter of an id that is new."""
+        nonlocal has_untyped
         kind = value.__class__
         if kind is int or kind is str:
             name = names.get(value)
@@ -210,6 +216,7 @@ def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
         elif kind is Literal:
             numbers.append(value)
             write(value.array.__class__.__name__)
+            has_untyped = has_untyped or value.spec.untyped
         elif value is None:
             write("-")
         else:
@@ -261,6 +268,8 @@ def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
             else:
                 write_member(each, "a")
     write(batch.on_failure.value)
+    if has_untyped:
+        return None
     return " ".join(texts), Contents(tuple(taken), tuple(created), tuple(tensors), tuple(numbers))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from teletape_engine import commands
+from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
 from teletape_engine.derivatives.batching import Rows
@@ -116,6 +117,22 @@ def _below(rows: Rows, value: Any) -> Any:
     return value.array if rows.recorder is None else Operand(rows.recorder, value)
 
 
+def _operands(rows: Rows, recorder: Recorder, op: Op, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs of an op as the rows' runtime takes them: numbers as they are if the op takes them so."""
+    literals = [operand for operand in inputs if operand.__class__ is Literal]
+    if not literals:
+        return list(inputs)
+    specs = [operand.spec if operand.__class__ is Literal else operand.value.spec for operand in inputs]
+    if op.takes_numbers(specs) or not any(literal.spec.untyped for literal in literals):
+        return [operand.array if operand.__class__ is Literal else operand for operand in inputs]
+    return [
+        rows.shared(_below(rows, recorder.typed(operand, op.number_dtype(i, specs))))
+        if operand.__class__ is Literal
+        else operand
+        for i, operand in enumerate(inputs)
+    ]
+
+
 def _run(function: Function, rows: Rows, recorder: Recorder, arguments: Sequence[Any]) -> list[Any]:
     values = function.registers(recorder, arguments, lambda constant: rows.shared(_below(rows, constant)))
     for number, step in enumerate(function.steps):
@@ -123,8 +140,7 @@ def _run(function: Function, rows: Rows, recorder: Recorder, arguments: Sequence
             recorder.check_cancelled()
         inputs = [values[operand] if operand.__class__ is int else operand for operand in step.inputs]
         if step.op is not None:
-            operands = [operand.array if isinstance(operand, Literal) else operand for operand in inputs]
-            values[step.outputs[0]] = rows.call(step.op, operands, step.attrs)
+            values[step.outputs[0]] = rows.call(step.op, _operands(rows, recorder, step.op, inputs), step.attrs)
         else:
             results = _run(step.functions[0], rows, recorder, inputs)
             for register, result in zip(step.outputs, results, strict=True):

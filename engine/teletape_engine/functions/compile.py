@@ -78,7 +78,7 @@ class _Compiler:
         self._inputs, self._find = inputs, find
         self.registers: dict[Any, int] = {name: register for register, name in enumerate(inputs)}
         self.count = len(inputs)
-        self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
+        self.constants: list[tuple[int, np.ndarray[Any, Any] | Literal]] = []
         self._constant_registers: dict[int, int] = {}  # by id, which holds: `constants` keeps the arrays
         self.assigns: set[int] = set()
         self.dynamic = self.decides = self.refuses = self.checks = False
@@ -146,10 +146,10 @@ class _Compiler:
             )
 
     def _input(self, operand: Any) -> Any:
-        """The register of an input; a Literal is itself."""
-        if isinstance(operand, Literal):
+        """The register of an input; a number is itself."""
+        if isinstance(operand, Literal) and not operand.spec.shape:
             return operand
-        if isinstance(operand, np.ndarray):
+        if isinstance(operand, np.ndarray | Literal):
             register = self._constant_registers.get(id(operand))
             if register is None:
                 register = self._constant_registers[id(operand)] = self.count

@@ -291,8 +291,8 @@ def _check_selector(results: Sequence[Any], what: str) -> None:
     if len(results) != 1:
         raise InvalidArgumentError(f"{what} is one result; its function returns {len(results)}")
     spec = results[0].spec
-    whole = spec.kind is int if isinstance(spec, Weak) else not spec.shape and spec.dtype in INTEGER
-    if not (whole or _is_bool(spec)):
+    whole = spec.kind is int if isinstance(spec, Weak) else spec.dtype in INTEGER
+    if spec.shape or not (whole or _is_bool(spec)):
         raise InvalidArgumentError(f"{what} must be a scalar bool or integer, found {spec!r}")
 
 

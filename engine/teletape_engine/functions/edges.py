@@ -112,7 +112,7 @@ def spec_arguments(specs: Sequence[Any], variables: Collection[int] = ()) -> lis
     arguments: list[Any] = []
     for i, spec in enumerate(specs):
         if not isinstance(spec, Spec):
-            arguments.append(Literal(spec.kind()))
+            arguments.append(Literal.of(spec))
         elif i in variables:
             arguments.append(Variable(SpecValue(spec), trainable=False))
         else:

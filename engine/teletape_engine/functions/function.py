@@ -22,6 +22,7 @@ from teletape_engine.commands import Command
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.edges import Edges, all_taken, edges_of, spec_arguments
 from teletape_engine.functions.steps import step_facts
+from teletape_engine.functions.untyped import typed_inputs
 from teletape_engine.ops.assign import WHOLE
 from teletape_engine.plans.cache import Plans
 from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
@@ -52,6 +53,7 @@ def runs(command: type[Command]) -> Callable[[R], R]:
         def separate(
             recorder: Recorder, command: Any, functions: Sequence[Function], inputs: Sequence[Any]
         ) -> list[Recorded]:
+            inputs = typed_inputs(recorder, command, functions, inputs)
             results = run(recorder, command, functions, inputs)
             return _separate(recorder, inputs, results) if recorder.recorded else results
 
@@ -84,7 +86,7 @@ class Step(NamedTuple):
         command: As it was posted.
         op: For an op: which, with `attrs`.
         attrs: The op's canonical attributes.
-        inputs: Registers of the values that it takes; a Literal is itself.
+        inputs: Registers of the values that it takes; a number is itself.
         outputs: Registers of its results.
         functions: The functions that it takes.
         last: Registers that no later step takes.
@@ -125,11 +127,7 @@ class Inferred(NamedTuple):
 
 
 class _Inference(SpecRecorder):
-    """Infers the specs of a straight line of ops.
-
-    Attributes:
-        refuses: Whether one of the ops so far may refuse values.
-    """
+    """Infers the specs of a straight line of ops; `refuses` is whether one of them may refuse values."""
 
     refuses = False
 
@@ -150,7 +148,7 @@ class Function:
         steps: The same steps, looked up.
         results: Registers of the results.
         register_count: Number of registers.
-        constants: Registers of constants, with their arrays.
+        constants: Registers of constants, with their arrays; an untyped list takes a dtype in each op that it meets.
         assigns: Numbers of the inputs that must be variables, since a step assigns to them.
         dynamic: Whether shapes depend on values.
         decides: Whether what runs depends on values.
@@ -167,7 +165,7 @@ class Function:
     steps: tuple[Step, ...]
     results: tuple[int, ...]
     register_count: int
-    constants: tuple[tuple[int, np.ndarray[Any, Any]], ...]
+    constants: tuple[tuple[int, np.ndarray[Any, Any] | Literal], ...]
     assigns: frozenset[int]
     dynamic: bool
     decides: bool
@@ -193,7 +191,7 @@ class Function:
     @property
     def nbytes(self) -> int:
         """Bytes of the constants."""
-        return sum([array.nbytes for _, array in self.constants])
+        return sum([(each.array if isinstance(each, Literal) else each).nbytes for _, each in self.constants])
 
     @property
     def remembered_bytes(self) -> int:
@@ -270,7 +268,7 @@ class Function:
         self._check(arguments)
         values: list[Any] = [None] * self.register_count
         self._place_constants(recorder, values)
-        values = [None if value is None else wrap(value) for value in values]
+        values = [value if value is None or value.__class__ is Literal else wrap(value) for value in values]
         values[: len(arguments)] = arguments
         return values
 
@@ -306,7 +304,7 @@ class Function:
         device = recorder.backend
         placed = None if device is None else self._on_device.get(id(device))
         if placed is None:
-            placed = [recorder.constant(array) for _, array in self.constants]
+            placed = [each if isinstance(each, Literal) else recorder.constant(each) for _, each in self.constants]
             if device is not None:
                 self._on_device[id(device)] = placed
         for (register, _), value in zip(self.constants, placed, strict=True):
@@ -314,7 +312,7 @@ class Function:
 
     def values_on_devices(self) -> list[Any]:
         """The values that its constants have become on devices."""
-        return [value for placed in self._on_device.values() for value in placed]
+        return [value for placed in self._on_device.values() for value in placed if value.__class__ is not Literal]
 
     # ----------------------------------------------------------------------------------------------------- structure
     def _with_edges(self, recorder: Recorder, arguments: Sequence[Any], results: list[Recorded]) -> list[Recorded]:

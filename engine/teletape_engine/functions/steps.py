@@ -37,10 +37,12 @@ def step_facts(command: Command) -> dict[str, Any]:
 
 
 def _input_facts(operand: Any) -> Any:
-    """A name, a number, or of a constant the dtype and shape."""
+    """A name, a number, or of a constant the dtype and shape; an untyped one has no dtype."""
     if isinstance(operand, np.ndarray):
         return {"dtype": operand.dtype.name, "shape": list(operand.shape)}
-    return _attr_facts(operand.array) if isinstance(operand, Literal) else operand
+    if not isinstance(operand, Literal):
+        return operand
+    return {"shape": list(operand.spec.shape)} if operand.spec.shape else _attr_facts(operand.array)
 
 
 def _attr_facts(attr: Any) -> Any:

@@ -78,6 +78,7 @@ def _computed_in(dtype: DType) -> DType:
     samples=_SAMPLES,
     op_type="RandomStandardNormal",
     workspace=_bytes,
+    integers=("seed", "counter"),
     traits=[Trait.RANDOM],
 )
 def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
@@ -92,6 +93,7 @@ def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DTyp
     batch=batch_loop,
     samples=_SAMPLES,
     workspace=lambda seed, counter, *, shape, dtype: 9 * Spec.of(shape, dtype).size,
+    integers=("seed", "counter"),
     traits=[Trait.RANDOM],
 )
 def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
@@ -112,6 +114,7 @@ def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: D
     batch=batch_loop,
     samples=_SAMPLES,
     workspace=_bytes,
+    integers=("seed", "counter"),
     traits=[Trait.RANDOM],
 )
 def random_uniform(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
@@ -141,6 +144,7 @@ def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, sha
     ],
     refuses=("minval", "maxval"),
     like=(0, 1, 2, 2),
+    integers=("seed", "counter", "minval", "maxval"),
     traits=[Trait.RANDOM],
 )
 def random_uniform_int(xp: Any, seed: Any, counter: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:

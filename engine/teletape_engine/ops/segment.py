@@ -105,6 +105,7 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
     batch=_batch,
     samples=_samples,
     refuses=("segment_ids",),
+    integers=("segment_ids",),
     tf="math.unsorted_segment_max",
     workspace=_bytes,
     traits=[Trait.SELECTS],
@@ -128,6 +129,7 @@ def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
     batch=_batch,
     samples=_samples,
     refuses=("segment_ids",),
+    integers=("segment_ids",),
     tf="math.unsorted_segment_min",
     workspace=_bytes,
     traits=[Trait.SELECTS],
@@ -152,14 +154,14 @@ def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
     return reshape(ops.maximum(count, ones_like(count)), shape=(num_segments, *(1,) * after))
 
 
-@composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1))
+@composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1), integers=("segment_ids",))
 def unsorted_segment_mean(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The mean of the entries that share an id; 0 for an id without entries."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
     return total / _count(data, segment_ids, num_segments)
 
 
-@composite(tf="math.unsorted_segment_sqrt_n", samples=_samples, like=(0, 1))
+@composite(tf="math.unsorted_segment_sqrt_n", samples=_samples, like=(0, 1), integers=("segment_ids",))
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)

@@ -295,7 +295,7 @@ def key_of(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
             if base is not None:
                 parts.append(base.nbytes if base.__class__ is np.ndarray else 0)
         elif value.__class__ is Literal:
-            parts.append((array.__class__, repr(array)))
+            parts.append((value.spec, repr(array)))
             continue
         else:
             parts += (value.spec, array.__class__, array.strides)

@@ -187,7 +187,7 @@ class ProvenanceLog:
     def note_numbers(self, inputs: Sequence[Any], output: Uid) -> None:
         """Notes each Python number among an op's inputs that the program may have from a read."""
         for operand in inputs:
-            if operand.uid is not None:
+            if operand.uid is not None or operand.spec.shape:
                 continue
             if (read := self.value_reads.numbers.get(operand.array)) is not None:
                 self.note(Event.RETURNED, (read.uid,), output, Return.of(read, self.here(), operand.array))

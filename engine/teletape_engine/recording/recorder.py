@@ -24,7 +24,7 @@ from teletape_engine.recording.context import Context
 from teletape_engine.recording.cotangents import Algebra
 from teletape_engine.recording.provenance import ProvenanceLog
 from teletape_engine.recording.tape import record
-from teletape_engine.recording.values import Literal, Recorded, Variable, new_uid
+from teletape_engine.recording.values import Literal, Recorded, Variable, new_uid, typed_array
 from teletape_engine.spec import DType, Spec, weak_dtype
 
 Share: TypeAlias = tuple[BoundRule, Recorded]  #: A jvp rule of `Bound.jvp_rules`, and the tangent of its input.
@@ -86,6 +86,12 @@ class Recorder(Runtime):
     def number(self, number: Literal, dtype: DType) -> Recorded:
         """A Python number as a recorded scalar."""
         raise NotImplementedError  # pragma: no cover - abstract
+
+    def typed(self, literal: Literal, dtype: DType) -> Recorded:
+        """A number or untyped list as a recorded value of that dtype."""
+        if literal.spec.shape:
+            return self.constant(typed_array(literal, dtype))
+        return self.number(literal, dtype)
 
     def full(self, spec: Spec, number: int) -> Recorded:
         """Zeros or ones of that spec."""
@@ -168,13 +174,17 @@ class Recorder(Runtime):
         return self.full(variable.spec, 0)
 
     def assign(
-        self, variable: Variable, value: Recorded | Literal, mode: str = "set", indices: Recorded | None = None
+        self,
+        variable: Variable,
+        value: Recorded | Literal,
+        mode: str = "set",
+        indices: Recorded | Literal | None = None,
     ) -> None:
         """The variable's next version, outside every tape: an update is no step of what is differentiated.
 
         Args:
             variable: Of this recorder.
-            value: Of the variable's spec, or as `ops.assign` says; a Python number for a scalar.
+            value: Of the variable's spec, or as `ops.assign` says; a literal takes its dtype.
             mode: set, add or sub; with `indices` those of `ops.assign`.
             indices: Which part of the variable.
 
@@ -184,8 +194,9 @@ class Recorder(Runtime):
         if isinstance(value, Literal):
             value = self.as_value(value, variable.spec.dtype)
         if indices is not None or mode not in WHOLE:
-            check_scatter(variable.spec, value.spec, indices.spec if indices is not None else None, mode)
-            variable.assign(self.changed(variable, value, indices, mode))
+            part = self.as_value(indices, indices.spec.integer) if isinstance(indices, Literal) else indices
+            check_scatter(variable.spec, value.spec, None if part is None else part.spec, mode)
+            variable.assign(self.changed(variable, value, part, mode))
             self.provenance.note_assignment(variable, value.uid, mode)
             return
         if value.spec is not variable.spec:
@@ -233,9 +244,9 @@ class Recorder(Runtime):
         return result
 
     def as_value(self, operand: Any, dtype: DType | None = None) -> Recorded:
-        """A number as a scalar of `dtype` or its default one; a variable's value; anything else as it is."""
+        """A literal as an array of `dtype` or its default one; a variable's value; anything else as it is."""
         if isinstance(operand, Literal):
-            return self.number(operand, weak_dtype(operand.spec, dtype))
+            return self.typed(operand, weak_dtype(operand.spec, dtype))
         return self.read(operand) if isinstance(operand, Variable) else operand
 
     def _bind(self, op: Op, inputs: Sequence[Any], attrs: Attrs) -> tuple[Sequence[Any], Bound]:
@@ -243,7 +254,7 @@ class Recorder(Runtime):
         op.check_count(len(specs))
         if not op.takes_numbers(specs):
             inputs = [
-                self.number(value, op.number_dtype(i, specs)) if isinstance(value, Literal) else value
+                self.typed(value, op.number_dtype(i, specs)) if isinstance(value, Literal) else value
                 for i, value in enumerate(inputs)
             ]
             specs = tuple([value.spec for value in inputs])

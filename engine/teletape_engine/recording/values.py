@@ -1,4 +1,4 @@
-"""What ops are applied to, each under an id: arrays, Python numbers, sparse gradients, variables."""
+"""What ops are applied to: arrays, sparse gradients and variables, each under an id, and numbers without a dtype."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final, Protocol, Self, TypeAlias
 
+import numpy as np
+
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue
-from teletape_engine.spec import WEAK, Number, Spec, Weak
+from teletape_engine.spec import DTYPES, WEAK, DType, Number, Spec, Weak, element, elements
 
 Uid: TypeAlias = int
 new_uid: Callable[[], Uid] = itertools.count(1).__next__
@@ -38,22 +40,63 @@ class Unrecorded:
 
 
 class Literal(Unrecorded):
-    """A Python number among an op's inputs. `array` is the number: forward functions take it as it is."""
+    """What a caller wrote without a dtype: a Python number, or a number or nested list of JSON (`untyped`).
+
+    It takes the dtype of what it meets: the arrays of the same call, the variable that it is assigned to, the source of
+    the tangent or cotangent that it is. What is kept under an id has a dtype: a `Literal` is never kept.
+
+    Attributes:
+        array: The number, which forward functions take as it is; of a nested list an array, which is converted first.
+        spec: Its shape and kind.
+    """
 
     __slots__ = ("array", "spec")
 
     def __init__(self, number: Number) -> None:
-        self.array = number
+        self.array: Any = number
         self.spec: Weak = WEAK[number.__class__]
+
+    @classmethod
+    def of(cls, spec: Weak) -> Self:
+        """A zero of that spec, or a list of zeros."""
+        literal = cls.__new__(cls)
+        zero = spec.kind()
+        literal.array = np.broadcast_to(zero, spec.shape) if spec.shape else zero
+        literal.spec = spec
+        return literal
 
     def __repr__(self) -> str:
         return repr(self.array)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and (self.spec, self.array) == (other.spec, other.array)
+        if not isinstance(other, Literal) or self.spec is not other.spec:
+            return False
+        return bool(np.array_equal(self.array, other.array)) if self.spec.shape else bool(self.array == other.array)
 
     def __hash__(self) -> int:
-        return hash((self.spec, self.array))
+        return hash((self.spec, self.array.tobytes() if self.spec.shape else self.array))
+
+
+def untyped(numbers: np.ndarray[Any, Any]) -> Literal:
+    """A number (0-d) or nested list of JSON without a dtype, from an array of int64, uint64 or float64."""
+    kind, integer = (float if numbers.dtype.kind == "f" else int), DTYPES["int32"]
+    if kind is int and numbers.size:
+        limits = np.iinfo(integer)
+        if numbers.min() < limits.min or numbers.max() > limits.max:
+            integer = numbers.dtype
+    literal = Literal.__new__(Literal)
+    literal.array = numbers if numbers.shape else numbers.item()
+    literal.spec = Weak.of_untyped(kind, numbers.shape, integer)
+    return literal
+
+
+def typed_array(literal: Literal, dtype: DType) -> np.ndarray[Any, Any]:
+    """A number or untyped list as an array of that dtype.
+
+    Raises:
+        InvalidArgumentError: It does not fit.
+    """
+    return elements(literal.array, dtype) if literal.spec.shape else element(literal.array, dtype, "the number")
 
 
 class SpecValue:

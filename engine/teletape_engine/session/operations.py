@@ -19,7 +19,7 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint, footprint
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
+from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid, typed_array
 
 
 def constant(recorder: Executor, array: HostArray) -> Value:
@@ -30,7 +30,9 @@ def constant(recorder: Executor, array: HostArray) -> Value:
 
 
 def number(recorder: Executor, literal: Literal) -> Value:
-    """A tensor of the caller's Python number, of its default dtype."""
+    """A tensor of the caller's number or untyped list, of its default dtype."""
+    if literal.spec.shape:
+        return constant(recorder, typed_array(literal, literal.spec.alone))
     value: Value = recorder.as_value(literal)
     recorder.provenance.note_numbers((literal,), value.uid)
     return value

@@ -120,6 +120,15 @@ class Session:
         variable = self._state.find(name, Variable)
         return variable.uid, variable.version
 
+    def typed_inputs(self, function: Id, inputs: Sequence[Input]) -> list[int | str | np.ndarray[Any, Any]]:
+        """The inputs of a function, numbers and untyped lists as arrays of the dtypes that they take in it.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: An id names no function, or no value.
+            InvalidArgumentError: A number that does not fit its dtype.
+        """
+        return self._state.typed_inputs(self._state.find(function, Function), inputs)
+
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The facts of everything of one kind: tensor, slices, variable, function, tape."""
         entries = self._state.entries.items()

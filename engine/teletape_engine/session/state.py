@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,12 +16,13 @@ from teletape_engine.commands.results import Result
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function
+from teletape_engine.functions.untyped import call_dtypes
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal, Unrecorded, Value, Variable
+from teletape_engine.recording.values import Literal, SpecValue, Unrecorded, Value, Variable, typed_array
 from teletape_engine.session.clients import Clients
 from teletape_engine.session.entries import Entry
 from teletape_engine.session.names import Names
@@ -165,6 +166,30 @@ class State(Names):
         """An input as a value; a number becomes an array, of the dtype of `like` if there is one."""
         dtype = None if like is None else like.dtype
         return self.current.as_value(self.input(operand), dtype)  # type: ignore[no-any-return]
+
+    def typed_inputs(
+        self, function: Function, operands: Sequence[commands.Input]
+    ) -> list[int | str | np.ndarray[Any, Any]]:
+        """The inputs of a function, numbers and untyped lists as arrays of the dtypes that they take in it.
+
+        Raises:
+            InvalidArgumentError: A number that does not fit its dtype.
+            UnknownIdError, ReleasedIdError, PoisonedError: An id names no value.
+        """
+        inputs: list[Any] = []
+        for operand in operands:
+            if isinstance(operand, int | str):
+                entry = self.find(operand, (Value, Variable, SlicesValue))
+                inputs.append(SpecValue(entry.dense) if isinstance(entry, SlicesValue) else entry)
+            elif isinstance(operand, np.ndarray):
+                inputs.append(SpecValue(Spec.of(operand.shape, operand.dtype)))
+            else:
+                inputs.append(operand)
+        dtypes = call_dtypes(function, inputs)
+        return [
+            typed_array(operand, dtypes.get(i, operand.spec.alone)) if isinstance(operand, Literal) else operand
+            for i, operand in enumerate(operands)
+        ]
 
     def host(self, value: Value) -> np.ndarray[Any, Any]:
         """The value's numbers on the host, row-major, read only."""

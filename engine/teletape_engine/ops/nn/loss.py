@@ -167,6 +167,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
     ],
     op_type="SparseSoftmaxCrossEntropyWithLogits",
     refuses=("labels",),
+    integers=("labels",),
     tf=(
         function(
             "nn.sparse_softmax_cross_entropy_with_logits",

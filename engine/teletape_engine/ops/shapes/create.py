@@ -279,6 +279,7 @@ def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample(np.array([[0, 2]]), depth=4, axis=1, dtype=_I32),
     ],
     workspace=lambda indices, *, depth, **_: 2 * indices.size * depth + 2 * 8 * depth,
+    integers=("indices",),
     tf=(by_hand("one_hot", "the dtypes of on_value and off_value decide the result's"),),
 )
 def one_hot(

@@ -223,6 +223,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         ),
     ),
     sparse=(0,),
+    integers=("indices",),
     traits=[Trait.SELECTS],
 )
 def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
@@ -316,6 +317,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((0, 2), np.zeros((0,), np.int64), num_segments=2),
     ],
     refuses=("segment_ids",),
+    integers=("segment_ids",),
     tf="math.unsorted_segment_sum",
     workspace=lambda data, segment_ids, **_: 3 * data.nbytes + 2 * segment_ids.nbytes,
     traits=[Trait.SELECTS],

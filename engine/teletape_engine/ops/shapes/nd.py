@@ -59,6 +59,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec) ->
         sample((2, 3), np.zeros((2, 0), np.int64)),
     ],
     refuses=("indices",),
+    integers=("indices",),
     tf="gather_nd",
     sparse=(0,),
     traits=[Trait.SELECTS],
@@ -107,6 +108,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
         sample(np.zeros((0, 1), np.int64), (0,), shape=(2,)),
     ],
     refuses=("indices",),
+    integers=("indices",),
     tf="scatter_nd",
     workspace=lambda indices, updates, **_: 3 * updates.nbytes + 2 * indices.nbytes,
 )
@@ -150,6 +152,7 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     op_type="TensorScatterUpdate",
     like=(0, 1, 0),
     refuses=("indices",),
+    integers=("indices",),
     tf="tensor_scatter_nd_update",
     traits=[Trait.SELECTS],
 )
@@ -168,13 +171,17 @@ def _put_samples() -> list[Any]:
     return [sample((3,), np.array([[1], [1]]), (2,)), sample((2, 3), np.array([[1]], np.int32), (1, 3))]
 
 
-@composite(op_type="TensorScatterAdd", tf="tensor_scatter_nd_add", samples=_put_samples, like=(0, 1, 0))
+@composite(
+    op_type="TensorScatterAdd", tf="tensor_scatter_nd_add", samples=_put_samples, like=(0, 1, 0), integers=("indices",)
+)
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
     return tensor + scatter_nd(indices, updates, shape=tensor.shape)
 
 
-@composite(op_type="TensorScatterSub", tf="tensor_scatter_nd_sub", samples=_put_samples, like=(0, 1, 0))
+@composite(
+    op_type="TensorScatterSub", tf="tensor_scatter_nd_sub", samples=_put_samples, like=(0, 1, 0), integers=("indices",)
+)
 def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
     return tensor - scatter_nd(indices, updates, shape=tensor.shape)

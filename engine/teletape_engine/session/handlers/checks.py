@@ -27,7 +27,7 @@ def check_gradients(state: State, command: commands.CheckGradients) -> None:
         )
     settings = settings_of(command.settings)
     arguments = []
-    for operand in command.inputs:
+    for operand in state.typed_inputs(function, command.inputs):
         entry = state.entries.get(operand) if isinstance(operand, int | str) else None
         value = entry.value if isinstance(entry, Variable) else state.value(operand)  # no tape sees the variable's read
         arguments.append(np.asarray(state.host(value)))

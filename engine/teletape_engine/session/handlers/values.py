@@ -37,6 +37,8 @@ def variable(state: State, command: commands.MakeVariable) -> None:
     """Creates a variable."""
     if isinstance(command.value, np.ndarray):
         value = operations.constant(state.current, command.value)
+    elif isinstance(command.value, Literal) and command.value.spec.shape:
+        value = operations.number(state.current, command.value)
     else:
         value = state.value(command.value)
     name = command.name if command.name is not None else str(command.id)
@@ -53,7 +55,7 @@ def assign(state: State, command: commands.Assign) -> None:
         if isinstance(slices, SlicesValue):  # a sparse gradient has its own indices
             state.current.assign(variable, slices.values, command.mode, slices.indices)
             return
-    indices = None if command.indices is None else state.value(command.indices)
+    indices = None if command.indices is None else state.input(command.indices)
     state.current.assign(variable, state.value(command.value, like=variable.spec), command.mode, indices)
 
 

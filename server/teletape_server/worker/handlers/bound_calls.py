@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.commands import Call, CallFunction, Command, Constant, Id, Input
-from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.worker.bodies import InvalidRequestError, new_id
@@ -38,7 +36,7 @@ class BoundCall:
 
     Attributes:
         function: Its id.
-        inputs: For each of its inputs an id, a number or an array.
+        inputs: For each of its inputs an id, a number or an array; of a source an id or an array.
         outputs: By name: the id of the result during the request.
         sources: What it is differentiated by.
         constants: The commands that give sources without an id one.
@@ -125,19 +123,22 @@ def bound_call(
     """
     facts = described(session, function, "functions")
     names = facts["inputs"]
-    values = _with_floats(session, function, in_order(function, facts, inputs))
+    values = in_order(function, facts, inputs)
+    typed = session.typed_inputs(function, values)
     if sources is None:
-        chosen = [(name, at) for at, name in enumerate(names) if not floats or _is_float(session, values[at])]
+        chosen = [(name, at) for at, name in enumerate(names) if not floats or _is_float(session, typed[at])]
     else:
         chosen = [(name, _number(function, names, values, name)) for name in dict.fromkeys(sources)]
+    for _, number in chosen:
+        values[number] = typed[number]  # a number that is no source stays one: its steps may take it in several dtypes
     arguments = list(values)
     constants: list[Command] = []
     copies: list[Call] = []
     resolved: list[Source] = []
     for name, number in chosen:
-        value = arguments[number]
+        value = typed[number]
         id: Id = new_id()
-        if isinstance(value, Literal | np.ndarray):
+        if isinstance(value, np.ndarray):
             constants.append(Constant(id, value))
         elif name in names and _count(values, value) > 1 and not _is_assigned(facts, values, value):
             copies.append(Call("identity", (value,), (id,)))
@@ -147,19 +148,6 @@ def bound_call(
         resolved.append(Source(name, number, id))
     outputs = {name: new_id() for name in facts["outputs"]}
     return BoundCall(function, values, outputs, resolved, constants, copies, arguments)
-
-
-def _with_floats(session: Session, function: Id, inputs: Sequence[Input]) -> list[Input]:
-    """Returns the inputs with each whole number as a fraction, if the function takes one in its place."""
-    values = list(inputs)
-    for number, value in enumerate(inputs):
-        if isinstance(value, Literal) and type(value.array) is int:
-            values[number] = Literal(float(value.array))
-            try:
-                session.explain_call(function, values, (), ())
-            except InvalidArgumentError:
-                values[number] = value
-    return values
 
 
 def _count(values: Sequence[Input], id: Id) -> int:
@@ -187,8 +175,6 @@ def _is_assigned(facts: Mapping[str, Any], inputs: Sequence[Input], id: Id) -> b
 
 
 def _is_float(session: Session, value: Any) -> bool:
-    if isinstance(value, Literal):
-        return type(value.array) is float
     if isinstance(value, np.ndarray):
         return value.dtype in DIFFERENTIABLE
     dtype = session.describe(value).get("dtype")

@@ -47,7 +47,11 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
         "required": ["data"],
         "additionalProperties": False,
         "properties": {
-            "dtype": {"type": "string", "examples": ["float32"], "description": "Without it: by content"},
+            "dtype": {
+                "type": "string",
+                "examples": ["float32"],
+                "description": "Without it the numbers take the dtype of what they meet; alone float32",
+            },
             "shape": {
                 "type": "array",
                 "items": {"type": "integer", "minimum": 0},
@@ -83,7 +87,8 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
     "NestedList": {
         "type": "array",
         "items": {},
-        "description": "Nested lists of numbers: a tensor of dtype bool, int32 or float32 by content",
+        "description": "Nested lists of numbers without a dtype: they take that of what they meet, alone float32; or "
+        "of booleans",
     },
     "TensorInput": {
         "anyOf": [
@@ -187,10 +192,7 @@ class Answer(BaseModel):
 
 
 def examples(example: Any = None, /, **named: Any) -> ConfigDict:
-    """Returns a request's configuration with one example, or several by name.
-
-    No example holds 2.0: a browser writes it as 2, which is an integer.
-    """
+    """Returns a request's configuration with one example, or several by name."""
     return ConfigDict(
         extra="forbid", strict=True, json_schema_extra={EXAMPLES: named if example is None else {"example": example}}
     )

@@ -1,0 +1,210 @@
+"""Untyped inputs of functions: each takes the dtype of what it meets in the function's steps.
+
+The steps are followed by specs alone. As long as an untyped number meets only others, what an op makes of it is untyped
+too, and all of them will have one dtype: that of the first array that one of them meets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from teletape_engine import commands
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.op import Op, Trait
+from teletape_engine.commands import Command
+from teletape_engine.errors import TeletapeError
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.spec_recorder import SpecRecorder
+from teletape_engine.recording.values import Literal, SpecValue, Variable
+from teletape_engine.spec import DType, Spec, Weak
+
+#: Runs a part of a command: from a recorder and arguments to results.
+Run = Callable[[Recorder, Sequence[Any]], Sequence[Any]]
+
+
+class _Dtype:
+    """The dtype of some untyped numbers that must have the same.
+
+    Attributes:
+        dtype: None: they have met no array.
+        same: What has joined these numbers with others; None: nothing.
+    """
+
+    def __init__(self) -> None:
+        self.dtype: DType | None = None
+        self.same: _Dtype | None = None
+
+    def root(self) -> _Dtype:
+        """That of all numbers that were joined."""
+        root = self
+        while root.same is not None:
+            root = root.same
+        return root
+
+    def join(self, other: _Dtype) -> None:
+        """Makes both one."""
+        root, joined = self.root(), other.root()
+        if root is not joined:
+            joined.same = root
+            root.dtype = root.dtype or joined.dtype
+
+    def meet(self, dtype: DType) -> None:
+        """Takes a dtype, if it has none."""
+        root = self.root()
+        root.dtype = root.dtype or dtype
+
+
+class _Meetings(SpecRecorder):
+    """Follows ops by specs, and notes which dtypes untyped numbers meet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._followed: dict[int, tuple[Literal, _Dtype]] = {}  # by identity, which the literal keeps
+
+    def follow(self, literal: Literal, dtype: _Dtype) -> Literal:
+        """Follows a number, of which `dtype` is the dtype."""
+        literal = Literal.of(literal.spec)
+        self._followed[id(literal)] = literal, dtype
+        return literal
+
+    def dtype_of(self, value: Any) -> _Dtype | None:
+        """The dtype of a number that is followed; None: it is not."""
+        followed = self._followed.get(id(value))
+        return None if followed is None else followed[1]
+
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
+        """As `Recorder.apply`; what is followed meets the other inputs."""
+        numbers = {i: dtype for i, value in enumerate(inputs) if (dtype := self.dtype_of(value)) is not None}
+        if not numbers:
+            return super().apply(op, inputs, attrs, where)
+        specs = [value.spec for value in inputs]
+        meets_array = any(isinstance(spec, Spec) and spec.differentiable for spec in specs)
+        alone: list[_Dtype] = []
+        for i, number in numbers.items():
+            taken = op.number_dtype(i, specs)
+            if meets_array or taken is not specs[i].alone:
+                number.meet(taken)
+            else:
+                alone.append(number)
+        result = super().apply(op, inputs, attrs, where)
+        if not alone or Trait.CONVERTS in op.traits:
+            return result
+        for number in alone[1:]:
+            alone[0].join(number)
+        weak = max([specs[i] for i in numbers], key=lambda spec: (int, float).index(spec.kind))
+        if result.spec.dtype is not weak.alone:  # a comparison's, say
+            return result
+        return self.follow(Literal.of(Weak.of_untyped(weak.kind, result.spec.shape, weak.integer)), alone[0])
+
+    def element(self, value: Any) -> Any:
+        """What a scan takes of an array in an iteration."""
+        shape = value.spec.shape[1:]
+        number = self.dtype_of(value)
+        if number is None:
+            return self.new_value(value.spec.with_shape(shape))
+        spec: Weak = value.spec
+        return self.follow(Literal.of(Weak.of_untyped(spec.kind, shape, spec.integer)), number)
+
+    def meet_result(self, argument: Any, result: Any) -> None:
+        """A loop returns `result` for the next iteration's `argument`."""
+        before, after = self.dtype_of(argument), self.dtype_of(result)
+        if before is not None and after is not None:
+            before.join(after)
+        elif before is not None and isinstance(result.spec, Spec):
+            before.meet(result.spec.dtype)
+        elif after is not None and isinstance(argument.spec, Spec):
+            after.meet(argument.spec.dtype)
+
+    def typed(self, literal: Literal, dtype: DType) -> Any:
+        """A value of that dtype; the number takes it, unless it is the one without an array."""
+        number = self.dtype_of(literal)
+        if number is not None and dtype is not literal.spec.alone:
+            number.meet(dtype)
+        return self.new_value(Spec.of(literal.spec.shape, dtype))
+
+
+def typed_inputs(
+    recorder: Recorder, command: Command, functions: Sequence[Any], inputs: Sequence[Any]
+) -> Sequence[Any]:
+    """The inputs of a command that takes functions, untyped ones as values of the dtype that they take.
+
+    A number for a function that is called once stays a number: each step may take it in another dtype.
+    """
+    is_loop = isinstance(command, commands.While | commands.Scan)
+    chosen = [
+        i
+        for i, value in enumerate(inputs)
+        if value.__class__ is Literal and value.spec.untyped and (is_loop or value.spec.shape)
+    ]
+    if not chosen or (isinstance(recorder, _Meetings) and not is_loop):
+        return inputs
+    dtypes = taken_dtypes(_runs(command, functions), inputs, chosen)
+    typed = list(inputs)
+    for i, dtype in dtypes.items():
+        typed[i] = recorder.typed(inputs[i], dtype)
+    return typed
+
+
+def call_dtypes(function: Any, inputs: Sequence[Any]) -> dict[int, DType]:
+    """The dtypes that the untyped inputs of one call take, by their numbers; see `taken_dtypes`."""
+    chosen = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
+    return taken_dtypes(partial(function.run, tie=False), inputs, chosen) if chosen else {}
+
+
+def taken_dtypes(run: Run, inputs: Sequence[Any], chosen: Sequence[int]) -> dict[int, DType]:
+    """The dtypes that untyped inputs take; float32 if they meet no array.
+
+    Args:
+        run: Runs what the inputs are for.
+        inputs: Recorded values, variables, Literals.
+        chosen: Which of them are untyped.
+    """
+    recorder = _Meetings()
+    numbers = {i: _Dtype() for i in chosen}
+    arguments = [
+        recorder.follow(value, numbers[i]) if i in numbers else _by_spec(value) for i, value in enumerate(inputs)
+    ]
+    with contextlib.suppress(TeletapeError):  # the command will raise it too
+        run(recorder, arguments)
+    return {i: number.root().dtype or inputs[i].spec.alone for i, number in numbers.items()}
+
+
+def _by_spec(value: Any) -> Any:
+    if value.__class__ is Literal:
+        return value
+    if isinstance(value, Variable):
+        return Variable(SpecValue(value.spec), trainable=False)
+    return SpecValue(value.spec)
+
+
+def _runs(command: Command, functions: Sequence[Any]) -> Run:
+    """How the functions of a command take its inputs."""
+
+    def loop(recorder: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+        """One iteration: what it carries must have the dtype of what it returns for it."""
+        first = command.carried if isinstance(command, commands.Scan) else len(arguments) - command.captured  # type: ignore[attr-defined]
+        arguments = list(arguments)
+        if isinstance(command, commands.Scan):
+            for i in range(first, len(arguments) - command.captured):
+                arguments[i] = recorder.element(arguments[i])
+        results: Sequence[Any] = ()
+        for function in functions:
+            results = function.run(recorder, arguments, tie=False)
+        for argument, result in zip(arguments[:first], results, strict=False):
+            recorder.meet_result(argument, result)
+        return results
+
+    def branches(recorder: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Every branch."""
+        for function in functions:
+            function.run(recorder, arguments[1:], tie=False)
+        return ()
+
+    if isinstance(command, commands.While | commands.Scan):
+        return loop
+    if isinstance(command, commands.Cond):
+        return branches
+    return partial(functions[0].run, tie=False)
