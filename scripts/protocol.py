@@ -24,7 +24,7 @@ BEGIN, END = "<!-- begin: written by make pages -->\n", "<!-- end -->"
 GROUPS = {
     "Tensors and variables": "constant variable assign op fetch slices slices.component",
     "Tapes and contexts": (
-        "tape.open tape.watch tape.pause tape.resume tape.reset tape.describe tape.graph tape.check_gradients "
+        "tape.open tape.watch tape.pause tape.resume tape.own tape.reset tape.describe tape.graph tape.check_gradients "
         "context.switch context.end declare client.attach client.detach"
     ),
     "Derivatives": "gradient jacobian batch_jacobian vjps hessian hvp explain",
@@ -56,7 +56,8 @@ SESSION: list[dict[str, Any]] = [
     {"do": "tape.graph", "tape": "t", "targets": ["loss"], "sources": ["w"], "nodes": 100},
     {"do": "tape.check_gradients", "tape": "t", "targets": ["loss"], "sources": ["w"], "settings": {"seed": 1}},
     {"do": "tape.resume", "tape": "t"},
-    {"do": "tape.reset", "tape": "t"},
+    {"do": "tape.own", "tape": "t", "tensors": ["products", "squares"]},
+    {"do": "tape.reset", "tape": "t", "release_outputs": True},
     {"do": "context.switch", "context": "thread-2"},
     {"do": "context.switch", "context": {"id": 0}},
     {"do": "context.end", "context": "thread-2"},

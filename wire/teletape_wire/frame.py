@@ -51,6 +51,7 @@ CODES: Final = {
     "client.attach": 21,
     "client.detach": 22,
     "context.end": 24,
+    "tape.own": 25,
     "function": 13,
     "call": 14,
     "fetch": 15,

@@ -50,6 +50,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tape.open.replayable": "Whether the tape keeps all inputs of its ops, for `tape.check_gradients`",
     "tape.open.parents": "Tapes that are to record what this tape answers; the session remembers them",
     "tape.watch.tensors": "Tensors and variables to watch from now on",
+    "tape.own.tensors": "Ids of results and derivatives",
+    "tape.reset.release_outputs": "Whether the tape's outputs end too; their ids are free again",
     "tape.describe.also_released": "A tensor of integer ids that would be released together with the tape",
     "tape.graph.targets": "Mark the path from these targets; empty: no path",
     "tape.graph.sources": "… to these sources",

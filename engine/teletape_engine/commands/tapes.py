@@ -57,11 +57,25 @@ class TapeResume(Command):
 
 @dataclass(frozen=True, slots=True)
 class TapeReset(Command):
-    """The active tape forgets everything and goes on recording."""
+    """The active tape forgets everything and goes on recording.
+
+    With `release_outputs` the tensors that are outputs of the tape (`tape.own`) end too, and their ids are free again.
+    """
 
     verb = "tape.reset"
     structural = True
     tape: Id
+    release_outputs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TapeOwn(Command):
+    """Notes tensors as outputs of the tape, which a reset can release; ids that name no tensor are skipped."""
+
+    verb = "tape.own"
+    structural = True
+    tape: Id
+    tensors: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)

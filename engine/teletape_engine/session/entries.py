@@ -6,7 +6,7 @@ Tensors, sparse gradients, variables and functions are the engine's own objects;
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple
 
 from teletape_engine.catalogue.slices import SlicesValue
@@ -14,7 +14,7 @@ from teletape_engine.commands import Id
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.context import Context
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Value, Variable
+from teletape_engine.recording.values import Uid, Value, Variable
 
 
 class Poison(NamedTuple):
@@ -66,6 +66,7 @@ class TapeEntry(Entry):
         tape: The tape.
         context: The context where it was last active.
         parents: Ids of the tapes that are to record what this tape answers.
+        outputs: By id the uid of each tensor that was noted as an output; one that ended or was replaced may be there.
     """
 
     word = "a tape"
@@ -73,6 +74,7 @@ class TapeEntry(Entry):
     tape: Tape
     context: Context
     parents: tuple[Id, ...] = ()
+    outputs: dict[Id, Uid] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """State, size, watched variables, parents."""
@@ -90,6 +92,10 @@ class TapeEntry(Entry):
     def tapes(self) -> Iterator[Tape]:
         """The tape."""
         yield self.tape
+
+    def followed(self) -> int:
+        """The tensors noted as outputs."""
+        return len(self.outputs)
 
     def close(self) -> None:
         """Stops recording."""
@@ -110,6 +116,13 @@ _WORDS: Final = {
 def word(kind: type[Any]) -> str:
     """How messages call a thing of this class."""
     return kind.word if issubclass(kind, Entry) else _WORDS[kind]
+
+
+def tensor_uid(entry: Any) -> Uid | None:
+    """The uid of a tensor or sparse gradient; None: it is neither."""
+    if isinstance(entry, SlicesValue):
+        entry = entry.values
+    return entry.uid if isinstance(entry, Value) else None
 
 
 def kind_created(entry: Any) -> str:

@@ -129,6 +129,10 @@ class Session:
         """
         return self._state.typed_inputs(self._state.find(function, Function), inputs)
 
+    def knows(self, name: Id) -> bool:
+        """Whether the id names something, or did."""
+        return self._state.knows(name)
+
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The facts of everything of one kind: tensor, slices, variable, function, tape."""
         entries = self._state.entries.items()

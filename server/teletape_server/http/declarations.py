@@ -34,7 +34,11 @@ WORK: Final = (
 
 
 def takes(
-    model: type[BaseModel], *, example: Any = None, others: Mapping[str, Mapping[str, Any]] | None = None
+    model: type[BaseModel],
+    *,
+    example: Any = None,
+    others: Mapping[str, Mapping[str, Any]] | None = None,
+    required: bool = True,
 ) -> dict[str, Any]:
     """Returns `openapi_extra` of a route whose body is `model` as JSON, or one of `others`.
 
@@ -42,11 +46,12 @@ def takes(
         model: The body.
         example: Shown in place of the model's own examples.
         others: Schemas by content type.
+        required: Whether the request needs a body.
     """
     content: dict[str, Any] = {"schema": reference(model)}
     if example is not None:
         content["examples"] = {"example": {"value": example}}
-    return {"requestBody": {"required": True, "content": {wire.JSON_TYPE: content} | _contents(others)}}
+    return {"requestBody": {"required": required, "content": {wire.JSON_TYPE: content} | _contents(others)}}
 
 
 def answers(

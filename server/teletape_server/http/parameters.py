@@ -19,6 +19,10 @@ Shape = Annotated[
     Header(alias=SHAPE_HEADER, description="For a binary body: the shape, such as 2,3; empty for a scalar"),
 ]
 NameQuery = Annotated[str | None, Query(description="For a binary body: the id to create")]
+ReplaceQuery = Annotated[
+    bool | None,
+    Query(description="For a binary body: whether the id may be in use or released, and names the new thing then"),
+]
 IdempotencyKey = Annotated[
     str | None,
     Header(alias="Idempotency-Key", description="A retry with the same key gets the first answer again"),

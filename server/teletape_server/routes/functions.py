@@ -79,5 +79,5 @@ async def call(
     responses=refusals(*SESSION, *NAMED),
 )
 async def delete(request: Request, session: LiveSession, function: FunctionId) -> Response:
-    """The tensors that it computed stay. Its id cannot be used again in this session."""
+    """The tensors that it computed stay. A new one can have its id with `replace`."""
     return await dispatch(request, session, "function.delete", id=function, status=204)

@@ -12,7 +12,7 @@ from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.routes import checks, graphs, questions
 from teletape_server.routes.questions import STATE, TapeId
 from teletape_server.worker.models.ops import OpCalls, OpResults
-from teletape_server.worker.models.tapes import NewTape, Tape, TapeList, WatchTensors
+from teletape_server.worker.models.tapes import NewTape, ResetTape, Tape, TapeList, WatchTensors
 
 router = APIRouter(prefix="/sessions/{session}/tapes", tags=["tapes"])
 
@@ -88,10 +88,14 @@ for _module in (questions, graphs, checks):
     "/{tape}/reset",
     summary="Reset a tape",
     response_class=Response,
-    responses=answers(Tape, *SESSION, *NAMED, *STATE),
+    openapi_extra=takes(ResetTape, required=False),
+    responses=answers(Tape, *SESSION, *BODY, *NAMED, *STATE),
 )
 async def reset(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
-    """Removes everything that the tape recorded and watched; it can record again."""
+    """Removes everything that the tape recorded and watched; it can record again.
+
+    With `release_outputs` the next step of a loop can begin with the same ids.
+    """
     return await dispatch(request, session, "tape.reset", id=tape)
 
 
@@ -103,5 +107,5 @@ async def reset(request: Request, session: LiveSession, tape: TapeId, key: Idemp
     responses=refusals(*SESSION, *NAMED),
 )
 async def delete(request: Request, session: LiveSession, tape: TapeId) -> Response:
-    """Frees everything that the tape keeps. Its id cannot be used again in this session."""
+    """Frees everything that the tape keeps. A new one can have its id with `replace`."""
     return await dispatch(request, session, "tape.delete", id=tape, status=204)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, Shape, path_id_of
+from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, ReplaceQuery, Shape, path_id_of
 from teletape_server.worker.models.tensors import NewTensor, Tensor, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
@@ -30,6 +30,7 @@ async def create(
     request: Request,
     session: LiveSession,
     id: NameQuery = None,
+    replace: ReplaceQuery = None,
     dtype: Dtype = None,
     shape: Shape = None,
     key: IdempotencyKey = None,
@@ -38,7 +39,7 @@ async def create(
 
     Bytes are little-endian and row-major; the server reads them as they arrive and holds them once.
     """
-    return await dispatch(request, session, "tensor.create", status=201, query={"id": id})
+    return await dispatch(request, session, "tensor.create", status=201, query={"id": id, "replace": replace})
 
 
 @router.get("", summary="List the tensors", response_class=Response, responses=answers(TensorList, *SESSION))
@@ -66,5 +67,5 @@ async def get(request: Request, session: LiveSession, tensor: TensorId, full: Fu
     responses=refusals(*SESSION, *NAMED),
 )
 async def delete(request: Request, session: LiveSession, tensor: TensorId) -> Response:
-    """Tapes keep what they need of the tensor. Its id cannot be used again in this session."""
+    """Tapes keep what they need of the tensor. A new one can have its id with `replace`."""
     return await dispatch(request, session, "tensor.delete", id=tensor, status=204)

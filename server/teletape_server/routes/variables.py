@@ -17,6 +17,7 @@ from teletape_server.http.parameters import (
     IfMatch,
     IfNoneMatch,
     NameQuery,
+    ReplaceQuery,
     Shape,
     path_id_of,
 )
@@ -39,6 +40,7 @@ async def create(
     request: Request,
     session: LiveSession,
     id: NameQuery = None,
+    replace: ReplaceQuery = None,
     trainable: Annotated[
         bool | None, Query(description="For a binary body: whether tapes watch it by themselves")
     ] = None,
@@ -48,7 +50,7 @@ async def create(
     key: IdempotencyKey = None,
 ) -> Response:
     """Its first value is a tensor, a number or an id: in JSON, or as bytes with dtype and shape in headers."""
-    query = {"id": id, "trainable": trainable, "name": name}
+    query = {"id": id, "replace": replace, "trainable": trainable, "name": name}
     return await dispatch(request, session, "variable.create", status=201, query=query)
 
 
@@ -119,5 +121,5 @@ async def assign(
     responses=refusals(*SESSION, *NAMED, "precondition_failed"),
 )
 async def delete(request: Request, session: LiveSession, variable: VariableId, if_match: IfMatch = None) -> Response:
-    """Tapes that watch the variable keep what they need. Its id cannot be used again in this session."""
+    """Tapes that watch the variable keep what they need. A new one can have its id with `replace`."""
     return await dispatch(request, session, "variable.delete", id=variable, status=204, if_match=if_match)

@@ -40,6 +40,7 @@ def execute(
     releases: Sequence[Id] = (),
     temporaries: Sequence[Id] = (),
     rollback: bool = False,
+    replace: bool = False,
     name_command: bool = False,
 ) -> Answer:
     """Runs commands as one batch; ids that a failure leaves without a value stay free.
@@ -53,6 +54,7 @@ def execute(
         releases: Ids to release after their last use.
         temporaries: Ids that end with the batch.
         rollback: Whether a failure also frees the ids that earlier commands created.
+        replace: Whether new ids may be in use or released.
         name_command: Whether an error has to say which of the caller's commands failed.
 
     Raises:
@@ -63,6 +65,7 @@ def execute(
         tuple(releases),
         temporaries=tuple(temporaries),
         on_failure=OnFailure.ROLLBACK if rollback else OnFailure.FREE,
+        replace=replace,
     )
     answer = session.execute(
         batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget, explain=True

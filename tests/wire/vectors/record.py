@@ -153,6 +153,10 @@ BATCHES = {
             )
         ),
     ),
+    "replace": (
+        "A batch with options, whose new ids may be in use.",
+        Batch((Call("mul", ("z", "z"), ("z",)),), temporaries=("s",), replace=True),
+    ),
     "everything_else": (
         "The commands that the other vectors do not show, with every field given.",
         Batch(
@@ -160,7 +164,8 @@ BATCHES = {
                 commands.ContextSwitch("worker"),
                 commands.TapeOpen("t", persistent=True, watch_accessed=False),
                 commands.TapeWatch("t", ("x", 7)),
-                commands.TapeReset("t"),
+                commands.TapeReset("t", True),
+                commands.TapeOwn("t", ("y", 7)),
                 commands.TapeDescribe("t", np.array([7, 8], np.int64)),
                 commands.TapeGraph("t", ("y",), ("x",), 50),
                 commands.TapeCheckGradients("t", ("y",), ("x",), {"entries": 10}),

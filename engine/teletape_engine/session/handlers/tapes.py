@@ -1,12 +1,13 @@
-"""The life of tapes: open, watch, pause, resume, reset."""
+"""The life of tapes: open, watch, pause, resume, own, reset."""
 
 from __future__ import annotations
 
 from teletape_engine import commands, object_bytes
+from teletape_engine.commands import Id
 from teletape_engine.errors import TapeStateError
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Value, Variable
-from teletape_engine.session.entries import Poison, TapeEntry
+from teletape_engine.recording.values import Uid, Value, Variable
+from teletape_engine.session.entries import Poison, TapeEntry, tensor_uid
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
 
@@ -53,3 +54,25 @@ def tape_reset(state: State, command: commands.TapeReset) -> None:
     """The tape forgets everything and goes on recording."""
     entry = state.find(command.tape, TapeEntry)
     entry.context.reset(entry.tape)
+    if command.release_outputs:
+        state.forget(_live_outputs(state, entry))
+        entry.outputs = {}
+
+
+@handles(commands.TapeOwn)
+def tape_own(state: State, command: commands.TapeOwn) -> None:
+    """Notes tensors as outputs; of very many those are forgotten that have ended."""
+    entry = state.find(command.tape, TapeEntry)
+    before = len(entry.outputs)
+    for name in command.tensors:
+        uid = tensor_uid(state.entries.get(name))
+        if uid is not None:
+            entry.outputs[name] = uid
+    state.memory.noted += object_bytes.WATCHED * (len(entry.outputs) - before)
+    if len(entry.outputs) > 2 * len(state.entries):
+        entry.outputs = _live_outputs(state, entry)
+
+
+def _live_outputs(state: State, entry: TapeEntry) -> dict[Id, Uid]:
+    """The tape's outputs whose ids still name what was noted."""
+    return {name: uid for name, uid in entry.outputs.items() if tensor_uid(state.entries.get(name)) == uid}

@@ -113,7 +113,7 @@ def component(state: State, command: commands.SlicesComponent) -> None:
 @handles(commands.Fetch)
 def fetch(state: State, command: commands.Fetch) -> None:
     """Answers the numbers."""
-    if command.optional and not state.knows(command.id):
+    if command.optional and command.id not in state.entries:
         return
     entry = state.find(command.id, (Value, Variable, SlicesValue))
     state.results.append(fetched(state, command.id, entry, command.elements))

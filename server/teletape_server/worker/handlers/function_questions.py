@@ -72,7 +72,7 @@ _TAPE_QUESTIONS: Final = {
     "hvp": _Form(FunctionHvpQuestion, "hvp", per_source="vectors"),
 }
 
-_NOT_FIELDS: Final = ("inputs", "targets", "sources", "outputs", "fetch")  # of a command
+_NOT_FIELDS: Final = ("inputs", "targets", "sources", "outputs", "replace", "fetch")  # of a command
 
 
 def _ask_tape(session: Session, request: Request, *, form: _Form) -> Result:
@@ -107,7 +107,8 @@ def _ask_tape(session: Session, request: Request, *, form: _Form) -> Result:
         TapePause(tape),
         question,
     ]
-    answer = _execute(session, request, commands, names, [*[call.outputs[name] for name in fetched], *ids])
+    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
+    answer = _execute(session, request, commands, names, ids_to_fetch, replace=body.replace)
     values = fetched_values(request, answer)
     [kinds] = [result for result in answer.results if isinstance(result, Kinds)]
     rows = [source for source in sources for _ in sources] if is_hessian else sources
@@ -142,7 +143,8 @@ def jvp(session: Session, request: Request) -> Result:
         AccumulatorClose(accumulator),
         Jvp(accumulator, tuple([call.outputs[name] for name in targets]), tuple(ids), body.unconnected),
     ]
-    answer = _execute(session, request, commands, names, [*[call.outputs[name] for name in fetched], *ids])
+    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
+    answer = _execute(session, request, commands, names, ids_to_fetch, replace=body.replace)
     values = fetched_values(request, answer)
     [kinds] = [result.kinds for result in answer.results if isinstance(result, Kinds)]
     tangents: list[dict[str, Any]] = []
@@ -223,7 +225,13 @@ def _watched(call: BoundCall) -> tuple[Id, ...]:
 
 
 def _execute(
-    session: Session, request: Request, commands: Sequence[Command], names: Iterable[str | None], fetched: Iterable[Id]
+    session: Session,
+    request: Request,
+    commands: Sequence[Command],
+    names: Iterable[str | None],
+    fetched: Iterable[Id],
+    *,
+    replace: bool = False,
 ) -> Answer:
     """Runs a question's commands; only the ids in `names` stay."""
     created = [id for command in commands for id in created_ids(command)]
@@ -235,6 +243,7 @@ def _execute(
         after=fetches(request, fetched, optional=True),
         temporaries=[id for id in created if id not in lasting],
         rollback=True,
+        replace=replace,
     )
 
 

@@ -18,7 +18,7 @@ def create(session: Session, request: Request) -> Result:
     """Creates a function; checks its names and ops."""
     body = read(request, NewFunction)
     id = body.id or new_id()
-    execute(session, request, [definition(id, body)])
+    execute(session, request, [definition(id, body)], replace=body.replace)
     return created_result(session, request, session.describe(id))
 
 
@@ -55,6 +55,7 @@ def call(session: Session, request: Request) -> Result:
         request,
         [CallFunction(function, tuple(inputs), tuple(outputs))],
         outputs,
+        body,
         tape=body.tape,
         fetch=outputs if body.fetch is None else body.fetch,
     )

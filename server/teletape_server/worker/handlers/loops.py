@@ -64,6 +64,7 @@ def _run_loop(
         request,
         [command(verb, inputs=loop.inputs, outputs=outputs, captured=loop.captured, **fields)],
         outputs,
+        loop,
         tape=loop.tape,
         fetch=outputs if loop.fetch is None else loop.fetch,
         setup=() if condition is None else [condition],

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from teletape_engine.commands import Command, Id
 from teletape_engine.session.session import Session
-from teletape_server.worker.answers import tensor_values
-from teletape_server.worker.bodies import new_id, path_id, read
+from teletape_server.worker.answers import fetched_values, fetches
+from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
 from teletape_server.worker.execution import execute
-from teletape_server.worker.handlers.tapes import recording
+from teletape_server.worker.handlers.tapes import owned, recording
 from teletape_server.worker.methods import Request, Result, json_result, method
+from teletape_server.worker.models.base import GENERATED, Results
 from teletape_server.worker.models.ops import OpCalls
 
 
@@ -26,6 +27,7 @@ def run(session: Session, request: Request) -> Result:
         request,
         calls,
         outputs,
+        body,
         tape=None if tape is None else path_id(tape),
         fetch=outputs[-1:] if body.fetch is None else body.fetch,
     )
@@ -36,6 +38,7 @@ def run_recorded(
     request: Request,
     commands: Sequence[Command],
     outputs: Sequence[Id],
+    body: Results,
     *,
     tape: Id | None,
     fetch: Sequence[Id],
@@ -49,6 +52,7 @@ def run_recorded(
         request: The request.
         commands: The caller's commands.
         outputs: The ids that they create.
+        body: Which of them stay.
         tape: The tape that records them; None: no tape.
         fetch: The ids whose elements are returned.
         setup: The server's own commands that run first.
@@ -60,18 +64,39 @@ def run_recorded(
     for id in fetch:
         if id not in outputs:
             session.describe(id)
+    lasting = _lasting(outputs, body)
     before, after = recording(session, tape)
-    execute(
+    answer = execute(
         session,
         request,
         commands,
         before=[*setup, *before],
-        after=after,
-        temporaries=temporaries,
+        after=[*after, *owned(tape, lasting), *fetches(request, dict.fromkeys(fetch))],
+        temporaries=[*temporaries, *[id for id in outputs if id not in lasting]],
+        replace=body.replace,
         name_command=len(commands) > 1,
     )
-    facts = [session.describe(id) for id in outputs]
-    values = dict(zip(map(str, fetch), tensor_values(session, request, fetch), strict=True))
+    facts = [session.describe(id) for id in lasting]
+    values = {str(id): value for id, value in fetched_values(request, answer).items()}
     bytes_in_use = session.bytes_in_use()
     specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
     return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
+
+
+def _lasting(outputs: Sequence[Id], body: Results) -> list[Id]:
+    """Returns the ids of results that stay after the request, each once.
+
+    Raises:
+        InvalidRequestError: `keep` names what is no result.
+    """
+    created = dict.fromkeys(outputs)
+    if body.keep is None:
+        return [] if body.scratch else list(created)
+    unknown = [id for id in body.keep if id not in created]
+    if unknown:
+        names = [str(id) for id in created if not str(id).startswith(GENERATED)]
+        raise InvalidRequestError(
+            f"keep: ids among this request's results ({', '.join(names[:20]) or 'none has an id of yours'}); found "
+            f"{', '.join(unknown[:20])}"
+        )
+    return list(dict.fromkeys(body.keep))

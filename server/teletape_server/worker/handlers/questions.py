@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_engine.errors import TeletapeError
+from teletape_engine.errors import IdInUseError, TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import derivative_entry, fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read, validated
 from teletape_server.worker.execution import command, execute
-from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, tape_facts
+from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, owned, tape_facts
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import Body
 from teletape_server.worker.models.function_questions import FunctionHessianQuestion
@@ -42,6 +42,8 @@ MODELS: Final[dict[str, type[Body]]] = {
     "hvp": HvpQuestion,
 }
 
+_NOT_FIELDS: Final = ("do", "outputs", "replace")  # of a command
+
 
 class _Question(NamedTuple):
     """A question that is ready to run.
@@ -52,6 +54,7 @@ class _Question(NamedTuple):
         is_hessian: Whether it has a derivative for each pair of sources, and not for each source.
         names: For each derivative the caller's id, or None.
         ids: For each derivative the id that it has during the request.
+        replace: Whether the caller's ids may be in use or released.
     """
 
     command: Command
@@ -59,6 +62,7 @@ class _Question(NamedTuple):
     is_hessian: bool
     names: Sequence[str | None]
     ids: Sequence[str]
+    replace: bool
 
 
 def _question(verb: str, body: Any, tape: Id) -> _Question:
@@ -72,8 +76,9 @@ def _question(verb: str, body: Any, tape: Id) -> _Question:
         hessian_outputs(body, body.sources) if is_hessian else kept_outputs(body.outputs, "source", len(body.sources))
     )
     ids = [name or new_id() for name in names]
-    fields = {field: getattr(body, field) for field in type(body).model_fields if field not in ("do", "outputs")}
-    return _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, is_hessian, names, ids)
+    fields = {field: getattr(body, field) for field in type(body).model_fields if field not in _NOT_FIELDS}
+    question = command(verb, tape=tape, outputs=ids, **fields)
+    return _Question(question, body.sources, is_hessian, names, ids, body.replace)
 
 
 def kept_outputs(outputs: Sequence[str | None] | None, each: str, count: int) -> Sequence[str | None]:
@@ -160,6 +165,7 @@ def _answer(
         dataclasses.replace(question.command, retain_tape=question is not questions[-1])  # type: ignore[type-var]
         for question in questions
     ]
+    _check_free(session, questions)
     ids = [id for question in questions for id in question.ids]
     temporaries = [
         id for question in questions for id, name in zip(question.ids, question.names, strict=True) if not name
@@ -170,9 +176,10 @@ def _answer(
             request,
             commands,
             before=before,
-            after=[*after, *fetches(request, ids, optional=True)],
+            after=[*after, *owned(tape, set(ids).difference(temporaries)), *fetches(request, ids, optional=True)],
             temporaries=temporaries,
             rollback=True,
+            replace=any(question.replace for question in questions),
             name_command=name_question,
         )
     except TeletapeError as error:
@@ -183,6 +190,27 @@ def _answer(
         raise type(error)(f"question {position}: {text}", question=position, **error.details) from None
     kinds = [result for result in answer.results if isinstance(result, Kinds)]
     return _derivatives(questions, kinds, fetched_values(request, answer))
+
+
+def _check_free(session: Session, questions: Sequence[_Question]) -> None:
+    """Checks that each question can have its ids: others than the other questions, and new ones unless it replaces.
+
+    Raises:
+        IdInUseError: One cannot.
+    """
+    names: set[str] = set()
+    for question in questions:
+        for name in question.names:
+            if name is None:
+                continue
+            if name in names:
+                raise IdInUseError(f"outputs: the id {name!r} is given to two derivatives of this request", id=name)
+            if not question.replace and session.knows(name):
+                raise IdInUseError(
+                    f"outputs: the id {name!r} is in use, or was released: choose another, or send `replace`: true",
+                    id=name,
+                )
+            names.add(name)
 
 
 def _derivatives(questions: Sequence[_Question], kinds: Sequence[Kinds], values: Mapping[Id, Any]) -> list[list[Any]]:

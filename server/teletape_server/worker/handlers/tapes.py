@@ -5,7 +5,7 @@ Between requests a tape is paused. In each request that records, the tape and it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from teletape_engine.commands import (
@@ -14,6 +14,7 @@ from teletape_engine.commands import (
     Id,
     TapeDescribe,
     TapeOpen,
+    TapeOwn,
     TapePause,
     TapeReset,
     TapeResume,
@@ -27,7 +28,7 @@ from teletape_server.worker.bodies import new_id, path_id, read
 from teletape_server.worker.execution import described, execute
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import GENERATED
-from teletape_server.worker.models.tapes import NewTape, WatchTensors
+from teletape_server.worker.models.tapes import NewTape, ResetTape, WatchTensors
 
 #: The context of all REST requests: they run one after the other, and each leaves it without an active tape.
 CONTEXT: Final = GENERATED + "rest"
@@ -100,6 +101,11 @@ def active(tapes: Sequence[Id]) -> tuple[list[Command], list[Command]]:
     return before, [TapePause(tape) for tape in reversed(tapes)]
 
 
+def owned(tape: Id | None, ids: Collection[Id]) -> list[Command]:
+    """Returns the command that notes tensors as outputs of a tape, if there is anything to note."""
+    return [] if tape is None or not ids else [TapeOwn(tape, tuple(ids))]
+
+
 def _check_not_consumed(facts: dict[str, Any]) -> None:
     if facts["consumed"]:
         raise TapeConsumedError(
@@ -118,7 +124,7 @@ def create(session: Session, request: Request) -> Result:
         tape_facts(session, parent)
     tape = body.id or new_id()
     opening = TapeOpen(tape, body.persistent, body.watch_accessed, body.replayable, tuple(body.parents))
-    execute(session, request, [ContextSwitch(CONTEXT), opening, TapePause(tape)])
+    execute(session, request, [ContextSwitch(CONTEXT), opening, TapePause(tape)], replace=body.replace)
     return created_result(session, request, tape_facts(session, tape))
 
 
@@ -159,13 +165,14 @@ def watch(session: Session, request: Request) -> Result:
 
 @method("tape.reset")
 def reset(session: Session, request: Request) -> Result:
-    """Removes everything that a tape recorded and watched."""
+    """Removes everything that a tape recorded and watched; on request also what it left in the session."""
+    body = read(request, ResetTape)
     tape = path_id(request.params["id"])
     facts = tape_facts(session, tape)
     check_paused(facts)
     _check_not_consumed(facts)
     before, after = active([tape])
-    execute(session, request, [TapeReset(tape)], before=before, after=after)
+    execute(session, request, [TapeReset(tape, body.release_outputs)], before=before, after=after)
     return json_result(tape_facts(session, tape), bytes_in_use=session.bytes_in_use())
 
 

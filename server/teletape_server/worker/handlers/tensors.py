@@ -15,7 +15,7 @@ def create(session: Session, request: Request) -> Result:
     """Creates a tensor from the body."""
     body = read(request, NewTensor)
     id = body.id or new_id()
-    execute(session, request, [command("constant", id=id, value=body.value)])
+    execute(session, request, [command("constant", id=id, value=body.value)], replace=body.replace)
     return created_result(session, request, session.describe(id))
 
 

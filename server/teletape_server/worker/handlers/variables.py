@@ -17,7 +17,7 @@ def create(session: Session, request: Request) -> Result:
     body = read(request, NewVariable)
     id = body.id or new_id()
     variable = command("variable", id=id, value=body.value, trainable=body.trainable, name=body.name)
-    execute(session, request, [variable])
+    execute(session, request, [variable], replace=body.replace)
     return tagged(created_result(session, request, session.describe(id)), version_tag(session, id), request)
 
 

@@ -175,6 +175,10 @@ Input = Annotated[Any, PlainValidator(_read_input), WithJsonSchema(component("In
 TensorValue = Annotated[Any, WithJsonSchema(component("TensorValue"))]
 Attributes = Annotated[dict[str, Any], AfterValidator(wire.attributes_from_json)]
 
+Replace = Annotated[
+    bool,
+    Field(description="Whether new ids may be in use or released: they then name the new thing, if of the same kind"),
+]
 Outputs = Annotated[
     list[Name | None] | None,
     Field(max_length=MAX_ITEMS, description="Ids for the results, null for none; without it nothing is kept"),
@@ -185,6 +189,19 @@ class Body(BaseModel):
     """A request: the fields that it names, and no others."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Results(Body):
+    """Which results of a request stay in the session, and under which ids."""
+
+    scratch: Annotated[
+        bool, Field(description="Whether the results end with the request; `fetch` still returns them")
+    ] = False
+    keep: Annotated[
+        list[Name] | None,
+        Field(max_length=MAX_ITEMS, description="Ids of results that stay; the others end with the request"),
+    ] = None
+    replace: Replace = False
 
 
 class Answer(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_server.worker.models.base import Answer, Body, Input, Name, Outputs, TensorValue, examples
+from teletape_server.worker.models.base import Answer, Body, Input, Name, Outputs, Replace, TensorValue, examples
 from teletape_server.worker.models.explanations import Why
 from teletape_server.worker.models.functions import Inputs
 from teletape_server.worker.models.questions import Derivative, HessianBlock, MaxBytes, Unconnected
@@ -50,6 +50,7 @@ class FunctionGradientQuestion(Body):
     ] = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
+    replace: Replace = False
     fetch: FetchedOutputs = None
 
 
@@ -84,6 +85,7 @@ class FunctionJacobianQuestion(Body):
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
     outputs: Outputs = None
+    replace: Replace = False
     fetch: FetchedOutputs = None
 
 
@@ -101,6 +103,7 @@ class FunctionHessianQuestion(Body):
         list[list[Name | None]] | None,
         Field(description="For each source a list with an id for each source, null for none"),
     ] = None
+    replace: Replace = False
     fetch: FetchedOutputs = None
 
 
@@ -117,6 +120,7 @@ class FunctionHvpQuestion(Body):
     ]
     unconnected: Unconnected = "none"
     outputs: Outputs = None
+    replace: Replace = False
     fetch: FetchedOutputs = None
 
 
@@ -136,6 +140,7 @@ class FunctionJvpQuestion(Body):
     ]
     unconnected: Unconnected = "none"
     outputs: Outputs = None
+    replace: Replace = False
     fetch: FetchedOutputs = None
 
 

@@ -16,6 +16,8 @@ from teletape_server.worker.models.base import (
     Id,
     Input,
     Name,
+    Replace,
+    Results,
     component,
     examples,
 )
@@ -79,6 +81,7 @@ class NewFunction(Body):
     )
 
     id: Name | None = None
+    replace: Replace = False
     inputs: list[str]
     steps: Steps
     outputs: Annotated[list[str], Field(min_length=1, description="Names of inputs or results of steps")]
@@ -92,7 +95,7 @@ class InlineFunction(Body):
     outputs: Annotated[list[str], Field(min_length=1, description="Names of inputs or results of steps")]
 
 
-class FunctionCall(Body):
+class FunctionCall(Results):
     """A call of a function. Steps that name a variable among the inputs read it, or assign to it."""
 
     model_config = examples({"inputs": ["w", "x"], "outputs": ["error"], "tape": "tape"})

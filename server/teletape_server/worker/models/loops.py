@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_server.worker.models.base import Body, Id, Input, Name, examples
+from teletape_server.worker.models.base import Id, Input, Name, Results, examples
 from teletape_server.worker.models.functions import InlineFunction
 
 
-class Loop(Body):
+class Loop(Results):
     """The fields of every loop."""
 
     inputs: Annotated[list[Input], Field(max_length=MAX_ITEMS)]

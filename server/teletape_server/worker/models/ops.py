@@ -8,7 +8,7 @@ from pydantic import Field
 
 from teletape_engine.commands import Call
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_server.worker.models.base import Answer, Attributes, Body, Id, Input, Name, TensorValue, examples
+from teletape_server.worker.models.base import Answer, Attributes, Body, Id, Input, Name, Results, TensorValue, examples
 
 
 class OpCall(Body):
@@ -30,7 +30,7 @@ class OpCall(Body):
         return Call(self.op, tuple(self.inputs), outputs, self.attrs, self.where)
 
 
-class OpCalls(Body):
+class OpCalls(Results):
     """Ops to run, in order."""
 
     model_config = examples(
@@ -59,6 +59,6 @@ class Output(Answer):
 class OpResults(Answer):
     """The results of ops or of a function."""
 
-    outputs: list[Output]
+    outputs: Annotated[list[Output], Field(description="The results that stay")]
     values: Annotated[dict[str, TensorValue], Field(description="The tensors of `fetch`, by id")]
     bytes_in_use: int

@@ -14,6 +14,7 @@ from teletape_server.worker.models.base import (
     Input,
     Name,
     Outputs,
+    Replace,
     TensorValue,
     component,
     examples,
@@ -49,6 +50,7 @@ class GradientQuestion(Body):
     ] = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
+    replace: Replace = False
 
 
 class JacobianQuestion(Body):
@@ -61,6 +63,7 @@ class JacobianQuestion(Body):
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
     outputs: Outputs = None
+    replace: Replace = False
 
 
 class BatchJacobianQuestion(Body):
@@ -74,6 +77,7 @@ class BatchJacobianQuestion(Body):
     outputs: Annotated[list[Name | None] | None, Field(min_length=1, max_length=1, description="One id to keep it")] = (
         None
     )
+    replace: Replace = False
 
 
 class VjpsQuestion(Body):
@@ -91,6 +95,7 @@ class VjpsQuestion(Body):
     unconnected: Unconnected = "none"
     max_bytes: MaxBytes = None
     outputs: Outputs = None
+    replace: Replace = False
 
 
 class HessianQuestion(Body):
@@ -106,6 +111,7 @@ class HessianQuestion(Body):
         list[list[Name | None]] | None,
         Field(description="For each source a list with an id for each source, null for none"),
     ] = None
+    replace: Replace = False
 
 
 class HvpQuestion(Body):
@@ -118,6 +124,7 @@ class HvpQuestion(Body):
     vectors: Annotated[list[Input], Field(description="The vector's part for each source, of its shape")]
     unconnected: Unconnected = "none"
     outputs: Outputs = None
+    replace: Replace = False
 
 
 # --------------------------------------------------------------------------------------------------- many to a request

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_server.worker.models.base import Answer, Body, Id, Name, examples
+from teletape_server.worker.models.base import Answer, Body, Id, Name, Replace, examples
 
 
 class NewTape(Body):
@@ -16,6 +16,7 @@ class NewTape(Body):
     model_config = examples({"id": "tape", "persistent": True, "replayable": True})
 
     id: Name | None = None
+    replace: Replace = False
     persistent: Annotated[bool, Field(description="Whether it answers more than one question")] = False
     watch_accessed: Annotated[bool, Field(description="Whether it watches trainable variables that ops read")] = True
     replayable: Annotated[bool, Field(description="Whether it keeps every input, which check_gradients needs")] = False
@@ -46,6 +47,20 @@ class TapeList(Answer):
     """The session's tapes, oldest first."""
 
     tapes: list[Tape]
+
+
+class ResetTape(Body):
+    """How to reset a tape; no body is the same as {}."""
+
+    model_config = examples({"release_outputs": True})
+
+    release_outputs: Annotated[
+        bool,
+        Field(
+            description="Whether tensors that requests on this tape left in the session end too: results of ops, calls "
+            "and loops, and derivatives. Their ids are free again"
+        ),
+    ] = False
 
 
 class WatchTensors(Body):

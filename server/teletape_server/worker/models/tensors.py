@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from teletape_server.worker.models.base import Answer, Body, Name, TensorValue, examples
+from teletape_server.worker.models.base import Answer, Body, Name, Replace, TensorValue, examples
 from teletape_server.worker.models.base import Tensor as TensorField
 
 
@@ -16,6 +16,7 @@ class NewTensor(Body):
     model_config = examples({"id": "x", "value": {"dtype": "float32", "shape": [3], "data": [4, 5, 6]}})
 
     id: Name | None = None
+    replace: Replace = False
     value: TensorField
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from teletape_engine.ops.assign import MODES
-from teletape_server.worker.models.base import Answer, Body, Input, Name, TensorValue, examples
+from teletape_server.worker.models.base import Answer, Body, Input, Name, Replace, TensorValue, examples
 
 
 class NewVariable(Body):
@@ -16,6 +16,7 @@ class NewVariable(Body):
     model_config = examples({"id": "w", "value": [0.5, 1.5, 2.5]})
 
     id: Name | None = None
+    replace: Replace = False
     value: Input
     trainable: Annotated[bool, Field(description="Whether tapes watch it by themselves")] = True
     name: Annotated[str | None, Field(min_length=1, max_length=200, description="A label for people")] = None
