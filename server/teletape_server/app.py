@@ -36,7 +36,7 @@ from teletape_server.middleware.queries import check_query
 from teletape_server.middleware.request_ids import RequestIdMiddleware
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
-from teletape_server.pages import api_page, files, guide, problem_pages
+from teletape_server.pages import api_page, files, guide, playground, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
@@ -65,7 +65,7 @@ ROUTERS: Final = tuple(
         batch,
     )
 )
-PAGES: Final = (api_page, guide, problem_pages)
+PAGES: Final = (playground, api_page, guide, problem_pages)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     "repeated-batches",

@@ -9,6 +9,8 @@ const LINE_WIDTH = 6.7;
 const LINE_HEIGHT = 16;
 const WIDTH_STEP = 24; // widths are rounded up, so that a longer number seldom moves the graph
 const STEP = 1.3; // of a zoom by button or key
+const MOST_SCALE = 1.15; // of a graph that has room
+const READABLE = 0.6; // the scale below which a graph is shown from its beginning, and not all of it
 
 function element(name, attributes = {}, ...children) {
   const node = document.createElementNS(SVG, name);
@@ -75,9 +77,10 @@ function curve(points) {
 export class GraphView {
   /**
    * @param {HTMLElement} parent - is filled; its class becomes "graph".
-   * @param {{label: string, direction?: "TB"|"LR", onSelect?: (id: string|null) => void}} options
+   * @param {{label: string, direction?: "TB"|"LR"|"auto", onSelect?: (id: string|null) => void}} options - auto: the
+   *   direction in which more of the graph fits.
    */
-  constructor(parent, { label, direction = "TB", onSelect = () => {} }) {
+  constructor(parent, { label, direction = "auto", onSelect = () => {} }) {
     this.direction = direction;
     this.onSelect = onSelect;
     this.selected = null;
@@ -104,7 +107,7 @@ export class GraphView {
       if (!event.target.closest("[data-node]")) this.select(null);
     });
     new ResizeObserver(() => {
-      if (!this.touched) this.fit();
+      if (!this.touched) this.fit(READABLE);
     }).observe(parent);
   }
 
@@ -142,7 +145,8 @@ export class GraphView {
   set({ nodes, edges }) {
     this.nodes = nodes;
     this.edges = edges;
-    const places = placed(nodes, edges, this.direction);
+    const structure = JSON.stringify([nodes.map((node) => node.id), edges.map((edge) => [edge.from, edge.to])]);
+    const places = this._placed(nodes, edges, structure);
     this.size = places;
     this.boxes = places.nodes;
     const focused = document.activeElement?.closest?.("[data-node]")?.dataset.node;
@@ -154,13 +158,30 @@ export class GraphView {
     );
     if (this.selected !== null && !this.boxes.has(this.selected)) this.select(null);
     this._mark();
-    const structure = JSON.stringify([nodes.map((node) => node.id), edges.map((edge) => [edge.from, edge.to])]);
     if (structure !== this.structure) {
       this.structure = structure;
       this.touched = false;
     }
-    if (!this.touched) this.fit();
+    if (!this.touched) this.fit(READABLE);
     if (focused !== undefined) this._drawn(focused)?.focus();
+  }
+
+  /** The layout; in direction "auto" that one of both that is drawn larger, and the same as long as the structure is. */
+  _placed(nodes, edges, structure) {
+    if (this.direction !== "auto") return placed(nodes, edges, this.direction);
+    if (structure === this.structure && this.chosen) return placed(nodes, edges, this.chosen);
+    const both = ["TB", "LR"].map((direction) => [direction, placed(nodes, edges, direction)]);
+    const [[down, vertical], [, horizontal]] = both;
+    const isBetter = this._scale(horizontal) > this._scale(vertical) * 1.1 && this._scale(vertical) < 1;
+    const [direction, places] = isBetter ? both[1] : [down, vertical];
+    this.chosen = direction;
+    return places;
+  }
+
+  /** The scale at which a layout fits into the picture, at most a little more than natural. */
+  _scale(size) {
+    const { clientWidth: width, clientHeight: height } = this.svg;
+    return Math.min((width || 600) / size.width, (height || 400) / size.height, MOST_SCALE);
   }
 
   _node(node) {
@@ -228,12 +249,13 @@ export class GraphView {
     return this.layer.querySelector(`[data-node="${CSS.escape(id)}"]`);
   }
 
-  /** Shows the whole graph, at its natural size if that fits. */
-  fit() {
+  /** Shows the graph: all of it, or if it is long and `least` says so its beginning, in letters that can be read. */
+  fit(least = 0) {
     const { clientWidth: width, clientHeight: height } = this.svg;
     if (!this.size || !width || !height) return;
-    const scale = Math.min(width / this.size.width, height / this.size.height, 1.15);
-    const [x, y] = [(width - this.size.width * scale) / 2, Math.max((height - this.size.height * scale) / 2, 0)];
+    const scale = Math.max(this._scale(this.size), least);
+    const place = (room, size) => (size * scale <= room ? (room - size * scale) / 2 : this.chosen === "LR" || room === height ? 0 : (room - size * scale) / 2);
+    const [x, y] = [place(width, this.size.width), place(height, this.size.height)];
     select(this.svg).call(this.zoom.transform, zoomIdentity.translate(x, y).scale(scale));
     this.touched = false;
   }
