@@ -4,13 +4,12 @@
 const url = process.env.TELETAPE_URL ?? "http://127.0.0.1:8470";
 const key = process.env.TELETAPE_API_KEY;
 
-// JavaScript writes 2.0 as 2, an integer: so the dtype is said.
 const answer = await fetch(`${url}/v1/run`, {
   method: "POST",
   headers: { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) },
   body: JSON.stringify({
     commands: [
-      { do: "variable", id: "x", value: { dtype: "float32", data: 2.0 } },
+      { do: "variable", id: "x", value: 2.0 },
       { do: "tape.open", id: "t" },
       { do: "op", op: "sin", inputs: ["x"], outputs: ["s"] },
       { do: "op", op: "mul", inputs: ["s", "x"], outputs: ["y"] },

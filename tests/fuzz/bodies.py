@@ -87,7 +87,10 @@ class Bodies:
             content = rng.choice(_TEXTS) if content is None or rng.random() < 0.5 else _garbled(rng, content)
         if rng.random() < 0.1 or (body is None and rng.random() < 0.5):
             parts = path.split("/")
-            parts[rng.randrange(2, len(parts))] = str(rng.choice([*_WORDS[:20], "9" * 5000, -1, 2**70, "%ff", "a b"]))
+            first = min(2, len(parts) - 1)  # /v1 has no more
+            parts[rng.randrange(first, len(parts))] = str(
+                rng.choice([*_WORDS[:20], "9" * 5000, -1, 2**70, "%ff", "a b"])
+            )
             path = "/".join(parts)
         if rng.random() < 0.1:
             names = ("full", "preview", "limit", "name", "format", "nodes", "device", "targets", "sources", "replace")

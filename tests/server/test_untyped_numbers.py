@@ -179,3 +179,22 @@ def test_loops_of_whole_numbers(rest: Rest) -> None:
     for a, dtype in ((2, "float32"), ({"dtype": "float64", "data": 2}, "float64")):
         root = rest.done("functions/newton/while", {"inputs": [1, a], "captured": 1, "cond": cond})["outputs"][0]
         assert root["dtype"] == dtype
+
+
+@pytest.mark.parametrize(
+    ("place", "body", "name"),
+    [
+        ("ops", {"ops": [op("gather", "x", "i", to="y")]}, "indices"),
+        ("ops", {"ops": [op("tf.gather", "x", "i", to="y")]}, "indices"),
+        ("ops", {"ops": [op("one_hot", "i", to="y", depth=3)]}, "indices"),
+        ("ops", {"ops": [op("unsorted_segment_sum", "x", "i", to="y", num_segments=2)]}, "segment_ids"),
+        ("ops", {"ops": [op("sparse_softmax_cross_entropy", "i", [[1, 2], [3, 4]], to="y")]}, "labels"),
+        ("variables/x", {"value": [5, 6], "mode": "scatter_add", "indices": "i"}, "indices"),
+    ],
+)
+def test_integers_under_an_id_are_asked_for(rest: Rest, place: str, body: Any, name: str) -> None:
+    rest.create("variables", {"id": "x", "value": [1, 2]})
+    rest.create("tensors", {"id": "i", "value": [0, 1]})
+    response = rest.put(place, body) if place.startswith("variables") else rest.post(place, body)
+    refused = problem(response, 422, "invalid_argument")
+    assert f"{name} is 'i' of dtype float32: send the numbers in its place, or create it with" in refused["detail"]

@@ -133,12 +133,11 @@ def typed_inputs(
 
     A number for a function that is called once stays a number: each step may take it in another dtype.
     """
+    numbers = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
+    if not numbers:
+        return inputs
     is_loop = isinstance(command, commands.While | commands.Scan)
-    chosen = [
-        i
-        for i, value in enumerate(inputs)
-        if value.__class__ is Literal and value.spec.untyped and (is_loop or value.spec.shape)
-    ]
+    chosen = [i for i in numbers if is_loop or inputs[i].spec.shape]
     if not chosen or (isinstance(recorder, _Meetings) and not is_loop):
         return inputs
     dtypes = taken_dtypes(_runs(command, functions), inputs, chosen)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from teletape_engine.commands import Batch, Command, Id, OnFailure, schema
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.commands import Assign, Batch, Call, Command, Id, OnFailure, schema
 from teletape_engine.commands.results import Answer
-from teletape_engine.errors import UnknownIdError, tree
+from teletape_engine.errors import TeletapeError, UnknownIdError, tree
 from teletape_engine.session.session import Session
+from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.worker.methods import Request
 
 #: The REST collection of each kind of thing that an id can name.
@@ -76,12 +79,39 @@ def execute(
     details = {**failure.details, "op": failure.op, "where": failure.where}
     message = failure.message
     position = failure.index - len(before)
+    if 0 <= position < len(commands):
+        message += _advice_on_integers(session, commands[position])
     if name_command and 0 <= position < len(commands):
         details["command"] = position
         message = f"command {position}: {message}"
     errors = tree()
     error = errors.get(failure.code, errors["internal"])
     raise error(message, **{name: value for name, value in details.items() if value is not None})
+
+
+def _advice_on_integers(session: Session, command: Command) -> str:
+    """Returns what to do about floats under an id where a failed command needs integers; numbers in JSON become those.
+
+    The engine's own message is TensorFlow's, and says neither which input it is nor how a caller in JSON names a dtype.
+    """
+    chosen: dict[str, Any] = {}
+    if isinstance(command, Assign):
+        chosen["indices"] = command.indices
+    elif isinstance(command, Call):
+        with suppress(TeletapeError):
+            op = CATALOGUE.named(command.op)
+            chosen = {op.input_name(i): command.inputs[i] for i in op.integers if i < len(command.inputs)}
+    for name, operand in chosen.items():
+        if not isinstance(operand, int | str):
+            continue
+        with suppress(TeletapeError):
+            dtype = session.describe(operand).get("dtype")
+            if dtype is not None and dtype_of(dtype) in DIFFERENTIABLE:
+                return (
+                    f"; {name} is {operand!r} of dtype {dtype}: send the numbers in its place, or create it with "
+                    '{"dtype": "int32", "data": …}'
+                )
+    return ""
 
 
 def described(session: Session, id: Id, collection: str) -> dict[str, Any]:
