@@ -205,7 +205,7 @@ def test_a_parsed_function_can_be_created_and_called(http: httpx.Client) -> None
         body = {name: function[name] for name in ("inputs", "steps", "outputs")}
         ok(http.post(f"/v1/sessions/{session}/functions", json={"id": "f", **body}))
         inputs = [2.0 if name == "x" else function["values"][name] for name in function["inputs"]]
-        answer = ok(http.post(f"/v1/sessions/{session}/functions/f/gradient", json={"inputs": inputs})).json()
+        answer = ok(http.post(f"/v1/sessions/{session}/functions/f/value_and_gradient", json={"inputs": inputs})).json()
         assert answer["values"]["y"]["data"] == pytest.approx(np.sin(2) * 2 + 3)
         by_source = {derivative["source"]: derivative["value"]["data"] for derivative in answer["derivatives"]}
         assert by_source["x"] == pytest.approx(np.cos(2) * 2 + np.sin(2))

@@ -295,10 +295,10 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
             self._used.add(operand.name)
             return operand.name
         self._check_list(meta, operand)
-        if has_names and is_number(operand) and not integers:
-            number = plain(operand)
-            return {"number": number} if isinstance(number, str) else number
-        return tensor(operand, integers=integers)
+        if not has_names or integers:
+            return tensor(operand, integers=integers)
+        numbers = plain(operand)
+        return {"number": numbers} if isinstance(numbers, str) else numbers
 
     def _check_list(self, meta: Meta, operand: Operand) -> None:
         try:

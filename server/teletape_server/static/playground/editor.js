@@ -8,7 +8,7 @@ import {
 
 const THEME = EditorView.theme({
   "&": { color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "14px" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-1px" },
+  "&.cm-focused": { outline: "none" }, // page.css draws it around the editor
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", minHeight: "120px", maxHeight: "360px" },
   ".cm-content": { caretColor: "var(--ink)", padding: "10px 0" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
@@ -53,7 +53,8 @@ export class Editor {
   /**
    * @param {HTMLElement} parent
    * @param {{text: string, language: "expression"|"program", onChange: (text: string) => void, onRun: () => void,
-   *   complete: () => Promise<object[]>}} options - `complete` gives CodeMirror's completions.
+   *   complete: (word: string) => Promise<object[]>}} options -
+   *   `complete` gives CodeMirror's completions.
    */
   constructor(parent, { text, language, onChange, onRun, complete }) {
     const root = parent.attachShadow({ mode: "open" });
@@ -86,7 +87,7 @@ export class Editor {
     const source = async (context) => {
       const word = context.matchBefore(/[A-Za-z_]\w*/);
       if (!word || (word.from === word.to && !context.explicit)) return null;
-      return { from: word.from, options: await complete(), validFor: /^\w*$/ };
+      return { from: word.from, options: await complete(word.text) };
     };
     return [FORMULAS, EditorView.lineWrapping, autocompletion({ override: [source], icons: false, activateOnTypingDelay: 200 })];
   }

@@ -96,7 +96,7 @@ export class Inputs {
   _grid(name, value, shape, dtype) {
     const columns = shape.at(-1);
     const cells = sizeOf(shape);
-    const grid = element("div", { class: "input-grid", "data-columns": String(columns === 1 ? Math.min(cells, 8) : columns) });
+    const grid = element("div", { class: "input-grid", "data-columns": String(columns === 1 ? Math.min(cells, 4) : columns > 6 ? 4 : columns) });
     const fields = [value].flat(Infinity).map((_, index) => {
       const place = shape.length === 1 ? index : `${Math.floor(index / columns)}, ${index % columns}`;
       const attributes = { type: "text", inputmode: "decimal", class: "number", "aria-label": `${name}[${place}]`, autocomplete: "off" };

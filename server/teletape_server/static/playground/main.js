@@ -68,7 +68,9 @@ function writeAddress() {
 
 let presetState = null;
 function load(name, next) {
+  generation += 1;
   training?.abort();
+  if (!$("cancel").classList.contains("hidden")) cancel().catch(() => {}); // a loop whose result is not shown any more
   preset = name;
   presetState = null;
   state = { values: {}, ranges: {}, kind: "gradient", vectors: {}, ...next };
@@ -87,6 +89,7 @@ let running = false;
 let again = false;
 let wantsLoops = false; // whether the next turn also runs a program with loops
 let ranProgram = null; // the program with loops that ran last
+let generation = 0; // of the state: what was asked for an earlier one is dropped
 
 /** Brings everything up to date; one request at a time, and the newest state last. */
 async function refresh({ loops = false } = {}) {
@@ -115,10 +118,10 @@ async function refresh({ loops = false } = {}) {
 }
 
 async function refreshExpression() {
-  const text = state.text;
+  const [text, current] = [state.text, generation];
   if (text !== parsedText) {
     const next = await parse(text);
-    if (text !== state.text) return;
+    if (text !== state.text || current !== generation) return;
     [parsed, parsedText] = [next, text];
     takeInputs();
   }
@@ -134,6 +137,7 @@ async function refreshExpression() {
   const program = programOf(parsed, inputs, question);
   const every = everyGradient(parsed, target, sources);
   const answer = await run(program, { question: sources.length && state.kind !== "gradient" ? withExplain(every, target, sources) : every.commands });
+  if (current !== generation) return;
   result = {
     ...answer, steps: parsed.steps, inputs: parsed.inputs, target, sources, named: new Set(named), program,
     gradients: sources.length ? every.gradients(answer.values) : null,
@@ -227,11 +231,13 @@ async function refreshProgram(loops) {
   }
   if (isLong) showRunning(true);
   let answer;
+  const current = generation;
   try {
     answer = await run(program, { options: isLong ? { onProgress: showProgress } : {} });
   } finally {
     if (isLong) showRunning(false);
   }
+  if (current !== generation) return;
   ranProgram = isLong ? JSON.stringify(program) : null;
   const gradients = {};
   for (const ask of facts.questions) if (ask.do === "gradient") ask.sources.forEach((source, i) => (gradients[source] = answer.values[ask.outputs?.[i]] ?? null));
@@ -437,16 +443,19 @@ async function showPlots() {
   const at = [inputs[choice.name].value].flat(Infinity)[choice.element];
   const [low, high] = ends(at, state.ranges?.[choice.name]);
   const points = Array.from({ length: POINTS }, (_, i) => low + ((high - low) * i) / (POINTS - 1));
+  const [{ target, values }, current] = [result, generation];
   try {
-    const curve = await sweep(parsed, inputs, result.target, { ...choice, points });
-    drawLines($("plot"), { ...curve, points, at, name: choice.label, target: result.target }, (value) => {
+    const curve = await sweep(parsed, inputs, target, { ...choice, points });
+    if (current !== generation) return;
+    drawLines($("plot"), { ...curve, points, at, name: choice.label, target }, (value) => {
       const elements = [inputs[choice.name].value].flat(Infinity);
       elements[choice.element] = Number(value.toPrecision(4));
       setInput(choice.name, shapeOf(inputs[choice.name].value).length ? elements : elements[0]);
     });
-    const width = sizeOf(result.values[result.target]?.shape ?? []);
-    $("plot-text").textContent = curve.gradients.every((gradient) => gradient === null) ? "There is no gradient anywhere." : width > 1 ? `The gradient is that of the sum of ${result.target}.` : "";
+    const width = sizeOf(values[target]?.shape ?? []);
+    $("plot-text").textContent = curve.gradients.every((gradient) => gradient === null) ? "There is no gradient anywhere." : width > 1 ? `The gradient is that of the sum of ${target}.` : "";
   } catch (error) {
+    if (current !== generation) return;
     if (error.code === "no_answer" || error.code === "unauthenticated") throw error;
     $("plot").replaceChildren();
     $("plot-text").textContent = `No plot: ${error.message}`;
@@ -474,7 +483,9 @@ function showMatrices() {
 async function showDecision() {
   const plan = state.train;
   if (!parsed.inputs.includes(plan.points) || !parsed.steps.some((step) => step.outputs.includes(plan.output))) return;
+  const current = generation;
   const output = await decision(parsed, inputs, plan);
+  if (current !== generation) return;
   drawBoundary($("boundary"), { ...output, points: inputs[plan.points].value, labels: inputs[plan.labels].value.flat() });
   if (losses.length) drawSeries($("losses"), losses, "Loss");
   else $("losses").replaceChildren(element("p", { class: "soft" }, "Press Train."));
@@ -498,7 +509,9 @@ async function doTrain() {
   try {
     while (running) await new Promise((resolve) => setTimeout(resolve, 10));
     running = true; // nothing else may change the variables now
+    const current = generation;
     for await (const { done, losses: further } of train(parsed, inputs, state.train, result.target, training.signal)) {
+      if (current !== generation) break;
       losses.push(...further);
       $("training-text").textContent = `Step ${done} of ${state.train.steps}: loss ${short(losses.at(-1))}`;
       await showDecision();
@@ -554,12 +567,13 @@ async function copy(button, text) {
 }
 
 let completions = null;
-async function complete() {
+async function complete(word) {
   completions ??= catalogue().then(({ ops }) => [
     ...SHORT_NAMES.map((label) => ({ label, apply: `${label}(`, type: "function" })),
     ...ops.map(({ name, inputs: takes, documentation }) => ({ label: name, apply: `${name}(`, detail: `(${takes.join(", ")})`, info: documentation.split("\n")[0], type: "function" })),
   ]);
-  return [...(parsed?.inputs ?? []).map((label) => ({ label, type: "variable" })), ...(await completions)];
+  const names = parsed ? [...parsed.inputs, ...namesIn(parsed)] : [];
+  return [...names.filter((label) => label !== word).map((label) => ({ label, type: "variable" })), ...(await completions)];
 }
 
 /** Arrow keys among tabs and radios. */
