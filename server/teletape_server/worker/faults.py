@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 Facts: TypeAlias = Mapping[str, Any]
 
 #: What pydantic calls a fault, and our sentence about it; `facts` are the limits and patterns that it names.
@@ -81,4 +83,6 @@ def _shown(value: Any) -> str:
     """Returns a value as text, or the kind of a longer one."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, np.ndarray):
+        return "a tensor"
     return json.dumps(value, default=lambda other: type(other).__name__)[:60]

@@ -8,9 +8,9 @@ import teletape_wire as wire
 from teletape_engine.commands import BackwardEnd, Gradient, Hessian, Hvp, Id, Jacobian, Jvp, Vjps
 from teletape_engine.commands.results import Facts, Fetched, Kinds, Specs
 from teletape_engine.session.session import Session
-from teletape_server.worker.answers import tensor_values
+from teletape_server.worker.answers import fetched_values, tensor_values
 from teletape_server.worker.bodies import read
-from teletape_server.worker.execution import execute
+from teletape_server.worker.execution import constants, execute
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.batches import Run
 
@@ -22,14 +22,15 @@ def run(session: Session, request: Request) -> Result:
     """Runs the commands; returns the values of `fetch` and of fetch commands, why some are null, and other answers."""
     body = read(request, Run)
     commands = wire.batch_from_json({"commands": body.commands}).commands
+    execute(session, request, constants(body.tensors))
     answer = execute(session, request, commands, name_command=True)
     values: dict[Id, Any] = {}
     why: dict[Id, Any] = {}
     questions: dict[Id, Any] = {}  # by the position of the command
-    results = wire.answer_to_json(answer, full=request.params["full"])["results"]
-    for result, result_json in zip(answer.results, results, strict=True):
+    fetched = fetched_values(request, answer)
+    for result in answer.results:
         if isinstance(result, Fetched):
-            values[result.id] = result_json["value"]
+            values[result.id] = fetched[result.id]
         elif isinstance(result, Kinds):
             command = commands[result.index]
             outputs = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
@@ -39,9 +40,10 @@ def run(session: Session, request: Request) -> Result:
                     values[output] = None
                     why[output] = reason
         elif isinstance(result, Facts):
-            questions[result.index] = result_json["facts"]
+            questions[result.index] = result.facts
         elif isinstance(result, Specs):
-            questions[result.index] = {"specs": result_json["specs"]}
+            specs = [{"dtype": spec.dtype.name, "shape": list(spec.shape)} for spec in result.specs]
+            questions[result.index] = {"specs": specs}
     remaining = [id for id in body.fetch if id not in values]
     values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
     answers = {"values": values} | ({"why": why} if why else {}) | ({"results": questions} if questions else {})
