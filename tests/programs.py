@@ -12,12 +12,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run(command: list[str], *, text: str | None = None, **environment: str) -> str:
+def run(command: list[str], *, text: str | None = None, patience: float = 60, **environment: str) -> str:
     """What a program prints, without the caller's TELETAPE_* settings.
 
     Args:
         command: The program and its arguments; it runs in the repository's root.
         text: Its standard input.
+        patience: Seconds after which it is ended.
         environment: Variables in addition to those of this process.
     """
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
@@ -28,7 +29,7 @@ def run(command: list[str], *, text: str | None = None, **environment: str) -> s
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -41,7 +41,8 @@ WHOLE = {
     "tape.watch": {"tape": "t", "tensors": ["a", 7]},
     "tape.pause": {"tape": "t"},
     "tape.resume": {"tape": "t"},
-    "tape.reset": {"tape": "t"},
+    "tape.own": {"tape": "t", "tensors": ["a", 7]},
+    "tape.reset": {"tape": "t", "release_outputs": True},
     "context.switch": {"context": "request"},
     "context.end": {"context": "request"},
     "client.attach": {},
@@ -202,6 +203,7 @@ NAMED = {
     "tape.watch": ["t", "a", 7],
     "tape.pause": ["t"],
     "tape.resume": ["t"],
+    "tape.own": ["t", "a", 7],
     "tape.reset": ["t"],
     "tape.describe": ["t"],
     "tape.graph": ["t", "y", "x", 7],
@@ -264,7 +266,7 @@ SPECS = {
     "slices.component": ("p",),
 }
 STRUCTURAL = {
-    *("tape.open", "tape.watch", "tape.pause", "tape.resume", "tape.reset", "context.switch", "declare"),
+    *("tape.open", "tape.watch", "tape.pause", "tape.resume", "tape.own", "tape.reset", "context.switch", "declare"),
     "context.end",
     *("accumulator.open", "accumulator.close", "accumulator.resume"),
 }

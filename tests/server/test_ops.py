@@ -83,7 +83,7 @@ def test_the_catalogue_is_reported(http: httpx.Client) -> None:
     first, second = mul["inputs"]
     assert mul["gradients"][first] == {"kind": "dense", "keeps": [second]}
     assert mul["tensorflow"][0].startswith("tf.")
-    assert "softmax" in problem(http.get("/v1/ops/softmacks"), 422, "unknown_op")["detail"]
+    assert "softmax" in problem(http.get("/v1/ops/softmacks"), 404, "not_found")["detail"]
 
 
 @pytest.mark.parametrize("name", ["add", "AddV2", "math.add", "tf.add", "tf.raw_ops.AddV2"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -76,9 +77,7 @@ def input_from_json(value: Any) -> Any:
             return Literal(_number_from(value["number"]))
     if kind in (dict, list, int, float):
         return tensor_from_json(value)
-    if isinstance(value, np.ndarray):  # it came outside of the JSON
-        return value
-    raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
+    raise BadCommandError(f"an input is an id, a number or a tensor; found {json.dumps(value, default=str):.60}")
 
 
 def _attribute_from(value: Any) -> Any:
@@ -181,7 +180,9 @@ def _field_to(field: Field, value: Any) -> Any:
 
 def _command_from(value: Any) -> Command:
     if not isinstance(value, dict) or not isinstance(value.get("do"), str):
-        raise BadCommandError(f'a command is an object with its name under "do", found {value!r:.60}')
+        raise BadCommandError(
+            f'a command is an object with its name under "do", found {json.dumps(value, default=str):.60}'
+        )
     verb = value["do"]
     schema.fields(verb)
     fields = schema.FIELDS[verb]

@@ -14,6 +14,7 @@ from teletape_engine.commands.base import Command, FieldKind, Id
 from teletape_engine.commands.fields import Field, fields_of
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
+from teletape_engine.suggestions import did_you_mean
 
 
 def _commands_of(module: ModuleType) -> Iterator[type[Command]]:
@@ -153,7 +154,8 @@ def fields(verb: str) -> tuple[str, ...]:
         BadCommandError: There is no such command.
     """
     if verb not in FIELDS:
-        raise BadCommandError(f"unknown command {verb!r}: the commands are {', '.join(COMMANDS)}")
+        hint = did_you_mean(verb, COMMANDS) or f"the commands are {', '.join(COMMANDS)}"
+        raise BadCommandError(f"unknown command {verb!r}: {hint}")
     return tuple(FIELDS[verb])
 
 
@@ -166,7 +168,8 @@ def make(verb: str, contents: Mapping[str, Any]) -> Command:
     names = fields(verb)
     for name in contents:
         if name not in names:
-            raise BadCommandError(f"command {verb!r} has no field {name!r}; it takes: {', '.join(names)}")
+            hint = did_you_mean(name, names) or f"it takes: {', '.join(names)}"
+            raise BadCommandError(f"command {verb!r} has no field {name!r}; {hint}")
     checked: dict[str, Any] = {}
     for name, field in FIELDS[verb].items():
         if name in contents:

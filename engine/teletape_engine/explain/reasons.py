@@ -110,8 +110,7 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     ),
     Reason.NON_DIFFERENTIABLE_OP: _none(
         "an op that is declared non-differentiable lies on every path to the source",
-        "keep it off the differentiated path, or let the gradient pass it: x + stop_gradient(f(x) - x), in Python also "
-        "tf.grad_pass_through(f)(x)",
+        "keep it off the differentiated path, or let the gradient pass it: x + stop_gradient(f(x) - x)",
     ),
     Reason.INTEGER_OR_BOOL: _none(
         "an op gives integers or booleans, which have no gradient; casting them back does not restore it",
@@ -125,13 +124,12 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
         Outcome.ERROR,
         "an op between the target and something that the tape watches has no gradient registered: gradient raises an "
         "error, even if the op is not on the path to this source",
-        "run the op while the tape is paused (Python: tape.stop_recording()) or apply stop_gradient to its result, or "
-        "replace it; in Python also give it a gradient with tf.RegisterGradient, or declare with tf.no_gradient that "
-        "it has none",
+        "run the op while the tape is paused or apply stop_gradient to its result, replace it, register a gradient for "
+        "it, or declare that it has none",
     ),
     Reason.NO_GRADIENT_DECLARED: _none(
         "the op was declared to have no gradient",
-        "keep the op off the differentiated path, or remove the declaration (Python: tf.no_gradient)",
+        "keep the op off the differentiated path, or remove the declaration",
     ),
     Reason.CUSTOM_NONE: _none(
         "a custom gradient function returned None for the input that leads to the source",

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
     "/batch",
     summary="Run a batch of commands",
     response_class=Response,
-    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}, safetensors=False),
+    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}),
     responses=answers(
         BatchAnswer,
         *SESSION,
@@ -41,7 +41,6 @@ router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
         "sequence_conflict",
         "unknown_structure",
         others={wire.FRAME_TYPE: RAW},
-        safetensors=False,
     )
     | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},
 )

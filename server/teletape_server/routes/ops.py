@@ -10,11 +10,13 @@ from starlette.responses import Response
 
 from teletape_engine.catalogue.describe import catalogue
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import UnknownOpError
 from teletape_server.http.access import LiveSession, Owner
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.http.schemas import Op, OpList
+from teletape_server.problems import Problem
 from teletape_server.worker.models.ops import OpCalls, OpResults
 
 router = APIRouter()
@@ -56,13 +58,16 @@ async def list_(
     )
 
 
-@router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "unknown_op"))
+@router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "not_found"))
 async def get(
     _: Owner,
     op: Annotated[str, Path(description="Its name, ours or TensorFlow's", examples=["matmul"])],
 ) -> Op:
     """Returns what the op computes, what it takes, and what a tape keeps for its gradient."""
-    return Op.model_validate(_facts()[CATALOGUE.named(op).name])
+    try:
+        return Op.model_validate(_facts()[CATALOGUE.named(op).name])
+    except UnknownOpError as error:
+        raise Problem("not_found", error.message, **error.details) from None
 
 
 @router.post(

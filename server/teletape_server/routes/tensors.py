@@ -11,7 +11,7 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, ReplaceQuery, Shape, path_id_of
-from teletape_server.worker.models.tensors import NewTensor, NewTensors, Tensor, TensorList
+from teletape_server.worker.models.tensors import NewTensor, Tensor, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
 
@@ -42,21 +42,9 @@ async def create(
     return await dispatch(request, session, "tensor.create", status=201, query={"id": id, "replace": replace})
 
 
-@router.put(
-    "",
-    summary="Create many tensors",
-    response_class=Response,
-    openapi_extra=takes(NewTensors),
-    responses=answers(TensorList, *SESSION, *BODY, "id_in_use", "resource_exhausted"),
-)
-async def create_all(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
-    """Creates a tensor under each id, all or none. A safetensors file needs nothing else: its names are the ids."""
-    return await dispatch(request, session, "tensor.create_all")
-
-
 @router.get("", summary="List the tensors", response_class=Response, responses=answers(TensorList, *SESSION))
 async def list_(request: Request, session: LiveSession) -> Response:
-    """Lists ids, dtypes, shapes and bytes. As safetensors the answer has the elements too, each tensor under its id."""
+    """Lists ids, dtypes, shapes and bytes. GET a tensor's URL to read its elements."""
     return await dispatch(request, session, "tensor.list")
 
 
@@ -68,7 +56,7 @@ async def list_(request: Request, session: LiveSession) -> Response:
 )
 async def get(request: Request, session: LiveSession, tensor: TensorId, full: Full = False) -> Response:
     """Returns the tensor as JSON, or its bytes for `Accept: application/octet-stream`."""
-    return await dispatch(request, session, "tensor.get", id=tensor, full=full)
+    return await dispatch(request, session, "tensor.get", id=tensor, full=full, binary_answer=True)
 
 
 @router.delete(

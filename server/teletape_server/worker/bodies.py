@@ -1,9 +1,10 @@
-"""Reads the body of a request into a model: JSON, the bytes of one tensor, or named tensors (safetensors)."""
+"""Reads the body of a request: JSON into a model, or the bytes of a tensor."""
 
 from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -12,10 +13,6 @@ from pydantic import BaseModel, ValidationError
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import BOOL, dtype_of
-from teletape_server.tensor_files.errors import InvalidRequestError as InvalidRequestError
-from teletape_server.tensor_files.layout import REQUEST, SAFETENSORS_TYPE
-from teletape_server.tensor_files.reader import read_file
-from teletape_server.tensor_files.requests import request_fields
 from teletape_server.worker.faults import described_faults, path_text, text_of
 from teletape_server.worker.methods import Request
 from teletape_server.worker.models.base import GENERATED
@@ -29,22 +26,21 @@ _MAX_FAULTS: Final = 5  # that a message lists
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class InvalidRequestError(TeletapeError):
+    """Raised for a body or header with a field missing, unknown or of the wrong type."""
+
+    code = "invalid_request"
+
+
 def read(request: Request, model: type[Model]) -> Model:
     """Returns the body as `model`. A binary tensor is its `value`, and the query its other fields.
 
     Raises:
         MalformedJsonError: The body is not JSON.
-        MalformedSafetensorsError: It is not in the safetensors format.
         InvalidRequestError: The body does not fit the model, or a binary tensor lacks dtype or shape.
     """
     query = {name: value for name, value in request.params.get("query", {}).items() if value is not None}
-    request_text = request.params.get(REQUEST)
-    if request.content_type == SAFETENSORS_TYPE:
-        file = read_file(request.body, copy_below=request.copy_below)
-        fields = request_fields(file, model.model_fields, query, request_text)
-    elif request_text is not None:
-        raise InvalidRequestError(f"{REQUEST}: this query parameter belongs to a body of the type {SAFETENSORS_TYPE}")
-    elif request.content_type == RAW_TYPE:
+    if request.content_type == RAW_TYPE:
         fields = query | {"value": _binary_tensor(request)}
     elif query:
         raise InvalidRequestError(
@@ -64,17 +60,17 @@ def validated(model: type[Model], fields: Any, *path: str | int) -> Model:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(error, path) from None
+        raise _invalid(error, path, known=model.model_fields) from None
 
 
-def _invalid(error: ValidationError, path: tuple[str | int, ...]) -> TeletapeError:
+def _invalid(error: ValidationError, path: tuple[str | int, ...], *, known: Iterable[str]) -> TeletapeError:
     """Returns the error to raise: a wrong tensor's own if it is the first fault, else one that lists the fields."""
     errors = error.errors(include_url=False)
     cause = errors[0].get("ctx", {}).get("error")
     if isinstance(cause, TeletapeError):
         place = path_text(*path, *errors[0]["loc"])
         return type(cause)(f"{place}: {cause.message}", **cause.details)
-    faults = described_faults(errors[:_MAX_FAULTS], path)
+    faults = described_faults(errors[:_MAX_FAULTS], path, known=known)
     return InvalidRequestError(text_of(faults), fields=faults)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from teletape_engine.commands.results import Answer
 from teletape_engine.errors import TeletapeError, UnknownIdError, tree
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
+from teletape_server.worker.faults import plain
 from teletape_server.worker.methods import Request
 
 #: The REST collection of each kind of thing that an id can name.
@@ -31,11 +32,6 @@ def command(verb: str, /, **fields: Any) -> Command:
         BadCommandError: A field is of the wrong kind.
     """
     return schema.make(verb, {name: value for name, value in fields.items() if value is not None})
-
-
-def constants(tensors: Mapping[str, Any]) -> list[Command]:
-    """Returns the commands that create tensors, by id."""
-    return [command("constant", id=id, value=value) for id, value in tensors.items()]
 
 
 def execute(
@@ -82,7 +78,7 @@ def execute(
     if failure is None:
         return answer
     details = {**failure.details, "op": failure.op, "where": failure.where}
-    message = failure.message
+    message = plain(failure.message, failure.op)
     position = failure.index - len(before)
     if 0 <= position < len(commands):
         message += _advice_on_integers(session, commands[position])

@@ -1,19 +1,27 @@
-"""Plain sentences about what is wrong with the fields of a request: what is needed, and what was sent."""
+"""Plain sentences about what is wrong with a request: what is needed, and what was sent.
+
+The engine's messages about inputs of ops are TensorFlow's, which programs for the SDK may read; `plain` says the same
+in the words of this API.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-import numpy as np
+from teletape_engine.suggestions import did_you_mean
 
 Facts: TypeAlias = Mapping[str, Any]
 
 #: What pydantic calls a fault, and our sentence about it; `facts` are the limits and patterns that it names.
 _SENTENCES: Final[dict[str, Callable[[Facts], str]]] = {
     "missing": lambda facts: "is missing, and is needed",
-    "extra_forbidden": lambda facts: "is no field of this request: leave it out, or correct its name",
+    "extra_forbidden": lambda facts: (
+        "is no field of this request: "
+        + (did_you_mean(facts["name"], facts["known"]) or "leave it out, or correct its name")
+    ),
     "string_type": lambda facts: "must be a string",
     "string_pattern_mismatch": lambda facts: f"must match {facts['pattern']}",
     "string_too_short": lambda facts: f"must have at least {facts['min_length']:,} characters",
@@ -47,12 +55,20 @@ _NOTHING_SENT: Final = ("missing", "extra_forbidden")
 _COUNTED: Final = ("too_long", "too_short")
 
 
-def described_faults(errors: Iterable[Facts], path: Sequence[str | int] = ()) -> list[dict[str, str]]:
-    """Returns for each of pydantic's errors the field, a sentence, and pydantic's name for it; `path` leads there."""
+def described_faults(
+    errors: Iterable[Facts], path: Sequence[str | int] = (), *, known: Iterable[str] = ()
+) -> list[dict[str, str]]:
+    """Returns for each of pydantic's errors the field, a sentence, and pydantic's name for it.
+
+    Args:
+        errors: Of one request.
+        path: Leads to what was read.
+        known: The fields that it may have at its top.
+    """
     return [
         {
             "field": path_text(*path, *error["loc"]) or "body",
-            "message": _sentence(error),
+            "message": _sentence(error, known if len(error["loc"]) == 1 else ()),
             "kind": error["type"],
         }
         for error in errors
@@ -69,8 +85,10 @@ def text_of(faults: Iterable[Mapping[str, str]]) -> str:
     return "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
 
 
-def _sentence(error: Facts) -> str:
+def _sentence(error: Facts, known: Iterable[str]) -> str:
     kind, facts = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        facts = {"name": str(error["loc"][-1]), "known": known}
     sentence = _SENTENCES.get(kind)
     if sentence is None:
         return str(error["msg"]).removeprefix("Value error, ")
@@ -83,6 +101,56 @@ def _shown(value: Any) -> str:
     """Returns a value as text, or the kind of a longer one."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    if isinstance(value, np.ndarray):
-        return "a tensor"
     return json.dumps(value, default=lambda other: type(other).__name__)[:60]
+
+
+#: TensorFlow's names of dtypes that differ from this API's.
+_DTYPES: Final = {"half": "float16", "float": "float32", "double": "float64"}
+_PLACES: Final = ("the first input", "the second input", "the third input")
+
+
+def _wrong_dtype(match: re.Match[str]) -> str:
+    expected, actual = (_DTYPES.get(name, name) for name in match.group(2, 3))
+    return f"input {int(match[1])} (from 0) has the dtype {actual}, but the inputs before it have {expected}: cast it"
+
+
+def _dtype_not_taken(match: re.Match[str]) -> str:
+    taken = ", ".join(_DTYPES.get(name, name) for name in match[3].split(", "))
+    subject = match[1].removeprefix("T") if match[1].startswith("T") and len(match[1]) > 1 else "an input"
+    return f"{subject} of dtype {_DTYPES.get(match[2], match[2])}: it must be one of {taken}; cast it"
+
+
+#: What TensorFlow says, and how this API says it.
+_REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = tuple(
+    (re.compile(pattern), reword)
+    for pattern, reword in (
+        (
+            r"cannot compute \w+ as input #(\d+)\(zero-based\) was expected to be an? (\w+) tensor "
+            r"but is an? (\w+) tensor",
+            _wrong_dtype,
+        ),
+        (r"Value for attr '(T\w*|dtype)' of (\w+) is not in the list of allowed values: ([\w, ]+)", _dtype_not_taken),
+        (
+            r"Value for attr 'padding' of \"(.*?)\" is not in the list of allowed values: (.*?)(?:\n.*|$)",
+            lambda match: f"padding must be one of {match[2].rstrip('; ')}; found {json.dumps(match[1])}",
+        ),
+        (r"\bIn\[([012])\]", lambda match: _PLACES[int(match[1])]),
+        (r"\bhas different ndims", lambda match: "have different numbers of axes"),
+        (r"^Matrix size-incompatible: ", lambda match: "these matrices cannot be multiplied: "),
+        (r"^[A-Z]\w+(?:V\d)?: ", lambda match: ""),
+        (r"\btf\.(b?float\d+|complex\d+|u?int\d+)", lambda match: match[1]),
+        (r"\bincorrect types: (.*?)\. They", lambda match: f"wrong dtypes: {match[1]}. They"),
+    )
+)
+
+
+def plain(message: str, op: str | None) -> str:
+    """Returns an engine's message in the words of this API, with the op in front if it does not name it.
+
+    Args:
+        message: About a command that failed.
+        op: The op that failed, if there is one.
+    """
+    for pattern, reword in _REWORDED:
+        message = pattern.sub(reword, message)
+    return message if op is None or f"op {op!r}" in message else f"op {op!r}: {message}"

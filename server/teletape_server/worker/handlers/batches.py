@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import teletape_wire as wire
@@ -11,6 +12,7 @@ from teletape_engine.commands.results import Facts
 from teletape_engine.commands.structure import Repetition
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
+from teletape_server.worker.faults import plain
 from teletape_server.worker.idempotency import REPLAYED
 from teletape_server.worker.methods import Request, Result, json_result, method
 
@@ -61,5 +63,8 @@ def batch(session: Session, request: Request) -> Result:
     if request.params["accept"] == wire.FRAME_TYPE:
         frame = wire.encode_answer(answer, served, client=sent.client, seq=sent.seq, nonce=sent.nonce)
         return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)
+    if answer.failure is not None:
+        failure = answer.failure
+        answer = replace(answer, failure=replace(failure, message=plain(failure.message, failure.op)))
     body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=request.params["encoding"] or None)
     return json_result(body, **facts)

@@ -165,7 +165,7 @@ def _answer(
         dataclasses.replace(question.command, retain_tape=question is not questions[-1])  # type: ignore[type-var]
         for question in questions
     ]
-    _check_free(session, questions)
+    _check_free(session, questions, name_question=name_question)
     ids = [id for question in questions for id in question.ids]
     temporaries = [
         id for question in questions for id, name in zip(question.ids, question.names, strict=True) if not name
@@ -192,23 +192,26 @@ def _answer(
     return _derivatives(questions, kinds, fetched_values(request, answer))
 
 
-def _check_free(session: Session, questions: Sequence[_Question]) -> None:
+def _check_free(session: Session, questions: Sequence[_Question], *, name_question: bool) -> None:
     """Checks that each question can have its ids: others than the other questions, and new ones unless it replaces.
 
     Raises:
         IdInUseError: One cannot.
     """
     names: set[str] = set()
-    for question in questions:
+    for position, question in enumerate(questions):
+        number = {"question": position} if name_question else {}
         for name in question.names:
             if name is None:
                 continue
             if name in names:
-                raise IdInUseError(f"outputs: the id {name!r} is given to two derivatives of this request", id=name)
+                message = f"outputs: the id {name!r} is given to two derivatives of this request"
+                raise IdInUseError(message, id=name, **number)
             if not question.replace and session.knows(name):
                 raise IdInUseError(
                     f"outputs: the id {name!r} is in use, or was released: choose another, or send `replace`: true",
                     id=name,
+                    **number,
                 )
             names.add(name)
 

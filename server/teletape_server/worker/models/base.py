@@ -131,6 +131,10 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+#: An id that a caller may choose.
+NAME_PATTERN: Final = r"^[A-Za-z][A-Za-z0-9._-]{0,127}$"
+
+
 def _read_id(value: Any) -> Any:
     id = None if type(value) is int else wire.id_from_json(value)
     if (type(id) is int and id >= 0) or (isinstance(id, str) and id):
@@ -159,13 +163,13 @@ def _shown(value: Any) -> str:
     """Returns a JSON value as text, or the kind of a longer one."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    return json.dumps(value, default=lambda other: "a tensor")[:60]
+    return json.dumps(value)[:60]
 
 
 Name = Annotated[
     str,
     Field(
-        pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,127}$",
+        pattern=NAME_PATTERN,
         description="An id of your choice; ids that the server generates begin with _",
     ),
 ]

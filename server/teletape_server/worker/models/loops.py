@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.faults import BY_NAME, BY_POSITION
 from teletape_server.worker.models.base import Id, Input, Name, Results, examples
 from teletape_server.worker.models.functions import InlineFunction
 
@@ -42,7 +43,8 @@ class WhileLoop(Loop):
     )
 
     cond: Annotated[
-        Name | InlineFunction,
+        Annotated[Name, Tag(BY_POSITION)] | Annotated[InlineFunction, Tag(BY_NAME)],
+        Discriminator(lambda value: BY_NAME if isinstance(value, dict) else BY_POSITION),
         Field(description="A function of the same inputs that returns a scalar bool or integer: its id or its steps"),
     ]
     maximum_iterations: Annotated[int | None, Field(ge=0, description="Most iterations; without it no limit")] = None
