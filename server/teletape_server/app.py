@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -20,6 +19,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest /v
 import teletape_wire as wire
 from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
+from teletape_server import version
 from teletape_server.auth import Keys
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
@@ -31,9 +31,10 @@ from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.middleware.checks import ChecksMiddleware
 from teletape_server.middleware.compression import CompressionMiddleware
 from teletape_server.middleware.head_requests import HeadMiddleware
+from teletape_server.middleware.metrics import Metrics
+from teletape_server.middleware.observation import ObservationMiddleware
 from teletape_server.middleware.origins import OriginsMiddleware
 from teletape_server.middleware.queries import check_query
-from teletape_server.middleware.request_ids import RequestIdMiddleware
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
 from teletape_server.pages import api_page, files, guide, playground, problem_pages
@@ -48,6 +49,7 @@ from teletape_server.routes import (
     functions,
     info,
     loops,
+    metrics,
     ops,
     run,
     sessions,
@@ -139,6 +141,8 @@ def create_app(
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
     app.state.info = _info(settings, boot)
+    app.state.metrics = Metrics()
+    app.state.metrics.watch(metrics.facts_of(app.state))
     app.state.guard = Guard(
         loopback_only=not settings.api_keys,
         origins=settings.allow_origins,
@@ -148,14 +152,15 @@ def create_app(
     app.add_middleware(CompressionMiddleware)  # the last one that is added gets a request first
     app.add_middleware(ValidatorsMiddleware)
     app.add_middleware(HeadMiddleware)
-    app.add_middleware(ChecksMiddleware, guard=app.state.guard)
+    app.add_middleware(ChecksMiddleware, guard=app.state.guard, server=app.state)
     app.add_middleware(OriginsMiddleware, origins=settings.allow_origins)
-    app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(ObservationMiddleware, server=app.state, is_logged=settings.logs_requests)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1", dependencies=[Depends(check_query)])
     for page in PAGES:
         app.include_router(page.router)
     app.mount("/static/client", files.client)
+    app.include_router(metrics.router)
     app.mount("/static", files.static)
     app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError):
@@ -163,14 +168,6 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     return app
-
-
-def version() -> str:
-    """Returns the distribution's version; "0" in a checkout that is not installed."""
-    try:
-        return importlib.metadata.version("teletape")
-    except importlib.metadata.PackageNotFoundError:
-        return "0"
 
 
 def _info(settings: Settings, boot: Boot) -> Info:

@@ -10,7 +10,9 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
+from teletape_server.middleware.access_log import write_to_stderr
 from teletape_server.settings import Settings, SettingsError
 from teletape_server.worker.confinement import scrub
 
@@ -21,7 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit status (2: wrong arguments or settings)."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if arguments[:1] in (["-h"], ["--help"]):
-        print(_USAGE + "teletape serve --help lists every setting.")
+        print(_USAGE + "teletape serve --help lists every setting; teletape --version prints the version.")
+        return 0
+    if arguments[:1] in (["-V"], ["--version"]):
+        print(f"teletape {version()}")
         return 0
     if arguments[:1] != ["serve"]:
         print(
@@ -50,6 +55,8 @@ def serve(settings: Settings) -> int:
     logging.basicConfig(
         level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if settings.logs_requests:
+        write_to_stderr()
     if settings.worker_user is not None and os.geteuid() != 0:
         print(
             f"teletape: --worker-user {settings.worker_user.uid} needs a server that root has started: it runs as user "

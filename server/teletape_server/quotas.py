@@ -52,6 +52,14 @@ class Quota:
                 limit=self.sessions,
             )
 
+    def sessions_left(self, mine: int, all_sessions: int) -> int:
+        """Returns how many more sessions an owner may create now; the arguments are those of `admit`."""
+        return max(min(self.sessions_per_key - mine, self.sessions - all_sessions), 0)
+
+    def requests_left(self, waiting: int) -> int:
+        """Returns how many more requests a session with `waiting` ones may take now."""
+        return max(self.waiting - waiting, 0)
+
     def memory(self, requested: int | None) -> int:
         """Returns the memory limit of a new session in bytes.
 

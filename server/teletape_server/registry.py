@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from teletape_server.hosts.counted_bodies import Admission, CountedBody
+from teletape_server.hosts.ended_sessions import Ended, session_ended
 from teletape_server.hosts.protocols import HostGone, Hosts, Running, Start
 from teletape_server.hosts.session_entry import Key as Key
 from teletape_server.hosts.session_entry import SessionEntry as SessionEntry
+from teletape_server.hosts.usage import Usage
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
 from teletape_server.problems import Problem, overloaded, shutting_down
@@ -25,6 +27,8 @@ GENERATED: Final = "_"
 _MAX_ENDED: Final = 4096  # ended sessions whose reason is still reported
 _SWEEP_SECONDS: Final = 1.0
 _CANCEL_SECONDS: Final = 1.0  # in which cancelled requests may stop when the server ends
+
+_FAULTS: Final = (Reason.WORKER_DIED, Reason.STUCK, Reason.DEADLINE)
 
 log = logging.getLogger("teletape")
 
@@ -44,20 +48,6 @@ class Boot(NamedTuple):
     def at(cls, now: float) -> Boot:
         """Returns the run that begins now, in Unix seconds."""
         return cls(secrets.token_hex(8), timestamp(now))
-
-
-class Ended(NamedTuple):
-    """Why and when a session ended.
-
-    Attributes:
-        reason: For programs.
-        text: For people.
-        time: Unix seconds.
-    """
-
-    reason: Reason
-    text: str
-    time: float
 
 
 class Registry:
@@ -105,6 +95,8 @@ class Registry:
         self._ending: set[asyncio.Task[None]] = set()
         self.stopping = False
         self._body_bytes: Counter[str | None] = Counter()
+        self._created = self._handed_frames = 0
+        self._reasons: Counter[Reason] = Counter()
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -129,8 +121,7 @@ class Registry:
         entry, task = self._live.get(key), self._starting.get(key)
         is_new = entry is None and task is None
         if is_new:
-            own = sum(other_owner == owner for other_owner, _ in (*self._live, *self._starting))
-            self._quota.admit(own, len(self._live) + len(self._starting))
+            self._quota.admit(*self._counts(owner))
             task = self._starting[key] = asyncio.get_running_loop().create_task(self._start(key, device, limit))
         if task is not None:
             await asyncio.wait([task])  # a caller that disconnects does not end the start
@@ -145,6 +136,29 @@ class Registry:
                 f"{entry.memory_limit}; the request has {device} and {limit}. End it first, or choose another id",
             )
         return entry, is_new
+
+    def _counts(self, owner: str) -> tuple[int, int]:
+        """Returns the sessions of an owner, and those of all."""
+        own = sum(other_owner == owner for other_owner, _ in (*self._live, *self._starting))
+        return own, len(self._live) + len(self._starting)
+
+    def sessions_left(self, owner: str) -> tuple[int, int]:
+        """Returns how many sessions an owner may have, and how many more can be created now."""
+        return self._quota.sessions_per_key, self._quota.sessions_left(*self._counts(owner))
+
+    def requests_left(self, entry: SessionEntry) -> tuple[int, int]:
+        """Returns how many unanswered requests a session may have, and how many more it can take now."""
+        return self._quota.waiting, self._quota.requests_left(len(entry.host.running) + entry.receiving)
+
+    def usage(self) -> Usage:
+        """Returns what is in use now, and what was counted."""
+        return Usage.of(
+            self._live.values(),
+            created=self._created,
+            ended=self._reasons,
+            body_bytes=self._body_bytes[None],
+            handed_frames=self._handed_frames,
+        )
 
     def _check_running(self) -> None:
         if self.stopping:
@@ -182,6 +196,8 @@ class Registry:
         lease = Lease(Terms(self._idle, now + self._max_age), now)
         entry = SessionEntry(key, host, lease, memory_limit=limit, now=now)
         self._live[key] = entry
+        self._created += 1
+        log.info("session %s of %s created on %s", entry.id, entry.owner, device)
         self._ended.pop(key, None)
         host.handed.attach(lease, self.clock)
         host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, ended.result()))
@@ -325,6 +341,10 @@ class Registry:
         if self._live.get(key) is not entry:
             return
         del self._live[key]
+        self._reasons[reason] += 1
+        self._handed_frames += entry.host.handed.frames
+        if reason not in _FAULTS:  # those are warnings
+            log.info("session %s of %s ended: %s", entry.id, entry.owner, text)
         self._ended[key] = Ended(reason, text, self.clock())
         while len(self._ended) > _MAX_ENDED:
             self._ended.popitem(last=False)
@@ -364,14 +384,3 @@ class Registry:
         self._stop()
         ends = [self.end(entry, Reason.SHUTDOWN, "the server shut down") for entry in [*self._live.values()]]
         await asyncio.gather(*ends, *self._ending)
-
-
-def session_ended(id: str, ended: Ended) -> Problem:
-    """Returns the problem of a session that has ended."""
-    time = timestamp(ended.time)
-    return Problem(
-        "session_ended",
-        f"the session {id!r} ended at {time}: {ended.text}. Its values are lost; create a new session",
-        reason=ended.reason.value,
-        ended_at=time,
-    )

@@ -85,7 +85,7 @@ def _level(text: str) -> str:
     return text.lower()
 
 
-def _direct(text: str) -> str:
+def _on_off(text: str) -> str:
     choices = ("auto", "on", "off")
     if text.lower() not in choices:
         raise ValueError("one of " + ", ".join(choices))
@@ -233,10 +233,21 @@ class Settings:
     direct: str = field(
         default="auto",
         metadata=_setting(
-            _direct, "sessions' processes serve connections of small frames: on, off; auto: if no keys", "CHOICE"
+            _on_off, "sessions' processes serve connections of small frames: on, off; auto: if no keys", "CHOICE"
         ),
     )
     log_level: str = field(default="warning", metadata=_setting(_level, "debug, info, warning or error", "LEVEL"))
+
+    access_log: str = field(
+        default="auto",
+        metadata=_setting(
+            _on_off,
+            "a line on stderr for each request: on, off; auto: if the log level is info or debug",
+            "CHOICE",
+            nargs="?",
+            const="on",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not self.api_keys and self.unix is None and not is_loopback(self.host):
@@ -244,6 +255,11 @@ class Settings:
                 f"host {self.host} is reachable from other machines, and there is no API key: set TELETAPE_API_KEYS to "
                 "name:key (several separated by commas), or listen on 127.0.0.1"
             )
+
+    @property
+    def logs_requests(self) -> bool:
+        """Whether each request gets a line; then no session's process serves connections: it writes none."""
+        return self.access_log == "on" or (self.access_log == "auto" and self.log_level in ("debug", "info"))
 
     @property
     def is_direct(self) -> bool:

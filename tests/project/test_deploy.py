@@ -23,7 +23,7 @@ def test_every_setting_of_the_server_is_documented_with_its_default(capsys: pyte
     with pytest.raises(SystemExit):
         Settings.load(["--help"], {})
     printed = " ".join(capsys.readouterr().out.split())
-    documented = re.findall(r"(--[a-z-]+) [A-Z]+ [^()]*\(default ([^)]+)\); (TELETAPE_\w+)", printed)
+    documented = re.findall(r"(--[a-z-]+) \[?[A-Z]+\]? [^()]*\(default ([^)]+)\); (TELETAPE_\w+)", printed)
     rows = {(flag, default, variable) for flag, variable, default, _ in table("flag")}
     assert rows - {("none", "none", "TELETAPE_API_KEYS")} == set(documented)
     assert "TELETAPE_API_KEYS" in printed

@@ -25,6 +25,7 @@ ROWS = [
 ]
 #: Settings that limit nothing.
 NOT_LIMITS = {
+    "access_log",
     "allow_origins",
     "host",
     "port",

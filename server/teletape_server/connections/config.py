@@ -16,7 +16,7 @@ from teletape_server.settings import Settings
 
 def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """Returns uvicorn's configuration for the application, whose `state.connections` are from now on the server's."""
-    app.state.connections = connections = Connections(settings)
+    app.state.connections = connections = Connections(settings, app.state.metrics.refused)
     protocol = DirectConnection if settings.is_direct else FrameConnection
     return uvicorn.Config(
         app,
@@ -24,7 +24,7 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         ws="none",
         log_config=None,
         log_level=settings.log_level,
-        access_log=settings.log_level == "debug",
+        access_log=False,  # `access_log` writes the lines of requests
         server_header=False,
         timeout_graceful_shutdown=2,  # `server` has let work and answers finish before
         lifespan="on",

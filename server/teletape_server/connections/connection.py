@@ -390,6 +390,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
             return
         retry = {"Retry-After": "1"} if code in ("overloaded", "request_timeout") else {}
+        self._all.refusals[code] += 1
         response = problem_response(code, detail, request_id=new_request_id(), details=details, headers=retry)
         self.transport.write(self._head_of(response, keep_alive=False) + bytes(response.body))
         self._linger()

@@ -7,7 +7,6 @@ sends, and whatever takes long, comes back here (`hosts.handed_connections`), an
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
 import socket
 import time
@@ -77,7 +76,7 @@ class DirectConnection(FrameConnection):
         """Returns whether nothing is under way here, and the caller may be the only one of this connection."""
         if self._handover is not None or not self._is_free() or self.stage is not Stage.START:
             return False
-        if self._unparsed or self._is_last or self._refused or self._logs_requests():
+        if self._unparsed or self._is_last or self._refused or self._logs_requests:
             return False
         if self.transport.is_closing() or self.transport.get_write_buffer_size() or self._heads.guard.is_stopping():
             return False
@@ -86,9 +85,6 @@ class DirectConnection(FrameConnection):
             return False
         data = known.data.before + known.data.after
         return len(data) <= _MAX_HEAD and not _PROXIED.search(data)
-
-    def _logs_requests(self) -> bool:
-        return self.access_log and self.access_logger.isEnabledFor(logging.INFO)
 
     def _hand_over(self, entry: SessionEntry) -> None:
         if not self._can_be_handed_over():

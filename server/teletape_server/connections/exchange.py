@@ -45,6 +45,7 @@ class FrameExchange:
         answered: Resolves when the response is complete, or the caller has left.
         path: Of the request's URL.
         session: The session that the frame is for.
+        request_id: The request's id.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class FrameExchange:
         self._heads, self._length, self._respond = heads, length, respond
         self.session = session
         self._params = head.params
-        self._request_id = head.request_id or new_request_id()
+        self.request_id = head.request_id or new_request_id()
         self._memory = memory
         self._beginning = b""
         self._batch: FrameBatch | None = None
@@ -213,11 +214,11 @@ class FrameExchange:
 
     def _fail(self, error: Exception) -> None:
         if not self.disconnected:
-            self._answer(error_response(error, self._request_id))
+            self._answer(error_response(error, self.request_id))
 
     def _answer(self, response: Response) -> None:
         self._release()
-        self._heads.guard.complete(MutableHeaders(raw=response.raw_headers), self.path, self._request_id)
+        self._heads.guard.complete(MutableHeaders(raw=response.raw_headers), self.path, self.request_id)
         self._respond(self, response)
 
     def abandon(self) -> None:

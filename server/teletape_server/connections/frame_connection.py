@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import httptools
 from starlette.responses import Response
-from uvicorn.protocols.utils import get_client_addr
 
 from teletape_server.connections.caller_memory import (
     ANSWER_HEADER,
@@ -29,6 +30,7 @@ from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.open_connections import Connections
 from teletape_server.connections.receiver import BodyReceiver
 from teletape_server.connections.writer import AnswerWriter
+from teletape_server.middleware.access_log import log_request
 from teletape_server.registry import SessionEntry
 
 _DIRECT: Final = 64 << 10  # bytes from which the rest of a body is received without a copy
@@ -48,6 +50,9 @@ class FrameConnection(Connection):
     def __init__(self, connections: Connections, heads: FrameHeads, **arguments: Any) -> None:
         super().__init__(connections, **arguments)
         self._heads = heads
+        self._frames = heads.metrics.frames
+        self._logs_requests = heads.settings.logs_requests
+        self._logged: tuple[str, float] | None = None  # of the present frame: its owner and beginning
         self._accepted_head: FrameHead | None = None  # of the last exchange whose head was parsed
         self._known_head: KnownHead | None = None
         self._named_memory = False  # whether the request of that head names memory
@@ -114,9 +119,7 @@ class FrameConnection(Connection):
         return end
 
     def _begin_cycle(self) -> None:
-        # The framework's log of requests has the address that a proxy names.
-        is_proxied = self.access_log and any(name == b"x-forwarded-for" for name, _ in self.headers)
-        if self._is_free() and not is_proxied:
+        if self._is_free():
             accepted = self._heads.accepted(
                 self.parser.get_method(),
                 self.parser.get_http_version(),
@@ -150,6 +153,8 @@ class FrameConnection(Connection):
     def _begin_exchange(
         self, head: FrameHead, session: SessionEntry, length: int, memory: FrameMemory | None = None
     ) -> FrameExchange:
+        if self._logs_requests:
+            self._logged = head.owner, time.perf_counter()
         exchange = FrameExchange(self._heads, head, session, length, self._respond, memory)
         self.cycle = exchange  # type: ignore[assignment]  # it has the attributes that uvicorn uses
         # uvicorn, and the end of the server, wait for these as for the tasks of the framework's requests.
@@ -214,18 +219,20 @@ class FrameConnection(Connection):
             log.exception("the answer of a session's process cannot be sent")
             self.transport.abort()
             return
-        if self.access_log:
-            self.access_logger.info(
-                '%s - "%s %s HTTP/%s" %d',
-                get_client_addr(self.scope),
-                "POST",
-                exchange.path,
-                "1.1",
-                response.status_code,
-            )
+        self._frames[response.status_code] += 1
         on_end = partial(self._on_response_end, exchange)
+        if self._logged is not None:
+            on_end = partial(self._log, exchange, response.status_code, len(response.body), on_end)
         self._writer = AnswerWriter(self.transport, self.flow, head, response.body, on_end)
         self._writer.write()
+
+    def _log(self, exchange: FrameExchange, status: int, length: int, then: Callable[[], None]) -> None:
+        """Writes the line of a frame that is answered."""
+        assert self._logged is not None
+        owner, began = self._logged
+        seconds = time.perf_counter() - began
+        log_request("POST", exchange.path, status, length, seconds, owner=owner, request_id=exchange.request_id)
+        then()
 
     def _on_response_end(self, exchange: FrameExchange) -> None:
         self._writer = None

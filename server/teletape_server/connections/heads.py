@@ -20,6 +20,7 @@ from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
+from teletape_server.middleware.metrics import Metrics
 from teletape_server.problems import Problem
 from teletape_server.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
@@ -71,6 +72,12 @@ class FrameHeads:
         """The server's settings."""
         settings: Settings = self._state.settings
         return settings
+
+    @property
+    def metrics(self) -> Metrics:
+        """What is counted."""
+        metrics: Metrics = self._state.metrics
+        return metrics
 
     @property
     def guard(self) -> Guard:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+from collections import Counter
 from typing import Final, Protocol
 
 from teletape_server.settings import Settings
@@ -54,11 +55,13 @@ class Connections:
         stall_limit: Seconds after which a connection that sends or reads nothing is ended.
         min_rate: Bytes a second at which a body has to arrive.
         max_body: Bytes of a body that are received although its request is answered.
+        refusals: How many were refused, or ended before a request was complete, by code.
         open: The connections that are served.
         refused: The connections that take no more requests, and wait for their callers to read the last answer.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, refusals: Counter[str]) -> None:
+        self.refusals = refusals
         self.most = most_connections(settings)
         self.stall_limit = settings.stall_limit
         self.min_rate = settings.min_rate

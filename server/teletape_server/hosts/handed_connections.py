@@ -81,6 +81,7 @@ class HandedConnections:
         self._send, self._begin, self._busy_since = send, begin, busy_since
         self._loop = asyncio.get_running_loop()
         self._page: Page | None = None
+        self._frames = 0  # of connections that have come back
         self._page_fd = -1
         self._lease: Lease | None = None
         self._clock: Callable[[], float] = time.time
@@ -165,6 +166,12 @@ class HandedConnections:
         """The bytes of the session's arrays as of the last answer; None: the process does not write them here."""
         return None if self._page is None else self._page.bytes_in_use
 
+    @property
+    def frames(self) -> int:
+        """The frames that the process has read itself."""
+        page = self._page
+        return self._frames + (0 if page is None else sum(page.count(each.slot) for each in self._by_id.values()))
+
     def _look_later(self) -> None:
         if self._timer is None and self._by_id:
             self._timer = self._loop.call_later(_LOOK_SECONDS, self._look)
@@ -235,6 +242,7 @@ class HandedConnections:
         handover = self._by_id.get(id)
         if handover is not None and self._page is not None:
             handover.count = self._page.count(handover.slot)
+            self._frames += handover.count
             del self._by_id[id]
             handover.token.close()
             handover.connection.returned(unsent, is_idle=False)
@@ -268,6 +276,8 @@ class HandedConnections:
 
     def _remove(self, handover: Handover) -> None:
         if self._by_id.pop(handover.id, None) is not None:
+            if self._page is not None:
+                self._frames += self._page.count(handover.slot)
             handover.token.close()
             self._send(("let go", handover.id), [])
 

@@ -37,7 +37,9 @@ def owner_of(headers: Headers, keys: Keys) -> str:
 
 async def authenticated_owner(request: Request) -> str:
     """Returns the owner of the key that the request carries; see `owner_of`."""
-    return owner_of(request.headers, request.app.state.keys)
+    owner = owner_of(request.headers, request.app.state.keys)
+    request.state.owner = owner
+    return owner
 
 
 Owner = Annotated[str, Depends(authenticated_owner)]
@@ -51,6 +53,7 @@ async def live_session(request: Request, session: SessionId, owner: Owner) -> Se
         Problem: unauthenticated, unknown_session, session_ended.
     """
     entry = registry_of(request).find(owner, session)
+    request.state.session = entry
     entry.host.handed.take_back_running()
     return entry
 

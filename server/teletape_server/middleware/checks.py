@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from teletape_server.guard import Guard
+from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import Problem, error_response, shutting_down
 
 
@@ -15,11 +16,13 @@ class ChecksMiddleware:
     Args:
         app: The application.
         guard: The rules.
+        server: The state of the server.
     """
 
-    def __init__(self, app: ASGIApp, *, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, *, guard: Guard, server: State) -> None:
         self._app = app
         self._guard = guard
+        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -42,7 +45,9 @@ class ChecksMiddleware:
             nonlocal is_started
             if message["type"] == "http.response.start":
                 is_started = True
-                self._guard.complete(MutableHeaders(scope=message), scope["path"], request_id)
+                headers = MutableHeaders(scope=message)
+                self._guard.complete(headers, scope["path"], request_id)
+                add_rate_limits(headers, self._server.registry, scope["path"], scope["state"])
             await send(message)
 
         try:

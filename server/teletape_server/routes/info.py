@@ -27,6 +27,7 @@ _LINKS: Final = {
     "service-desc-yaml": "/openapi.yaml",
     "service-doc": "/docs",
     "guide": "/guide",
+    "metrics": "/metrics",
 }
 
 
