@@ -52,7 +52,7 @@ def test_what_an_op_refuses_is_in_plain_words(name: str) -> None:
     ("inputs", "op", "expected"),
     [
         (
-            [[1.5], [True]],
+            [TWO_AND_A_HALF, [True]],
             "mul",
             "op 'mul': input 1 (from 0) has the dtype bool, but the inputs before it have float32",
         ),

@@ -106,6 +106,12 @@ def _shown(value: Any) -> str:
 
 #: TensorFlow's names of dtypes that differ from this API's.
 _DTYPES: Final = {"half": "float16", "float": "float32", "double": "float64"}
+_NUMBERS: Final = {
+    "float": "a floating-point number",
+    "int": "an integer",
+    "bool": "true or false",
+    "complex": "a complex number",
+}
 _PLACES: Final = ("the first input", "the second input", "the third input")
 
 
@@ -134,6 +140,7 @@ _REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], .
             r"Value for attr 'padding' of \"(.*?)\" is not in the list of allowed values: (.*?)(?:\n.*|$)",
             lambda match: f"padding must be one of {match[2].rstrip('; ')}; found {json.dumps(match[1])}",
         ),
+        (r"a Python (float|int|bool|complex) cannot", lambda match: f"{_NUMBERS[match[1]]} cannot"),
         (r"\bIn\[([012])\]", lambda match: _PLACES[int(match[1])]),
         (r"\bhas different ndims", lambda match: "have different numbers of axes"),
         (r"^Matrix size-incompatible: ", lambda match: "these matrices cannot be multiplied: "),
