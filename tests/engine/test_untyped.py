@@ -23,6 +23,7 @@ from teletape_engine.commands import (
     MakeVariable,
     Scan,
     TapeOpen,
+    ValueAndGradient,
     While,
 )
 from teletape_engine.commands.results import Answer, Fetched
@@ -347,6 +348,29 @@ def test_loops_carry_the_dtype_that_the_body_gives() -> None:
     assert (last.dtype, last.tolist()) == (F64, [0.125, 8])
     assert (sums.dtype, sums.item()) == (F64, 12)
     assert (parts.dtype, parts.tolist()) == (F64, [2, 4, 6])
+
+
+def test_what_a_step_differentiates_by_has_the_dtype_that_it_meets() -> None:
+    outer = DefineFunction(
+        "outer",
+        ("x", "w"),
+        (ValueAndGradient("scaled", ("x", "w"), ("y",), ("x",), ("y", "dx")),),
+        ("dx",),
+    )
+    direct, inside, alone = fetched(
+        SCALED,
+        W,
+        outer,
+        ValueAndGradient("scaled", (bare(3), "w"), ("y",), ("x",), ("y1", "a")),
+        CallFunction("outer", (bare(3), "w"), ("b",)),
+        ValueAndGradient("scaled", (bare(3), bare(2)), ("y",), ("x",), ("y2", "c")),
+        Fetch("a"),
+        Fetch("b"),
+        Fetch("c"),
+    )
+    assert (direct.dtype, direct.item()) == (F64, 123)
+    assert same(inside, direct)
+    assert (alone.dtype, alone.item()) == (F32, 132)
 
 
 def test_branches_take_untyped_inputs_and_an_untyped_choice() -> None:

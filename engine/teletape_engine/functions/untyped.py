@@ -131,14 +131,15 @@ def typed_inputs(
 ) -> Sequence[Any]:
     """The inputs of a command that takes functions, untyped ones as values of the dtype that they take.
 
-    A number for a function that is called once stays a number: each step may take it in another dtype.
+    A number stays one, and each step may take it in another dtype, unless the command keeps it as a value: to carry it
+    from one iteration to the next, or to differentiate by it.
     """
     numbers = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
     if not numbers:
         return inputs
-    is_loop = isinstance(command, commands.While | commands.Scan)
-    chosen = [i for i in numbers if is_loop or inputs[i].spec.shape]
-    if not chosen or (isinstance(recorder, _Meetings) and not is_loop):
+    keeps = isinstance(command, commands.While | commands.Scan | commands.ValueAndGradient)
+    chosen = [i for i in numbers if keeps or inputs[i].spec.shape]
+    if not chosen or (isinstance(recorder, _Meetings) and not keeps):
         return inputs
     dtypes = taken_dtypes(_runs(command, functions), inputs, chosen)
     typed = list(inputs)
