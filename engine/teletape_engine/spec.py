@@ -200,7 +200,9 @@ class Weak:
         return weak
 
     def __repr__(self) -> str:
-        return self.kind.__name__ + (str(list(self.shape)) if self.shape else "")
+        if not self.untyped:
+            return self.kind.__name__
+        return f"untyped {self.kind.__name__}" + (str(list(self.shape)) if self.shape else "")
 
 
 _ALONE: Final = {bool: DTYPES["bool"], int: DTYPES["int32"], float: DTYPES["float32"], complex: DTYPES["complex128"]}

@@ -1,6 +1,7 @@
 """Batches whose structure comes again run as plans: nothing that a caller can see depends on it."""
 
 from dataclasses import asdict, replace
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ from teletape_engine.commands.results import Fetched
 from teletape_engine.plans import native
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.provenance import entries
-from teletape_engine.recording.values import Literal, Value, Variable
+from teletape_engine.recording.values import Literal, Value, Variable, untyped
 from teletape_engine.session import repetitions
 from teletape_engine.session.repetitions import Repetitions
 from teletape_engine.session.session import Session
@@ -163,12 +164,17 @@ def often(pair, make, times=6, planned=None, **how):
     return answer
 
 
+def bare(number):
+    """A number of JSON without a dtype."""
+    return untyped(np.array(number))
+
+
 def ids(number):
     """Names of new ids, as a client that counts."""
     return [FIRST + 20 * number + i for i in range(20)]
 
 
-def training_step(number, rate=0.5, data=X, fetch=True):
+def training_step(number, rate=0.5, data=X, fetch=True, literal=Literal):
     tape, x, a, b, loss, grad, step = ids(number)[:7]
     todo = (
         ContextSwitch("c"),
@@ -179,7 +185,7 @@ def training_step(number, rate=0.5, data=X, fetch=True):
         Call("reduce_mean", (b,), (loss,), {"axis": None, "keepdims": False}),
         TapePause(tape),
         Gradient(tape, (loss,), ("v",), (grad,), predicted=("dense",)),
-        Call("mul", (Literal(rate), grad), (step,)),
+        Call("mul", (literal(rate), grad), (step,)),
         Assign("v", step, "sub"),
     )
     todo += (Fetch(loss),) if fetch else ()
@@ -189,6 +195,41 @@ def training_step(number, rate=0.5, data=X, fetch=True):
 # ---------------------------------------------------------------------------------------------------- what is equal
 def test_a_training_step(pair):
     often(pair, training_step)
+
+
+def test_a_training_step_with_numbers_of_json(pair):
+    often(pair, lambda number: training_step(number, literal=bare))
+    for rates in (lambda number: 2, lambda number: number, lambda number: 0.5 / (number + 1)):
+        before = pair.planned
+        first = 10 * before
+        often(
+            pair,
+            lambda number, rates=rates, first=first: training_step(first + number, rates(number), literal=bare),
+            planned=ANY,
+        )
+        assert pair.planned > before
+
+
+def test_a_number_of_json_is_not_one_of_a_program(pair):
+    def alone(number, literal):
+        a, b, c = ids(number)[:3]
+        todo = Call("square", (literal(3),), (a,)), Call("neg", (a,), (b,)), Call("abs", (b,), (c,)), Fetch(c)
+        return Batch(todo, (a, b, c))
+
+    for place, (literal, dtype) in enumerate(((Literal, "int32"), (bare, "float32"), (Literal, "int32"))):
+        first = 10 * place
+        answer = often(pair, lambda number, literal=literal, first=first: alone(first + number, literal), planned=ANY)
+        assert answer.results[-1].array.dtype.name == dtype
+
+
+def test_a_list_of_json_has_the_dtype_of_what_it_meets_each_time(pair):
+    def make(number):
+        a, b, c = ids(number)[:3]
+        values = np.arange(6) + number
+        todo = Call("add", ("x", untyped(values)), (a,)), Call("square", (a,), (b,)), Call("neg", (b,), (c,)), Fetch(c)
+        return Batch(todo, (a, b, c))
+
+    often(pair, make, planned=0)
 
 
 def test_a_repetition(pair):

@@ -248,7 +248,7 @@ def test_untyped_specs_are_interned() -> None:
     assert hash(bare([1, 2])) == hash(bare([1, 2]))
     assert bare([1, 2]) != bare([1, 3])
     assert Literal(2).spec is WEAK[int]
-    assert repr(bare([1, 2]).spec) == "int[2]"
+    assert repr(bare([1, 2]).spec) == "untyped int[2]"
 
 
 # ----------------------------------------------------------------------------------------------------------- functions

@@ -47,7 +47,7 @@ class Contents(NamedTuple):
         taken: Ids that the batch mentions before it creates them.
         created: Ids that its commands create. Those of a client that counts are often consecutive.
         tensors: Arrays on the host.
-        numbers: Python numbers.
+        numbers: Numbers of Python, or of JSON without a dtype.
     """
 
     taken: tuple[Id, ...]
@@ -165,8 +165,7 @@ class Repetition:
 def structure_of(batch: Batch) -> tuple[Structure, Contents] | None:
     """A batch's structure and contents; None: it has none.
 
-    No step defines a function or replaces ids; and a number without a dtype, as in JSON, has another one with other
-    arrays.
+    No step defines a function, replaces ids, or has lists without a dtype.
     """
     read = text_and_contents(batch)
     if read is None:
@@ -199,12 +198,12 @@ def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
     numbers: list[Literal] = []
     texts: list[str] = []
     write = texts.append
-    has_untyped = False
+    has_list = False
     names: dict[Any, str] = {}  # of ids in the text: `a` was there before, `b` is created
 
     def write_member(value: Any, first: str) -> None:
         """Writes one id, tensor or number; `first` is the letter of an id that is new."""
-        nonlocal has_untyped
+        nonlocal has_list
         kind = value.__class__
         if kind is int or kind is str:
             name = names.get(value)
@@ -215,8 +214,8 @@ def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
             write(name)
         elif kind is Literal:
             numbers.append(value)
-            write(value.array.__class__.__name__)
-            has_untyped = has_untyped or value.spec.untyped
+            write(f"{value.spec!r} {value.spec.integer.name}" if value.spec.untyped else repr(value.spec))
+            has_list = has_list or value.spec.shape != ()
         elif value is None:
             write("-")
         else:
@@ -268,7 +267,7 @@ def text_and_contents(batch: Batch) -> tuple[str, Contents] | None:
             else:
                 write_member(each, "a")
     write(batch.on_failure.value)
-    if has_untyped:
+    if has_list:
         return None
     return " ".join(texts), Contents(tuple(taken), tuple(created), tuple(tensors), tuple(numbers))
 

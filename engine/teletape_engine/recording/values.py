@@ -65,6 +65,12 @@ class Literal(Unrecorded):
         literal.spec = spec
         return literal
 
+    def copy(self) -> Self:
+        """The same as another object."""
+        literal = self.__class__.__new__(self.__class__)
+        literal.array, literal.spec = self.array, self.spec
+        return literal
+
     def __repr__(self) -> str:
         return repr(self.array)
 

@@ -127,7 +127,7 @@ class Build:
         # Each place has an object of its own.
         self._contents = contents._replace(
             tensors=tuple([array.view() for array in contents.tensors]),
-            numbers=tuple([Literal(literal.array) for literal in contents.numbers]),
+            numbers=tuple([literal.copy() for literal in contents.numbers]),
         )
 
     def run(self, cancelled: Callable[[], bool]) -> Answer:
