@@ -46,7 +46,7 @@ def version_tag(session: Session, id: Id) -> str:
 
 def tagged(result: Result, version: str, request: Request) -> Result:
     """Returns the result with its ETag."""
-    form = "bytes" if result.content_type == RAW_TYPE else "all" if request.params["full"] else ""
+    form = "bytes" if request.params["accept"] == RAW_TYPE else "all" if request.params["full"] else ""
     tag = f'"{version}-{form}"' if form else f'"{version}"'
     headers = {**result.facts.get("headers", {}), "ETag": tag, "Vary": "Accept"}
     return dataclasses.replace(result, facts={**result.facts, "headers": headers})
