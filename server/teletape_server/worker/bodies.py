@@ -15,7 +15,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import BOOL, dtype_of
 from teletape_server.worker.faults import described_faults, path_text, text_of
 from teletape_server.worker.methods import Request
-from teletape_server.worker.models.base import GENERATED
+from teletape_server.worker.models.base import GENERATED, Results
 from teletape_wire.tensors import MAX_DIMS
 
 RAW_TYPE: Final = "application/octet-stream"
@@ -120,3 +120,22 @@ def is_integer(text: str) -> bool:
 def new_id() -> str:
     """Returns an id that the server generates."""
     return GENERATED + secrets.token_hex(6)
+
+
+def lasting_ids(outputs: Iterable[Id], body: Results) -> list[Id]:
+    """Returns the ids of a request's results that stay after it, each once.
+
+    Raises:
+        InvalidRequestError: `keep` names what is no result.
+    """
+    created = dict.fromkeys(outputs)
+    if body.keep is None:
+        return [] if body.scratch else list(created)
+    unknown = [id for id in body.keep if id not in created]
+    if unknown:
+        names = [str(id) for id in created if not str(id).startswith(GENERATED)]
+        raise InvalidRequestError(
+            f"keep: ids among this request's results ({', '.join(names[:20]) or 'none has an id of yours'}); found "
+            f"{', '.join(unknown[:20])}"
+        )
+    return list(dict.fromkeys(body.keep))

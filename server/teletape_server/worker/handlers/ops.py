@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from teletape_engine.commands import Command, Id
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import fetched_values, fetches
-from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.worker.bodies import lasting_ids, new_id, path_id, read
 from teletape_server.worker.execution import execute
 from teletape_server.worker.handlers.tapes import owned, recording
 from teletape_server.worker.methods import Request, Result, json_result, method
-from teletape_server.worker.models.base import GENERATED, Results
+from teletape_server.worker.models.base import Results
 from teletape_server.worker.models.ops import OpCalls
 
 
@@ -64,7 +64,7 @@ def run_recorded(
     for id in fetch:
         if id not in outputs:
             session.describe(id)
-    lasting = _lasting(outputs, body)
+    lasting = lasting_ids(outputs, body)
     before, after = recording(session, tape)
     answer = execute(
         session,
@@ -81,22 +81,3 @@ def run_recorded(
     bytes_in_use = session.bytes_in_use()
     specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
     return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
-
-
-def _lasting(outputs: Sequence[Id], body: Results) -> list[Id]:
-    """Returns the ids of results that stay after the request, each once.
-
-    Raises:
-        InvalidRequestError: `keep` names what is no result.
-    """
-    created = dict.fromkeys(outputs)
-    if body.keep is None:
-        return [] if body.scratch else list(created)
-    unknown = [id for id in body.keep if id not in created]
-    if unknown:
-        names = [str(id) for id in created if not str(id).startswith(GENERATED)]
-        raise InvalidRequestError(
-            f"keep: ids among this request's results ({', '.join(names[:20]) or 'none has an id of yours'}); found "
-            f"{', '.join(unknown[:20])}"
-        )
-    return list(dict.fromkeys(body.keep))

@@ -1,4 +1,4 @@
-"""POST /run: commands in, the values of `fetch` and the answers of questions out."""
+"""POST /run, of a session or without one: commands in, the values of `fetch` and the answers of questions out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Any, Final
 
 import teletape_wire as wire
 from teletape_engine.commands import (
+    AccumulatorClose,
+    AccumulatorOpen,
+    AccumulatorResume,
     BackwardEnd,
+    Batch,
     Command,
+    ContextSwitch,
     Fetch,
     Gradient,
     Hessian,
@@ -17,18 +22,22 @@ from teletape_engine.commands import (
     Id,
     Jacobian,
     Jvp,
+    TapeOpen,
+    TapePause,
+    TapeResume,
     Vjps,
 )
 from teletape_engine.commands import outputs as created_ids
-from teletape_engine.commands.results import Facts, Fetched, Kinds, Specs
-from teletape_engine.errors import UnknownIdError
+from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Specs
+from teletape_engine.errors import TapeStateError, TeletapeError, UnknownIdError
 from teletape_engine.session.session import Session
-from teletape_server.worker.answers import tensor_values
-from teletape_server.worker.bodies import InvalidRequestError, read
+from teletape_server.worker.answers import fetches, tensor_values
+from teletape_server.worker.bodies import InvalidRequestError, lasting_ids, read
 from teletape_server.worker.execution import execute
+from teletape_server.worker.handlers.tapes import CONTEXT
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import NAME_PATTERN
-from teletape_server.worker.models.batches import Run
+from teletape_server.worker.models.batches import Run, SessionRun
 
 _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  # commands with derivatives
 
@@ -44,29 +53,107 @@ def run(session: Session, request: Request) -> Result:
             names = ", ".join(map(str, created)) or "none"
             raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
     answer = execute(session, request, commands, name_command=True)
+    values, why, questions = _answers(request, commands, answer, body.fetch)
+    remaining = [id for id in body.fetch if id not in values]
+    values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
+    return json_result(_written(values, why, questions))
+
+
+@method("session.run")
+def run_in_session(session: Session, request: Request) -> Result:
+    """Runs the commands in a session that goes on; their tapes and accumulators are paused afterwards."""
+    body = read(request, SessionRun)
+    commands = wire.batch_from_json({"commands": body.commands}).commands
+    created = dict.fromkeys(_created(commands))
+    for id in body.fetch:
+        if id not in created:
+            session.describe(id)
+    lasting = lasting_ids(created, body)
+    opened = _opened(commands)
+    for id in opened:
+        if _records(session, id):
+            raise TapeStateError(f"{id!r} records for another client: pause it there first")
+    before: list[Command] = [ContextSwitch(CONTEXT)]
+    try:
+        answer = execute(
+            session,
+            request,
+            commands,
+            before=before,
+            after=fetches(request, body.fetch, optional=True),
+            temporaries=[id for id in created if id not in lasting],
+            replace=body.replace,
+            name_command=True,
+        )
+    finally:
+        pauses = [pause for id, pause in opened.items() if _records(session, id)]
+        session.execute(Batch((ContextSwitch(CONTEXT), *pauses)))
+    written = _written(*_answers(request, commands, answer, body.fetch, first=len(before)))
+    bytes_in_use = session.bytes_in_use()
+    return json_result(written | {"bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
+
+
+def _opened(commands: Sequence[Command]) -> dict[Id, Command]:
+    """Returns the ids of the tapes and accumulators that commands open or resume, with the command that pauses each."""
+    pauses: dict[Id, Command] = {}
+    for command in commands:
+        if isinstance(command, TapeOpen):
+            pauses[command.id] = TapePause(command.id)
+        elif isinstance(command, TapeResume):
+            pauses[command.tape] = TapePause(command.tape)
+        elif isinstance(command, AccumulatorOpen):
+            pauses[command.id] = AccumulatorClose(command.id)
+        elif isinstance(command, AccumulatorResume):
+            pauses[command.accumulator] = AccumulatorClose(command.accumulator)
+    return pauses
+
+
+def _records(session: Session, id: Id) -> bool:
+    """Returns whether a tape or accumulator records; an id that names nothing does not."""
+    try:
+        return bool(session.describe(id).get("recording"))
+    except TeletapeError:
+        return False
+
+
+def _answers(
+    request: Request, commands: Sequence[Command], answer: Answer, fetch: Sequence[Id], *, first: int = 0
+) -> tuple[dict[Id, Any], dict[Id, Any], dict[Id, Any]]:
+    """Returns what a batch answered: values by id, reasons of nulls by id, and other answers by the command's position.
+
+    Args:
+        request: The request.
+        commands: The caller's commands.
+        answer: Of the batch.
+        fetch: Ids of the values to return.
+        first: The number of the server's own commands before them.
+    """
     values: dict[Id, Any] = {}
     why: dict[Id, Any] = {}
-    questions: dict[Id, Any] = {}  # by the position of the command
+    questions: dict[Id, Any] = {}
     results = wire.answer_to_json(answer, full=request.params["full"])["results"]
     for result, result_json in zip(answer.results, results, strict=True):
         if isinstance(result, Fetched):
             values[result.id] = result_json["value"]
         elif isinstance(result, Kinds):
-            command = commands[result.index]
-            outputs = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
-            reasons = result.why or (None,) * len(outputs)
-            for output, kind, reason in zip(outputs, result.kinds, reasons, strict=False):
-                if kind == "none" and output is not None and output in body.fetch:
-                    values[output] = None
-                    why[output] = reason
+            command = commands[result.index - first]
+            ids = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
+            reasons = result.why or (None,) * len(ids)
+            for id, kind, reason in zip(ids, result.kinds, reasons, strict=False):
+                if kind == "none" and id is not None and id in fetch:
+                    values[id] = None
+                    why[id] = reason
         elif isinstance(result, Facts):
-            questions[result.index] = result_json["facts"]
+            questions[result.index - first] = result_json["facts"]
         elif isinstance(result, Specs):
-            questions[result.index] = {"specs": result_json["specs"]}
-    remaining = [id for id in body.fetch if id not in values]
-    values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
+            questions[result.index - first] = {"specs": result_json["specs"]}
+    return values, why, questions
+
+
+def _written(values: dict[Id, Any], why: dict[Id, Any], questions: dict[Id, Any]) -> dict[str, Any]:
+    """Returns the members of the answer; without nulls there is no `why`, without questions no `results`."""
     answers = {"values": values} | ({"why": why} if why else {}) | ({"results": questions} if questions else {})
-    return json_result({name: {str(id): value for id, value in by_id.items()} for name, by_id in answers.items()})
+    return {name: {str(id): value for id, value in by_id.items()} for name, by_id in answers.items()}
 
 
 def _created(commands: Sequence[Command]) -> list[Id]:

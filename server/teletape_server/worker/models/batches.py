@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from teletape_engine.commands import OnFailure
-from teletape_server.worker.models.base import Answer, Body, Id, TensorValue, component, examples
+from teletape_server.worker.models.base import Answer, Body, Id, Results, TensorValue, component, examples
 from teletape_server.worker.models.explanations import Why
 
 #: A command in JSON; `teletape_wire` reads it.
@@ -146,6 +146,34 @@ class Run(Body):
     fetch: list[Id] = Field(default=[], description="Ids to return in `values`")
 
 
+class SessionRun(Results):
+    """Commands for a session that goes on."""
+
+    model_config = examples(
+        {
+            "commands": [
+                {"do": "tape.open", "id": "step"},
+                {"do": "op", "op": "square", "inputs": ["w"], "outputs": ["step_squares"]},
+                {"do": "op", "op": "reduce_sum", "inputs": ["step_squares"], "outputs": ["step_error"]},
+                {
+                    "do": "gradient",
+                    "tape": "step",
+                    "targets": ["step_error"],
+                    "sources": ["w"],
+                    "outputs": ["step_dw"],
+                },
+                {"do": "op", "op": "mul", "inputs": ["step_dw", 0.125], "outputs": ["step_change"]},
+                {"do": "assign", "variable": "w", "value": "step_change", "mode": "sub"},
+            ],
+            "fetch": ["step_error"],
+            "scratch": True,
+        }
+    )
+
+    commands: list[CommandJson]
+    fetch: list[Id] = Field(default=[], description="Ids to return in `values`")
+
+
 class RunAnswer(Answer):
     """The values of the ids in `fetch`, and the answers of questions."""
 
@@ -163,3 +191,9 @@ class RunAnswer(Answer):
             "describe, …), by the command's position from 0; `specs` of outputs whose shape depends on values"
         ),
     ] = None
+
+
+class SessionRunAnswer(RunAnswer):
+    """The values of the ids in `fetch`, and the answers of questions."""
+
+    bytes_in_use: int
