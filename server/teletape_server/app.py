@@ -55,6 +55,7 @@ from teletape_server.routes import (
     sessions,
     tapes,
     tensors,
+    training,
     variables,
 )
 from teletape_server.settings import Settings
@@ -64,7 +65,7 @@ ROUTERS: Final = tuple(
     module.router
     for module in (
         *(info, ops, expressions, run, sessions, variables, tensors, tapes, functions, function_questions, loops),
-        batch,
+        *(training, batch),
     )
 )
 PAGES: Final = (playground, api_page, guide, problem_pages)

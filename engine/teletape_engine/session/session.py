@@ -140,13 +140,13 @@ class Session:
         return [each for each in described if each["kind"] == kind]
 
     def explain_call(
-        self, function: Id, inputs: Sequence[Input], targets: Sequence[str], sources: Sequence[int]
+        self, function: Id, inputs: Sequence[Input | Spec], targets: Sequence[str], sources: Sequence[int]
     ) -> list[dict[str, Any] | None]:
         """Why a function's gradients are what they are, from its steps and the specs of its inputs: nothing runs.
 
         Args:
             function: The function's id.
-            inputs: Ids, numbers and arrays.
+            inputs: Ids, numbers, arrays and specs.
             targets: Names of its outputs.
             sources: Numbers of its inputs.
 
@@ -167,15 +167,34 @@ class Session:
             for explanation in explanations
         ]
 
+    def result_specs(self, function: Id, inputs: Sequence[Input | Spec]) -> tuple[Spec, ...]:
+        """The specs of a function's results for inputs as `explain_call` takes them; a number has its own dtype.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: An id names nothing.
+            InvalidArgumentError: The function does not take such inputs, or its shapes depend on values.
+        """
+        state = self._state
+        specs = [_spec(state, value, is_source=False) for value in inputs]
+        results: Sequence[Any] = state.find(function, Function).infer(specs).specs
+        return tuple([spec if isinstance(spec, Spec) else Spec.of((), weak_dtype(spec, None)) for spec in results])
+
+    @property
+    def max_iterations(self) -> int | None:
+        """Iterations that the loops of one command may take; None: no limit."""
+        return self._state.monitor.most_iterations
+
     def bytes_in_use(self) -> int:
         """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
         return self._state.bytes_in_use()
 
 
-def _spec(state: State, value: Input, *, is_source: bool) -> Any:
+def _spec(state: State, value: Input | Spec, *, is_source: bool) -> Any:
     """The spec of a function's input; a number that is no source stays weak."""
+    if isinstance(value, Spec):
+        return value
     if isinstance(value, Literal):
-        return Spec.of((), weak_dtype(value.spec, None)) if is_source else value.spec
+        return Spec.of(value.spec.shape, weak_dtype(value.spec, None)) if is_source else value.spec
     if isinstance(value, np.ndarray):
         return Spec.of(value.shape, value.dtype)
     return state.find(value, (Value, Variable)).spec

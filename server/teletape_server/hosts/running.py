@@ -36,6 +36,7 @@ class Running:
         reply: Resolves to the reply, or raises HostGone.
         done, total: Number of commands done, and in all (0: not known yet).
         iteration, iterations: Iterations done by the loop in the next command, and in all (0: not known).
+        loss: Of training: that of the last step that is known.
     """
 
     reply: asyncio.Future[Reply]
@@ -43,3 +44,4 @@ class Running:
     total: int = 0
     iteration: int = 0
     iterations: int = 0
+    loss: float | None = None

@@ -236,10 +236,10 @@ class WorkerHost:
 
     def _on_message(self, head: Any, body: memoryview | None) -> None:
         match head:
-            case ("progress", number, done, total, iteration, iterations):
+            case ("progress", number, done, total, iteration, iterations, loss):
                 if running := self._requests.get(number):
                     running.done, running.total = done, total
-                    running.iteration, running.iterations = iteration, iterations
+                    running.iteration, running.iterations, running.loss = iteration, iterations, loss
             case ("reply", number, code, content_type, facts):
                 if number < 0 and number not in self._requests:
                     self.handed.on_reply(-number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -93,8 +94,12 @@ class Progress(BaseModel):
     status: Literal["running"]
     done: Annotated[int, Field(description="Commands done")]
     total: Annotated[int, Field(description="Commands in all; 0: not known yet")]
-    iteration: Annotated[int, Field(description="Iterations done by the loop that runs now")]
+    iteration: Annotated[int, Field(description="Iterations done by the loop that runs now; of training: steps")]
     iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
+    loss: Annotated[
+        float | Literal["NaN", "Infinity", "-Infinity"] | None,
+        Field(description="Of training: that of the last step of which it is known"),
+    ] = None
 
     @classmethod
     def of(cls, running: Running | None) -> Progress:
@@ -107,6 +112,7 @@ class Progress(BaseModel):
             total=running.total,
             iteration=running.iteration,
             iterations=running.iterations,
+            loss=_number(running.loss),
         )
 
 
@@ -116,6 +122,13 @@ class Index(BaseModel):
     name: Literal["teletape"]
     api_version: Annotated[Literal["v1"], Field(description="The first part of every path of the API")]
     links: Annotated[dict[str, str], Field(description="Paths by relation")]
+
+
+def _number(loss: float | None) -> float | Literal["NaN", "Infinity", "-Infinity"] | None:
+    """Returns a number as JSON has it: NaN and infinities are strings."""
+    if loss is None or math.isfinite(loss):
+        return loss
+    return "NaN" if math.isnan(loss) else "Infinity" if loss > 0 else "-Infinity"
 
 
 class Health(BaseModel):

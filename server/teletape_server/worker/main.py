@@ -20,7 +20,7 @@ from typing import Any, Final
 import teletape_wire as wire
 from teletape_engine import arrays
 from teletape_engine.errors import DeadlineExceededError, InternalError, ResourceExhaustedError, TeletapeError
-from teletape_engine.recording.progress import Progress, TimeBudget
+from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server.handover.heads import Approval
 from teletape_server.handover.process import DirectConnections
@@ -29,7 +29,7 @@ from teletape_server.worker.channel import INLINE, Channel
 from teletape_server.worker.confinement import User, confine, limit_memory
 from teletape_server.worker.control import Sockets, Watcher
 from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
-from teletape_server.worker.methods import METHODS, Request, Result
+from teletape_server.worker.methods import METHODS, Reporter, Request, Result
 from teletape_server.worker.shared_memory import MessageBody
 from teletape_wire import Structures
 
@@ -257,15 +257,17 @@ class Worker:
     def _budget(self, deadline: float) -> TimeBudget | None:
         return None if self._budgets is None else self._budgets(self._time_limit, deadline)
 
-    def _reporter(self, number: int) -> Progress:
+    def _reporter(self, number: int) -> Reporter:
         last = time.monotonic()
 
-        def report(done: int, total: int, iteration: int = 0, iterations: int = 0) -> None:
+        def report(
+            done: int, total: int, iteration: int = 0, iterations: int = 0, *, loss: float | None = None
+        ) -> None:
             nonlocal last
             now = time.monotonic()
             if now - last >= _PROGRESS_SECONDS:
                 last = now
-                self._send(("progress", number, done, total, iteration, iterations))
+                self._send(("progress", number, done, total, iteration, iterations, loss))
 
         return report
 

@@ -9,12 +9,21 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import teletape_wire as wire
-from teletape_engine.recording.progress import Progress, TimeBudget
+from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_wire.tensors import Buffer
+
+
+class Reporter(Protocol):
+    """Receives the progress of a request, as a `progress.Progress` of the engine does, and the loss of a training."""
+
+    def __call__(
+        self, done: int, total: int, iteration: int = 0, iterations: int = 0, *, loss: float | None = None
+    ) -> None:
+        """Reports commands and iterations done and in all, and the loss of the last step that is known."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Request:
     body: memoryview
     copy_below: int
     cancelled: Callable[[], bool]
-    progress: Progress
+    progress: Reporter
     received: float
     budget: TimeBudget | None = None
     started: float = field(default_factory=time.monotonic)

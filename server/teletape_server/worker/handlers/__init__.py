@@ -17,5 +17,6 @@ from teletape_server.worker.handlers import (  # noqa: F401  # importing them re
     run,
     tapes,
     tensors,
+    training,
     variables,
 )
