@@ -19,10 +19,10 @@ function python(value) {
   return `{${Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${python(item)}`).join(", ")}}`;
 }
 
-/** The request's body with a command in each line. */
+/** A program, or the body of a batch, with a command in each line. */
 export function body({ commands, fetch }, write = spaced, indent = "") {
   const lines = commands.map(({ where, ...command }) => `${indent}    ${write(command)}`);
-  return `{\n${indent}  "commands": [\n${lines.join(",\n")}\n${indent}  ],\n${indent}  "fetch": ${write(fetch ?? [])}\n${indent}}`;
+  return `{\n${indent}  "commands": [\n${lines.join(",\n")}\n${indent}  ]${fetch ? `,\n${indent}  "fetch": ${write(fetch)}` : ""}\n${indent}}`;
 }
 
 function curl(program) {
@@ -55,5 +55,59 @@ function javascript(program) {
 console.log((await response.json()).values);`;
 }
 
-/** The languages, each with its name and a function from a program to a text. */
-export const LANGUAGES = { curl: ["curl", curl], python: ["Python", pythonText], javascript: ["JavaScript", javascript] };
+const URL_OF_SESSIONS = () => new URL("v1/sessions", document.baseURI).href;
+
+const written = (content, write) => (content.commands ? body(content, write) : write(content));
+
+/** Several requests below /v1/sessions; the answer of the one before the last is shown. */
+function curlOfAll(requests) {
+  const key = apiKey() ? ` -H "Authorization: Bearer $TELETAPE_API_KEY"` : "";
+  const lines = requests.map(({ method, path, body: content }) =>
+    content
+      ? `curl -s "$S${path}" -H "$J"${key} -d '${written(content, spaced).replaceAll("'", "'\\''")}'`
+      : `curl -s -X ${method} "$S${path}"${key}`,
+  );
+  return `S=${URL_OF_SESSIONS()}\nJ='Content-Type: application/json'\n${lines.join("\n")}`;
+}
+
+function pythonOfAll(requests) {
+  const key = apiKey() ? `, "Authorization": "Bearer " + os.environ["TELETAPE_API_KEY"]` : "";
+  const calls = requests.map(({ method, path, body: content }, i) => {
+    const call = `send(${JSON.stringify(method)}, ${JSON.stringify(path)}${content ? `, ${written(content, python)}` : ""})`;
+    return i === requests.length - 2 ? `answer = ${call}\nprint(answer["loss"], answer["values"])` : call;
+  });
+  return `import json
+${apiKey() ? "import os\n" : ""}import urllib.request
+
+
+def send(method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"${key}}
+    request = urllib.request.Request(${JSON.stringify(URL_OF_SESSIONS())} + path, data, headers, method=method)
+    return json.loads(urllib.request.urlopen(request).read() or "null")
+
+
+${calls.join("\n")}`;
+}
+
+function javascriptOfAll(requests) {
+  const key = apiKey() ? `, Authorization: \`Bearer \${process.env.TELETAPE_API_KEY}\`` : "";
+  const calls = requests.map(({ method, path, body: content }, i) => {
+    const call = `await send(${JSON.stringify(method)}, ${JSON.stringify(path)}${content ? `, ${written(content, spaced)}` : ""});`;
+    return i === requests.length - 2 ? `const answer = ${call}\nconsole.log(answer.loss, answer.values);` : call;
+  });
+  return `async function send(method, path, body) {
+  const headers = { "Content-Type": "application/json"${key} };
+  const response = await fetch(${JSON.stringify(URL_OF_SESSIONS())} + path, { method, headers, body: body && JSON.stringify(body) });
+  return response.status === 204 ? null : response.json();
+}
+
+${calls.join("\n")}`;
+}
+
+/** The languages, each with its name and functions from a program and from a list of requests to a text. */
+export const LANGUAGES = {
+  curl: ["curl", curl, curlOfAll],
+  python: ["Python", pythonText, pythonOfAll],
+  javascript: ["JavaScript", javascript, javascriptOfAll],
+};

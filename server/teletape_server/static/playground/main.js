@@ -1,6 +1,6 @@
 // The page: its state, what is sent when it changes, and what is shown. Long because it joins all parts of the page.
 
-import { ProblemError, setApiKey } from "../shared/api.js";
+import { apiKey, ProblemError, setApiKey } from "../shared/api.js";
 import { GraphView } from "../shared/graph.js";
 import { body, LANGUAGES } from "./copies.js";
 import { Editor } from "./editor.js";
@@ -10,8 +10,8 @@ import { pictureOf } from "./picture.js";
 import { drawBoundary, drawHeatMap, drawLines, drawSeries } from "./plot.js";
 import { PRESETS, START } from "./presets.js";
 import { everyGradient, hasLoops, programOf, read, run, sweep } from "./program.js";
-import { cancel, catalogue, end, parse } from "./server.js";
-import { decision, train } from "./training.js";
+import { cancel, catalogue, end, parse, prepare } from "./server.js";
+import { decision, recipe, train } from "./training.js";
 
 const KINDS = { gradient: "Gradient", jacobian: "Jacobian", hessian: "Hessian", hvp: "Hessian × vector" };
 const SHORT_NAMES = ["sum", "mean", "max", "min", "prod", "std", "var", "norm", "clip", "any", "all"];
@@ -28,7 +28,7 @@ const copyOf = (value) => JSON.parse(JSON.stringify(value));
  * of it. train: a plan of training.
  */
 let state = copyOf(START);
-let preset = null; // its name in the address
+let preset = null; // its name in the address; "" is the first state, null is none
 let parsed = null; // of the expression
 let parsedText = null;
 let inputs = {}; // name → {value, dtype}
@@ -37,6 +37,8 @@ let result = null;
 let shownProgram = null; // what the copies show
 let losses = [];
 let training = null; // the AbortController of the training that runs
+let trained = null; // the training of the shown state, as requests
+let untrained = null; // the values before it
 
 // ------------------------------------------------------------------------------------------------------------ permalinks
 const encode = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value)))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
@@ -49,7 +51,7 @@ function readAddress() {
   } catch {
     $("note").textContent = "The address holds no readable state: this is the first example.";
   }
-  return Object.hasOwn(PRESETS, hash) ? [hash, copyOf(PRESETS[hash].state)] : [null, copyOf(START)];
+  return Object.hasOwn(PRESETS, hash) ? [hash, copyOf(PRESETS[hash].state)] : ["", copyOf(START)];
 }
 
 function currentState() {
@@ -61,9 +63,12 @@ function currentState() {
 
 let ownHash = null;
 function writeAddress() {
-  if (preset && presetState === null) presetState = JSON.stringify(currentState());
-  ownHash = preset && JSON.stringify(currentState()) === presetState ? preset : `s=${encode(currentState())}`;
-  history.replaceState(null, "", `#${ownHash}`);
+  const now = JSON.stringify(currentState());
+  if (preset !== null) presetState ??= now;
+  const isPreset = preset !== null && now === presetState;
+  ownHash = isPreset ? preset : `s=${encode(currentState())}`;
+  history.replaceState(null, "", ownHash ? `#${ownHash}` : location.pathname);
+  for (const link of $("gallery").children) link.toggleAttribute("aria-current", isPreset && link.hash.slice(1) === preset);
 }
 
 let presetState = null;
@@ -74,7 +79,7 @@ function load(name, next) {
   preset = name;
   presetState = null;
   state = { values: {}, ranges: {}, kind: "gradient", vectors: {}, ...next };
-  [parsed, parsedText, inputs, defaults, result, losses] = [null, null, {}, {}, null, []];
+  [parsed, parsedText, inputs, defaults, result, losses, trained, untrained] = [null, null, {}, {}, null, [], null, null];
   editor.set(state.text, state.mode);
   graph.select(null);
   $("note").textContent = "";
@@ -128,7 +133,7 @@ async function refreshExpression() {
   editor.mark([]);
   const named = namesIn(parsed);
   const target = named.includes(state.target) ? state.target : parsed.outputs.at(-1); // the last line's, unless chosen
-  const sources = parsed.inputs.filter((name) => inputs[name].dtype === "float32" && isUsed(name) && (!state.train || state.train.variables.includes(name)));
+  const sources = parsed.inputs.filter((name) => inputs[name].dtype === "float32" && isUsed(name) && (!state.train?.points || state.train.variables.includes(name)));
   for (const name of sources) {
     const shape = shapeOf(inputs[name].value);
     if (String(shapeOf(state.vectors[name] ?? "")) !== String(shape)) state.vectors[name] = fill(shape, 1);
@@ -260,21 +265,21 @@ function derivativesOf(program, sources) {
 function showState() {
   for (const mode of ["expression", "program"]) $(`tab-${mode}`).setAttribute("aria-selected", String(state.mode === mode));
   $("question").classList.toggle("hidden", state.mode !== "expression");
-  $("training").classList.toggle("hidden", !state.train);
-  $("boundary-panel").classList.toggle("hidden", !state.train);
+  $("training").classList.toggle("hidden", state.mode !== "expression");
+  if (state.train) $("training").open = true;
+  $("boundary-panel").classList.toggle("hidden", !state.train?.points);
+  $("losses-panel").classList.add("hidden");
   if (state.mode === "expression") $("run-bar").classList.add("hidden");
   for (const id of ["matrix-panel", "plot-panel"]) $(id).classList.add("hidden");
   $("about").textContent = preset ? PRESETS[preset].about : "Type a formula. The server computes it, and its gradient.";
-  for (const link of $("gallery").children) link.toggleAttribute("aria-current", link.hash.slice(1) === (preset ?? ""));
   for (const [kind, button] of Object.entries(kindButtons)) {
     button.setAttribute("aria-checked", String(kind === state.kind));
     button.tabIndex = kind === state.kind ? 0 : -1;
   }
-  if (state.train) {
-    $("rate").value = state.train.rate;
-    $("steps").value = state.train.steps;
-    $("training-text").textContent = "";
-  }
+  $("optimizer").value = state.train?.optimizer ?? "sgd";
+  $("rate").value = state.train?.rate ?? 0.1;
+  $("steps").value = state.train?.steps ?? 100;
+  $("training-text").textContent = "";
 }
 
 function showEverything() {
@@ -296,9 +301,32 @@ function showQuestion() {
   if ([...select.options].map((option) => option.value).join() !== names.join()) select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
   select.value = result.target;
   $("sources").textContent = result.sources.length ? `by ${result.sources.join(", ")}` : "";
+  showVariables();
   const vectors = state.kind === "hvp" ? result.sources.map((name) => ({ name: `v(${name})`, value: state.vectors[name], dtype: "float32" })) : [];
   $("vectors").classList.toggle("hidden", !vectors.length);
   vectorView.set(vectors);
+}
+
+/** Boxes for the inputs that a training changes; all of them unless the state says which. */
+function showVariables() {
+  const names = parsed.inputs.filter((name) => inputs[name].dtype === "float32" && isUsed(name));
+  const box = $("variables");
+  if (box.dataset.names === names.join()) return;
+  box.dataset.names = names.join();
+  box.replaceChildren(
+    ...names.map((name) => {
+      const choice = element("input", { type: "checkbox", value: name });
+      choice.checked = state.train ? state.train.variables.includes(name) : true;
+      return element("label", {}, choice, name);
+    }),
+  );
+}
+
+/** The plan that the panel shows. */
+function planOf() {
+  const variables = [...$("variables").querySelectorAll(":checked")].map((choice) => choice.value);
+  const number = (id, other) => (typed($(id).value) > 0 ? typed($(id).value) : other);
+  return { ...state.train, variables, optimizer: $("optimizer").value, rate: number("rate", 0.1), steps: Math.round(number("steps", 100)) };
 }
 
 function derivativeTitle({ kind, target, source, by }) {
@@ -397,7 +425,8 @@ function showDetails(id) {
 let language = "curl";
 function showCode() {
   for (const tab of $("languages").children) tab.setAttribute("aria-selected", String(tab.dataset.language === language));
-  $("code").firstElementChild.textContent = shownProgram ? LANGUAGES[language][1](shownProgram) : "";
+  const [, ofProgram, ofRequests] = LANGUAGES[language];
+  $("code").firstElementChild.textContent = trained ? ofRequests(trained) : shownProgram ? ofProgram(shownProgram) : "";
 }
 
 function showFault(message) {
@@ -414,6 +443,7 @@ function showProblem(error) {
   if (error.code === "unauthenticated") {
     $("fault").classList.add("hidden");
     $("key-needed").classList.remove("hidden");
+    $("key-problem").textContent = apiKey() ? "The key that you gave is not known here." : "";
     $("key").focus();
   }
 }
@@ -430,11 +460,11 @@ function plottable() {
 }
 
 async function showPlots() {
-  const choices = state.train ? [] : plottable();
+  const choices = state.train?.points ? [] : plottable();
   const choice = choices.find(({ label }) => label === state.plot) ?? choices[0];
   $("plot-panel").classList.toggle("hidden", !choice || Boolean(result.failure)); // before a matrix takes the width
   showMatrices();
-  if (state.train) await showDecision();
+  if (state.train?.points) await showDecision();
   if (!choice || result.failure) return;
   const select = $("plot-choice");
   if ([...select.options].map((option) => option.value).join() !== choices.map(({ label }) => label).join())
@@ -487,12 +517,11 @@ async function showDecision() {
   const output = await decision(parsed, inputs, plan);
   if (current !== generation) return;
   drawBoundary($("boundary"), { ...output, points: inputs[plan.points].value, labels: inputs[plan.labels].value.flat() });
-  if (losses.length) drawSeries($("losses"), losses, "Loss");
-  else $("losses").replaceChildren(element("p", { class: "soft" }, "Press Train."));
 }
 
 // --------------------------------------------------------------------------------------------------------------- actions
 function setInput(name, value) {
+  trained = null;
   inputs[name] = { ...inputs[name], value };
   state.values[name] = value;
   if (state.mode === "expression") delete state.values[name];
@@ -504,26 +533,46 @@ async function doTrain() {
     training.abort();
     return;
   }
+  const plan = planOf();
+  if (!plan.variables.length || !result || result.failure) {
+    $("training-text").textContent = "Choose inputs to train.";
+    return;
+  }
   training = new AbortController();
   $("train").textContent = "Stop";
+  const [{ signal }, current] = [training, generation];
   try {
     while (running) await new Promise((resolve) => setTimeout(resolve, 10));
     running = true; // nothing else may change the variables now
-    const current = generation;
-    for await (const { done, losses: further } of train(parsed, inputs, state.train, result.target, training.signal)) {
+    const requests = recipe(parsed, inputs, plan, result.target);
+    untrained ??= { ...inputs };
+    losses = [];
+    for await (const { done, losses: further } of train(parsed, inputs, plan, result.target, signal)) {
       if (current !== generation) break;
       losses.push(...further);
-      $("training-text").textContent = `Step ${done} of ${state.train.steps}: loss ${short(losses.at(-1))}`;
-      await showDecision();
+      trained = requests;
+      $("training-text").textContent = `Step ${done} of ${plan.steps}: loss ${short(losses.at(-1))}`;
+      $("losses-panel").classList.remove("hidden");
+      drawSeries($("losses"), losses, "Loss");
+      if (plan.points) await showDecision();
     }
   } catch (error) {
-    showProblem(error);
+    if (error.name === "AbortError" || current === generation) showProblem(error);
   } finally {
     running = false;
     training = null;
     $("train").textContent = "Train";
     refresh();
   }
+}
+
+function startAgain() {
+  training?.abort();
+  if (untrained) inputs = untrained;
+  [untrained, trained, losses] = [null, null, []];
+  $("losses-panel").classList.add("hidden");
+  $("training-text").textContent = "";
+  refresh();
 }
 
 function showRunning(isRunning) {
@@ -631,6 +680,7 @@ const editor = new Editor($("editor"), {
   language: firstState.mode,
   onChange: (text) => {
     state.text = text;
+    trained = null;
     if (state.mode === "program") state.values = {};
     clearTimeout(typing);
     typing = setTimeout(() => refresh(), PAUSE);
@@ -655,13 +705,7 @@ $("copy").addEventListener("click", () => copy($("copy"), $("code").textContent)
 $("run").addEventListener("click", () => refresh({ loops: true }));
 $("cancel").addEventListener("click", () => cancel().catch(showProblem));
 $("train").addEventListener("click", doTrain);
-$("untrain").addEventListener("click", () => load("classifier", copyOf(PRESETS.classifier.state)));
-for (const field of ["rate", "steps"])
-  $(field).addEventListener("change", () => {
-    const number = typed($(field).value);
-    if (typeof number === "number" && number > 0) state.train[field] = number;
-    $(field).value = state.train[field];
-  });
+$("untrain").addEventListener("click", startAgain);
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   setApiKey($("key").value);
@@ -678,4 +722,5 @@ addEventListener("resize", () => {
   clearTimeout(resizing);
   resizing = setTimeout(() => result && state.mode === "expression" && refresh(), 200);
 });
+prepare();
 load(firstPreset, firstState);

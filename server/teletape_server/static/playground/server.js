@@ -17,6 +17,9 @@ async function start() {
   }
 }
 
+/** Creates the session before it is needed: that takes longer than an answer. */
+export const prepare = () => void start().catch(() => {}); // the first request reports what is wrong
+
 /** Ends the page's session; also when the page is left. */
 export function end() {
   if (session === null) return;
@@ -52,12 +55,13 @@ async function inSession(work) {
  *
  * @param {object[]} commands
  * @param {string[]} temporaries - the ids that they make.
- * @param {{signal?: AbortSignal, onProgress?: (progress: object) => void}} [options]
+ * @param {{signal?: AbortSignal, onProgress?: (progress: object) => void, replace?: boolean}} [options] - replace: ids may
+ *   be those of things that are there.
  * @returns the answer of a batch: results, failure, compute_seconds.
  */
-export const batch = (commands, temporaries, { signal, onProgress } = {}) =>
+export const batch = (commands, temporaries, { signal, onProgress, replace } = {}) =>
   inSession(async (path) => {
-    const body = { commands, temporaries, on_failure: "rollback" };
+    const body = { commands, temporaries, on_failure: "rollback", ...(replace ? { replace } : {}) };
     if (!onProgress) return request("POST", `${path}/batch`, body, { signal });
     for await (const event of events("POST", `${path}/batch`, body, { signal })) {
       if (event.event === "answer") return event.data;
@@ -66,6 +70,9 @@ export const batch = (commands, temporaries, { signal, onProgress } = {}) =>
     }
     throw new ProblemError({ code: "no_answer", status: 0, detail: "The answer ended early." });
   });
+
+/** Sends a request below the session's path. */
+export const post = (place, body, options) => inSession((path) => request("POST", `${path}/${place}`, body, options));
 
 /** Cancels what runs in the session. */
 export const cancel = () => inSession((path) => request("POST", `${path}/cancel`, {}));

@@ -1,51 +1,68 @@
-// Gradient descent on the page's expression: twenty steps a request, and the decision boundary after each.
+// Gradient descent on the page's expression, by the server: forty steps a request, and the decision boundary after each.
 
 import { tensor } from "./numbers.js";
-import { batch } from "./server.js";
+import { batch, post } from "./server.js";
 
-const STEPS = 20; // a request
+const STEPS = 40; // a request
 const GRID = 32; // places along each side of the decision's picture
-export const RANGE = [-2, 2];
+const RANGE = [-2, 2];
+const FUNCTION = "train.loss"; // ids of the page's other requests have no such prefix
+const STATE = "train.state";
 
-const renamed = (steps, suffix) => {
-  const mine = new Set(steps.flatMap((step) => step.outputs));
-  const name = (input) => (mine.has(input) ? `${input}.${suffix}` : input);
-  return steps.map(({ where, ...step }) => ({ do: "op", ...step, inputs: step.inputs.map(name), outputs: step.outputs.map(name) }));
-};
+const idOf = (name) => `train.${name}`;
+const valueOf = ({ value, dtype }) => (dtype === "float32" ? value : tensor(value, dtype));
+const ids = (commands) => [...new Set(commands.flatMap((command) => [command.id, ...(command.outputs ?? [])]).filter((id) => typeof id === "string"))];
 
-const ids = (commands) => [...new Set(commands.flatMap((command) => [command.id, ...(command.outputs ?? [])]).filter((id) => id && typeof id === "string"))];
+/** The commands that create the variables and the function of a training. */
+function preparation(parsed, inputs, plan, loss, { id = idOf, name = FUNCTION } = {}) {
+  const steps = before(parsed.steps, loss).map(({ where, ...step }) => ({ do: "op", ...step }));
+  return [
+    ...plan.variables.map((variable) => ({ do: "variable", id: id(variable), value: inputs[variable].value })),
+    { do: "function", id: name, inputs: parsed.inputs, steps, outputs: [loss] },
+  ];
+}
+
+/** The body of a training request. */
+function question(parsed, inputs, plan, steps, { id = idOf, state } = {}) {
+  return {
+    inputs: Object.fromEntries(parsed.inputs.map((name) => [name, plan.variables.includes(name) ? id(name) : valueOf(inputs[name])])),
+    optimizer: { name: plan.optimizer ?? "sgd", learning_rate: plan.rate, ...(state ? { state } : {}) },
+    steps,
+    fetch: plan.variables.map(id),
+  };
+}
 
 /**
- * Yields the values of the variables, and the losses since the last time, until all steps are done.
+ * Yields {done, losses} until all steps are done; `inputs` has the variables' values of then.
  *
  * @param {{inputs: string[], steps: object[]}} parsed
- * @param {Record<string, {value: unknown, dtype: string}>} inputs - changed in place.
- * @param {{variables: string[], rate: number, steps: number}} plan
+ * @param {Record<string, {value: unknown, dtype: string}>} inputs
+ * @param {{variables: string[], rate: number, steps: number, optimizer?: string}} plan
  * @param {string} loss
  * @param {AbortSignal} signal
  */
 export async function* train(parsed, inputs, plan, loss, signal) {
-  for (let done = 0; done < plan.steps && !signal.aborted; done += STEPS) {
+  const commands = preparation(parsed, inputs, plan, loss);
+  await batch([...commands, ...plan.variables.map((name) => ({ do: "fetch", id: idOf(name) }))], [], { replace: true });
+  const state = `${STATE}.${Date.now()}`; // an optimizer's state belongs to one training
+  for (let done = 0; done < plan.steps && !signal.aborted; ) {
     const count = Math.min(STEPS, plan.steps - done);
-    const commands = parsed.inputs.map((id) => ({ do: "variable", id, value: tensor(inputs[id].value, inputs[id].dtype) }));
-    for (let i = 0; i < count; i += 1) {
-      const gradients = plan.variables.map((name) => `d.${name}.${i}`);
-      commands.push({ do: "tape.open", id: `tape.${i}` }, ...renamed(parsed.steps, i));
-      commands.push({ do: "gradient", tape: `tape.${i}`, targets: [`${loss}.${i}`], sources: plan.variables, outputs: gradients });
-      plan.variables.forEach((variable, j) => {
-        commands.push({ do: "op", op: "mul", inputs: [gradients[j], plan.rate], outputs: [`step.${variable}.${i}`] });
-        commands.push({ do: "assign", variable, value: `step.${variable}.${i}`, mode: "sub" });
-      });
-      commands.push({ do: "fetch", id: `${loss}.${i}` });
-    }
-    commands.push(...plan.variables.map((id) => ({ do: "fetch", id })));
-    const answer = await batch(commands, ids(commands), { signal });
-    if (answer.failure) throw new Error(answer.failure.message);
-    const fetched = answer.results.filter((result) => result.value);
-    const losses = fetched.slice(0, count).map((result) => result.value.data);
-    for (const result of fetched.slice(count)) inputs[result.id] = { ...inputs[result.id], value: result.value.data };
-    yield { done: done + count, losses };
+    const answer = await post(`functions/${FUNCTION}/train`, question(parsed, inputs, plan, count, { state }), { signal });
+    done += answer.steps;
+    for (const name of plan.variables) inputs[name] = { ...inputs[name], value: answer.values[idOf(name)].data };
+    yield { done, losses: answer.losses.data };
   }
+}
+
+/** The same training as requests from elsewhere: [{method, path, body}], below /v1/sessions. */
+export function recipe(parsed, inputs, plan, loss) {
+  const names = { id: (name) => name, name: "loss_function" };
+  return [
+    { method: "POST", path: "", body: { id: "playground", replace: true } },
+    { method: "POST", path: "/playground/batch", body: { commands: preparation(parsed, inputs, plan, loss, names) } },
+    { method: "POST", path: "/playground/functions/loss_function/train", body: question(parsed, inputs, plan, plan.steps, names) },
+    { method: "DELETE", path: "/playground" },
+  ];
 }
 
 /** The output at GRID × GRID places, with the inputs' values of now: {grid, size, range}. */
@@ -56,12 +73,15 @@ export async function decision(parsed, inputs, plan) {
   const used = new Set(needed.flatMap((step) => step.inputs).filter((input) => typeof input === "string"));
   const commands = parsed.inputs
     .filter((id) => used.has(id))
-    .map((id) => ({ do: "constant", id, value: id === plan.points ? tensor(places) : tensor(inputs[id].value, inputs[id].dtype) }));
+    .map((id) => ({ do: "constant", id, value: id === plan.points ? places : valueOf(inputs[id]) }));
   commands.push(...needed.map(({ where, ...step }) => ({ do: "op", ...step })));
   // A fetch as JSON shows all elements only up to 1000: the grid has 1024, so it is read in two halves.
   const half = (GRID * GRID) / 2;
-  for (const [k, index] of [[0, half], [half, GRID * GRID]].entries())
-    commands.push({ do: "op", op: "strided_slice", inputs: [plan.output], attrs: { index: [[...index, null]] }, outputs: [`half.${k}`] }, { do: "fetch", id: `half.${k}` });
+  for (const [k, range] of [[0, half], [half, GRID * GRID]].entries())
+    commands.push(
+      { do: "op", op: "strided_slice", inputs: [plan.output], attrs: { index: [[...range, null]] }, outputs: [`half.${k}`] },
+      { do: "fetch", id: `half.${k}` },
+    );
   const answer = await batch(commands, ids(commands));
   if (answer.failure) throw new Error(answer.failure.message);
   return { grid: answer.results.flatMap((result) => result.value.data.flat()), size: GRID, range: RANGE };
