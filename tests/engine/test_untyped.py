@@ -22,7 +22,9 @@ from teletape_engine.commands import (
     Hvp,
     MakeVariable,
     Scan,
+    TapeDescribe,
     TapeOpen,
+    TapeWatch,
     ValueAndGradient,
     While,
 )
@@ -238,6 +240,19 @@ def test_a_vector_takes_the_dtype_of_its_source() -> None:
     )
     assert (hvp.dtype, hvp.tolist()) == (F64, [2, 0])
     assert (gradient.dtype, gradient.tolist()) == (F64, [2, 40])
+
+
+def test_ids_in_a_list_are_integers() -> None:
+    commands = (Constant(7, np.zeros(1000)), TapeOpen("t"), TapeWatch("t", (7,)), Call("exp", (7,), (8,)))
+    frees = []
+    for ids in (None, bare([8]), np.array([8])):
+        answer = run(*commands, TapeDescribe("t", ids))
+        assert answer.failure is None
+        frees.append(answer.results[-1].facts["frees"])  # type: ignore[union-attr]
+    assert frees[0] < frees[1] == frees[2]
+    refused = run(*commands, TapeDescribe("t", bare([7.5])))
+    assert refused.failure is not None
+    assert "a list of integer ids, found float32[1]" in refused.failure.message
 
 
 def test_untyped_specs_are_interned() -> None:

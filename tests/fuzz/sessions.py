@@ -107,6 +107,7 @@ PROGRAM: Final = (
             commands.CustomCall("square", ("x", "own"), ("z",), (True,), 1, "f"),
             commands.MakeSlices("slices", "dvalues", "ids", 4),
             commands.TapeResume("t"),
+            commands.TapeOwn("t", ("z",)),
             commands.TapeReset("t"),
             commands.ClientAttach(),
             commands.Fetch("dw", 2),

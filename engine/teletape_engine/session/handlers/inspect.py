@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from teletape_engine import commands
 from teletape_engine.commands.results import Facts
 from teletape_engine.diagram.facts import MAX_NODES, diagram
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.values import Uid, Value
+from teletape_engine.recording.values import Literal, Uid, Value, typed_array
 from teletape_engine.session import operations
 from teletape_engine.session.entries import TapeEntry
 from teletape_engine.session.handlers.explain import differentiable, structural_explanations
@@ -20,7 +22,10 @@ from teletape_engine.session.state import State, sent_call_site
 def describe(state: State, command: commands.TapeDescribe) -> None:
     """Answers facts about the tape, its bytes, and those that its release would free."""
     entry = state.find(command.tape, TapeEntry)
-    ids = np.asarray([] if command.also_released is None else command.also_released)
+    numbers: Any = [] if command.also_released is None else command.also_released
+    if isinstance(numbers, Literal):
+        numbers = typed_array(numbers, numbers.spec.integer if numbers.spec.kind is int else numbers.spec.alone)
+    ids = np.asarray(numbers)
     if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
         raise InvalidArgumentError(f"also_released: a list of integer ids, found {ids.dtype.name}{list(ids.shape)}")
     also_released = [id(state.entries[name]) for name in dict.fromkeys(ids.tolist()) if name in state.entries]
