@@ -28,6 +28,8 @@ def test_a_function_is_checked_where_it_is_asked(post):
     assert answer["agrees"] is True
     assert (answer["dtype"], answer["checked"], answer["entries"]) == ("float64", 2, 4)
     assert answer["worst"]["error"] < 1e-7
+    body = {"inputs": {"b": [2.0, 3.0], "a": [0.5, 1.5]}, "settings": {"entries": 1}}
+    assert post("functions/f/check", body) == answer  # the short name of the path
     assert answer["message"].startswith("2 of 4 entries compared in float64 (seed 0): all agree")
 
 

@@ -137,10 +137,11 @@ async def explain(request: Request, session: LiveSession, function: FunctionId, 
     return await dispatch(request, session, "function.explain", id=function)
 
 
-@router.post(
-    "/{function}/check_gradients",
-    **_operation(FunctionCheck, CheckReport, "Check a function's gradients"),
-)
+_CHECK = _operation(FunctionCheck, CheckReport, "Check a function's gradients")
+
+
+@router.post("/{function}/check", include_in_schema=False, **_CHECK)  # the same under a short name
+@router.post("/{function}/check_gradients", **_CHECK)
 async def check_gradients(
     request: Request, session: LiveSession, function: FunctionId, key: IdempotencyKey = None
 ) -> Response:
