@@ -65,7 +65,7 @@ class HostHere:
     ) -> Running:
         content = memoryview(b"") if body is None else body.view.toreadonly()
         now = time.monotonic()
-        request = Request(params, content_type, content, sys.maxsize, lambda: False, lambda *_: None, now)
+        request = Request(params, content_type, content, sys.maxsize, lambda: False, lambda *_, **__: None, now)
         running = Running(asyncio.get_running_loop().create_future())
         try:
             result = METHODS[method](self.session, request)

@@ -133,11 +133,16 @@ class Session:
         """Whether the id names something, or did."""
         return self._state.knows(name)
 
-    def listing(self, kind: str) -> list[dict[str, Any]]:
-        """The facts of everything of one kind: tensor, slices, variable, function, tape."""
+    def names(self, name: Id) -> bool:
+        """Whether the id names something that was made."""
+        entry = self._state.entries.get(name)
+        return entry is not None and not isinstance(entry, Poison)
+
+    def listing(self, *kinds: str) -> list[dict[str, Any]]:
+        """The facts of everything of these kinds, oldest first: tensor, slices, variable, function, tape."""
         entries = self._state.entries.items()
         described = [facts(name, entry) for name, entry in entries if not isinstance(entry, Poison)]
-        return [each for each in described if each["kind"] == kind]
+        return [each for each in described if each["kind"] in kinds]
 
     def explain_call(
         self, function: Id, inputs: Sequence[Input | Spec], targets: Sequence[str], sources: Sequence[int]

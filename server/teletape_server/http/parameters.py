@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Path, Query
 from starlette.datastructures import Headers
@@ -11,6 +11,7 @@ from teletape_server.problems import Problem
 from teletape_server.worker.bodies import DTYPE_HEADER, SHAPE_HEADER
 
 _KEY_LENGTH: Final = 255
+MOST_LISTED: Final = 10_000  #: Items that a page of a listing may have; without a limit it has all.
 
 Full = Annotated[bool, Query(description="Return every element of a large tensor, not only the first 1000")]
 Dtype = Annotated[str | None, Header(alias=DTYPE_HEADER, description="For a binary body: the dtype, such as float32")]
@@ -36,6 +37,18 @@ IfNoneMatch = Annotated[
     str | None,
     Header(alias="If-None-Match", description="An ETag: GET answers 304 without a body if the version is still this"),
 ]
+
+
+Limit = Annotated[int | None, Query(ge=1, le=MOST_LISTED, description="Most items; without it all")]
+After = Annotated[str | None, Query(min_length=1, description="Continue after this item: `next` of the page before")]
+Prefix = Annotated[str | None, Query(min_length=1, description="Only those whose id begins with this text")]
+Kind = Annotated[Literal["tensor", "slices"] | None, Query(description="Only tensors, or only sparse gradients")]
+DtypeFilter = Annotated[str | None, Query(min_length=1, description="Only those of this dtype, such as float32")]
+Several = Annotated[
+    list[str] | None,
+    Query(description="Ids, the parameter repeated; those that name nothing are skipped", examples=[["old"]]),
+]
+All = Annotated[bool, Query(description="All of them")]
 
 
 def path_id_of(resource: str, example: str) -> Any:

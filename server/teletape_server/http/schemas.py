@@ -78,6 +78,7 @@ class SessionList(BaseModel):
     """Your live sessions, oldest first."""
 
     sessions: list[Session]
+    next: Annotated[str | None, Field(description="`after` of the next page; null: this is the last")] = None
 
 
 class Client(BaseModel):
@@ -250,3 +251,4 @@ class OpList(BaseModel):
     """Ops of the catalogue, by name."""
 
     ops: list[Op]
+    next: Annotated[str | None, Field(description="`after` of the next page; null: this is the last")] = None

@@ -10,13 +10,14 @@ from starlette.responses import Response
 from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
+from teletape_server.http.parameters import After, All, Full, IdempotencyKey, Limit, Prefix, Several, path_id_of
 from teletape_server.worker.models.functions import (
     Function,
     FunctionCall,
     FunctionList,
     NewFunction,
 )
+from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.ops import OpResults
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
@@ -40,10 +41,40 @@ async def create(request: Request, session: LiveSession, key: IdempotencyKey = N
     return await dispatch(request, session, "function.create", status=201)
 
 
-@router.get("", summary="List the functions", response_class=Response, responses=answers(FunctionList, *SESSION))
-async def list_(request: Request, session: LiveSession) -> Response:
+@router.get(
+    "",
+    summary="List the functions",
+    response_class=Response,
+    responses=answers(FunctionList, *SESSION, "invalid_request", *NAMED),
+)
+async def list_(
+    request: Request,
+    session: LiveSession,
+    limit: Limit = None,
+    after: After = None,
+    prefix: Prefix = None,
+) -> Response:
     """Lists the session's functions with their steps."""
-    return await dispatch(request, session, "function.list")
+    selection = {"limit": limit, "after": after, "prefix": prefix}
+    return await dispatch(request, session, "function.list", selection=selection)
+
+
+@router.delete(
+    "",
+    summary="Delete several functions",
+    response_class=Response,
+    responses=answers(Deleted, *SESSION, "invalid_request", *NAMED),
+)
+async def delete_several(
+    request: Request,
+    session: LiveSession,
+    id: Several = None,
+    prefix: Prefix = None,
+    all: All = False,
+) -> Response:
+    """Deletes those named by `id`, or those that the filters select, or all."""
+    selection = {"id": id, "prefix": prefix, "all": all}
+    return await dispatch(request, session, "function.delete_several", selection=selection)
 
 
 @router.get(

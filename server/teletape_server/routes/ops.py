@@ -14,9 +14,10 @@ from teletape_engine.errors import UnknownOpError
 from teletape_server.http.access import LiveSession, Owner
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import Full, IdempotencyKey
+from teletape_server.http.parameters import After, Full, IdempotencyKey, Limit
 from teletape_server.http.schemas import Op, OpList
 from teletape_server.problems import Problem
+from teletape_server.worker.models.listings import next_link, page
 from teletape_server.worker.models.ops import OpCalls, OpResults
 
 router = APIRouter()
@@ -38,24 +39,42 @@ def _named(facts: dict[str, Any], part: str) -> bool:
 
 
 @router.get(
-    "/ops", tags=["catalogue"], summary="List the ops", responses=refusals("unauthenticated", "invalid_request")
+    "/ops",
+    tags=["catalogue"],
+    summary="List the ops",
+    responses=refusals("unauthenticated", "invalid_request", "not_found"),
 )
 async def list_(
+    request: Request,
+    response: Response,
     _: Owner,
     name: Annotated[
         str | None,
         Query(description="Only ops with this text in their name or in TensorFlow's", examples=["mat"]),
     ] = None,
     differentiable: Annotated[bool | None, Query(description="Only ops with a gradient (true) or without")] = None,
+    limit: Limit = None,
+    after: After = None,
 ) -> OpList:
     """Lists each op with its inputs, its attributes (as JSON Schema), its gradients and its documentation."""
-    return OpList(
-        ops=[
-            Op.model_validate(facts)
+    if after is not None and after not in _facts():
+        raise Problem("not_found", f"after: there is no op {after[:100]!r}; send `next` of the page before")
+    facts, has_more = page(
+        [
+            facts
             for facts in _facts().values()
-            if (name is None or _named(facts, name)) and differentiable in (None, _differentiable(facts))
-        ]
+            if facts["name"] == after
+            or ((name is None or _named(facts, name)) and differentiable in (None, _differentiable(facts)))
+        ],
+        lambda facts: str(facts["name"]),
+        after,
+        limit,
     )
+    following = str(facts[-1]["name"]) if has_more else None
+    if following is not None:
+        selection = {"name": name, "differentiable": differentiable, "limit": limit}
+        response.headers["Link"] = next_link(request.url.path, selection, following)
+    return OpList(ops=[Op.model_validate(fact) for fact in facts], next=following)
 
 
 @router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "not_found"))

@@ -9,10 +9,12 @@ from teletape_server.http.access import LiveSession, Owner, registry_of, setting
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import IdempotencyKey
+from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
 from teletape_server.leases import Reason
+from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
+from teletape_server.worker.models.listings import DeletedSessions, next_link, page
 from teletape_wire import timestamp
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
@@ -67,13 +69,58 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
     return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)
 
 
-@router.get("", summary="List your sessions", responses=refusals("unauthenticated"))
-async def list_(request: Request, owner: Owner) -> SessionList:
+@router.get(
+    "",
+    summary="List your sessions",
+    responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended"),
+)
+async def list_(
+    request: Request,
+    response: Response,
+    owner: Owner,
+    limit: Limit = None,
+    after: After = None,
+    prefix: Prefix = None,
+) -> SessionList:
     """Lists live sessions. GET an ended session's URL to learn why it ended."""
-    entries = registry_of(request).owned_by(owner)
+    registry = registry_of(request)
+    if after is not None:
+        registry.find(owner, after)
+    entries, has_more = page(
+        [entry for entry in registry.owned_by(owner) if entry.id == after or entry.id.startswith(prefix or "")],
+        lambda entry: entry.id,
+        after,
+        limit,
+    )
     for entry in entries:
         entry.host.handed.take_back_running()
-    return SessionList(sessions=[_described(request, entry) for entry in entries])
+    following = entries[-1].id if has_more else None
+    if following is not None:
+        selection = {"limit": limit, "prefix": prefix}
+        response.headers["Link"] = next_link(request.url.path, selection, following)
+    return SessionList(sessions=[_described(request, entry) for entry in entries], next=following)
+
+
+@router.delete(
+    "",
+    summary="End several sessions",
+    responses=refusals("unauthenticated", "invalid_request"),
+)
+async def delete_several(
+    request: Request, owner: Owner, id: Several = None, prefix: Prefix = None, all: All = False
+) -> DeletedSessions:
+    """Ends those named by `id`, those whose id begins with `prefix`, or all. Unanswered requests are cancelled."""
+    if sum((id is not None, prefix is not None, all)) != 1:
+        raise Problem("invalid_request", "say which sessions to end: id (it may repeat), or prefix, or all=true")
+    registry = registry_of(request)
+    entries = [
+        entry
+        for entry in registry.owned_by(owner)
+        if all or (entry.id in id if id is not None else entry.id.startswith(prefix or ""))
+    ]
+    for entry in entries:
+        await registry.end(entry, Reason.DELETED, "its owner deleted it with others")
+    return DeletedSessions(deleted=[entry.id for entry in entries])
 
 
 @router.get("/{session}", summary="Get a session", responses=refusals(*SESSION[:-1]))

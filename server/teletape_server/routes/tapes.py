@@ -8,9 +8,10 @@ from starlette.responses import Response
 from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import Full, IdempotencyKey
+from teletape_server.http.parameters import After, All, Full, IdempotencyKey, Limit, Prefix, Several
 from teletape_server.routes import checks, graphs, questions
 from teletape_server.routes.questions import STATE, TapeId
+from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.ops import OpCalls, OpResults
 from teletape_server.worker.models.tapes import NewTape, ResetTape, Tape, TapeList, WatchTensors
 
@@ -39,10 +40,40 @@ async def create(request: Request, session: LiveSession, key: IdempotencyKey = N
     return await dispatch(request, session, "tape.create", status=201)
 
 
-@router.get("", summary="List the tapes", response_class=Response, responses=answers(TapeList, *SESSION))
-async def list_(request: Request, session: LiveSession) -> Response:
+@router.get(
+    "",
+    summary="List the tapes",
+    response_class=Response,
+    responses=answers(TapeList, *SESSION, "invalid_request", *NAMED),
+)
+async def list_(
+    request: Request,
+    session: LiveSession,
+    limit: Limit = None,
+    after: After = None,
+    prefix: Prefix = None,
+) -> Response:
     """Lists the tapes with their ops and bytes."""
-    return await dispatch(request, session, "tape.list")
+    selection = {"limit": limit, "after": after, "prefix": prefix}
+    return await dispatch(request, session, "tape.list", selection=selection)
+
+
+@router.delete(
+    "",
+    summary="Delete several tapes",
+    response_class=Response,
+    responses=answers(Deleted, *SESSION, "invalid_request", *NAMED),
+)
+async def delete_several(
+    request: Request,
+    session: LiveSession,
+    id: Several = None,
+    prefix: Prefix = None,
+    all: All = False,
+) -> Response:
+    """Deletes those named by `id`, or those that the filters select, or all."""
+    selection = {"id": id, "prefix": prefix, "all": all}
+    return await dispatch(request, session, "tape.delete_several", selection=selection)
 
 
 @router.get("/{tape}", summary="Get a tape", response_class=Response, responses=answers(Tape, *SESSION, *NAMED))

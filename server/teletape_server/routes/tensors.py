@@ -10,7 +10,23 @@ from starlette.responses import Response
 from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import Dtype, Full, IdempotencyKey, NameQuery, ReplaceQuery, Shape, path_id_of
+from teletape_server.http.parameters import (
+    After,
+    All,
+    Dtype,
+    DtypeFilter,
+    Full,
+    IdempotencyKey,
+    Kind,
+    Limit,
+    NameQuery,
+    Prefix,
+    ReplaceQuery,
+    Several,
+    Shape,
+    path_id_of,
+)
+from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.tensors import NewTensor, Tensor, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
@@ -42,10 +58,44 @@ async def create(
     return await dispatch(request, session, "tensor.create", status=201, query={"id": id, "replace": replace})
 
 
-@router.get("", summary="List the tensors", response_class=Response, responses=answers(TensorList, *SESSION))
-async def list_(request: Request, session: LiveSession) -> Response:
+@router.get(
+    "",
+    summary="List the tensors",
+    response_class=Response,
+    responses=answers(TensorList, *SESSION, "invalid_request", *NAMED),
+)
+async def list_(
+    request: Request,
+    session: LiveSession,
+    limit: Limit = None,
+    after: After = None,
+    prefix: Prefix = None,
+    kind: Kind = None,
+    dtype: DtypeFilter = None,
+) -> Response:
     """Lists ids, dtypes, shapes and bytes. GET a tensor's URL to read its elements."""
-    return await dispatch(request, session, "tensor.list")
+    selection = {"limit": limit, "after": after, "prefix": prefix, "kind": kind, "dtype": dtype}
+    return await dispatch(request, session, "tensor.list", selection=selection)
+
+
+@router.delete(
+    "",
+    summary="Delete several tensors",
+    response_class=Response,
+    responses=answers(Deleted, *SESSION, "invalid_request", *NAMED),
+)
+async def delete_several(
+    request: Request,
+    session: LiveSession,
+    id: Several = None,
+    prefix: Prefix = None,
+    kind: Kind = None,
+    dtype: DtypeFilter = None,
+    all: All = False,
+) -> Response:
+    """Deletes those named by `id`, or those that the filters select, or all."""
+    selection = {"id": id, "prefix": prefix, "kind": kind, "dtype": dtype, "all": all}
+    return await dispatch(request, session, "tensor.delete_several", selection=selection)
 
 
 @router.get(

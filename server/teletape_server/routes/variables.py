@@ -11,16 +11,23 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, TENSOR, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import (
+    After,
+    All,
     Dtype,
+    DtypeFilter,
     Full,
     IdempotencyKey,
     IfMatch,
     IfNoneMatch,
+    Limit,
     NameQuery,
+    Prefix,
     ReplaceQuery,
+    Several,
     Shape,
     path_id_of,
 )
+from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.variables import Assignment, NewVariable, Variable, VariableList
 
 router = APIRouter(prefix="/sessions/{session}/variables", tags=["variables"])
@@ -54,10 +61,42 @@ async def create(
     return await dispatch(request, session, "variable.create", status=201, query=query)
 
 
-@router.get("", summary="List the variables", response_class=Response, responses=answers(VariableList, *SESSION))
-async def list_(request: Request, session: LiveSession) -> Response:
+@router.get(
+    "",
+    summary="List the variables",
+    response_class=Response,
+    responses=answers(VariableList, *SESSION, "invalid_request", *NAMED),
+)
+async def list_(
+    request: Request,
+    session: LiveSession,
+    limit: Limit = None,
+    after: After = None,
+    prefix: Prefix = None,
+    dtype: DtypeFilter = None,
+) -> Response:
     """Lists ids, dtypes, shapes and versions. GET a variable's URL to read its elements."""
-    return await dispatch(request, session, "variable.list")
+    selection = {"limit": limit, "after": after, "prefix": prefix, "dtype": dtype}
+    return await dispatch(request, session, "variable.list", selection=selection)
+
+
+@router.delete(
+    "",
+    summary="Delete several variables",
+    response_class=Response,
+    responses=answers(Deleted, *SESSION, "invalid_request", *NAMED),
+)
+async def delete_several(
+    request: Request,
+    session: LiveSession,
+    id: Several = None,
+    prefix: Prefix = None,
+    dtype: DtypeFilter = None,
+    all: All = False,
+) -> Response:
+    """Deletes those named by `id`, or those that the filters select, or all."""
+    selection = {"id": id, "prefix": prefix, "dtype": dtype, "all": all}
+    return await dispatch(request, session, "variable.delete_several", selection=selection)
 
 
 @router.get(

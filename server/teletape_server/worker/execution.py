@@ -123,7 +123,11 @@ def described(session: Session, id: Id, collection: str) -> dict[str, Any]:
         UnknownIdError: It names something of another collection.
     """
     facts = session.describe(id)
-    actual = COLLECTIONS[facts["kind"]]
+    actual = COLLECTIONS.get(facts["kind"])
+    if actual is None:
+        raise UnknownIdError(
+            f"the id {id!r} is not in {collection}: it is of kind {facts['kind']}, without a URL", id=id
+        )
     if actual != collection:
         raise UnknownIdError(f"the id {id!r} is not in {collection}: it is at {actual}/{id}", id=id)
     return facts

@@ -8,6 +8,7 @@ from teletape_server.worker.answers import created_result, deleted_result
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.handlers.bound_calls import in_order
+from teletape_server.worker.handlers.listings import delete_several, listing
 from teletape_server.worker.handlers.ops import run_recorded
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.functions import FunctionCall, InlineFunction, NewFunction
@@ -30,7 +31,13 @@ def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
 @method("function.list")
 def list_(session: Session, request: Request) -> Result:
     """Lists all functions."""
-    return json_result({"functions": session.listing("function")})
+    return listing(session, request, "functions")
+
+
+@method("function.delete_several")
+def delete_several_(session: Session, request: Request) -> Result:
+    """Releases functions."""
+    return delete_several(session, request, "functions")
 
 
 @method("function.get")

@@ -26,6 +26,7 @@ from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result
 from teletape_server.worker.bodies import new_id, path_id, read
 from teletape_server.worker.execution import described, execute
+from teletape_server.worker.handlers.listings import delete_several, listing
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import GENERATED
 from teletape_server.worker.models.tapes import NewTape, ResetTape, WatchTensors
@@ -131,8 +132,13 @@ def create(session: Session, request: Request) -> Result:
 @method("tape.list")
 def list_(session: Session, request: Request) -> Result:
     """Lists all tapes with their bytes."""
-    tapes = [_facts_with_bytes(session, request, facts["id"]) for facts in session.listing("tape")]
-    return json_result({"tapes": tapes})
+    return listing(session, request, "tapes", lambda facts: _facts_with_bytes(session, request, facts["id"]))
+
+
+@method("tape.delete_several")
+def delete_several_(session: Session, request: Request) -> Result:
+    """Releases tapes."""
+    return delete_several(session, request, "tapes")
 
 
 @method("tape.get")

@@ -6,7 +6,8 @@ from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result, value_result
 from teletape_server.worker.bodies import new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
-from teletape_server.worker.methods import Request, Result, json_result, method
+from teletape_server.worker.handlers.listings import delete_several, listing
+from teletape_server.worker.methods import Request, Result, method
 from teletape_server.worker.models.tensors import NewTensor
 
 
@@ -22,7 +23,13 @@ def create(session: Session, request: Request) -> Result:
 @method("tensor.list")
 def list_(session: Session, request: Request) -> Result:
     """Lists all tensors, sparse gradients too, without their elements."""
-    return json_result({"tensors": session.listing("tensor") + session.listing("slices")})
+    return listing(session, request, "tensors")
+
+
+@method("tensor.delete_several")
+def delete_several_(session: Session, request: Request) -> Result:
+    """Releases tensors."""
+    return delete_several(session, request, "tensors")
 
 
 @method("tensor.get")

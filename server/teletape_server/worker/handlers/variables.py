@@ -6,8 +6,9 @@ from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result, facts_result, value_result
 from teletape_server.worker.bodies import new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.handlers.listings import delete_several, listing
 from teletape_server.worker.handlers.preconditions import check, is_known, tagged, version_tag
-from teletape_server.worker.methods import Request, Result, json_result, method
+from teletape_server.worker.methods import Request, Result, method
 from teletape_server.worker.models.variables import Assignment, NewVariable
 
 
@@ -24,7 +25,13 @@ def create(session: Session, request: Request) -> Result:
 @method("variable.list")
 def list_(session: Session, request: Request) -> Result:
     """Lists all variables without their elements."""
-    return json_result({"variables": session.listing("variable")})
+    return listing(session, request, "variables")
+
+
+@method("variable.delete_several")
+def delete_several_(session: Session, request: Request) -> Result:
+    """Releases variables."""
+    return delete_several(session, request, "variables")
 
 
 @method("variable.get")

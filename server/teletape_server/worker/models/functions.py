@@ -21,6 +21,7 @@ from teletape_server.worker.models.base import (
     component,
     examples,
 )
+from teletape_server.worker.models.listings import Listing
 
 _LAST_RESULT = GENERATED + "result{}"  # names a result inside a function whose step names none
 
@@ -121,7 +122,7 @@ class Function(Answer):
     steps: list[dict[str, Any]]
 
 
-class FunctionList(Answer):
+class FunctionList(Listing):
     """The session's functions, oldest first."""
 
     functions: list[Function]

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.worker.models.base import Answer, Body, Id, Name, Replace, examples
+from teletape_server.worker.models.listings import Listing
 
 
 class NewTape(Body):
@@ -43,7 +44,7 @@ class Tape(Answer):
     frees: Annotated[int | None, Field(description="Bytes of those that its deletion would free")] = None
 
 
-class TapeList(Answer):
+class TapeList(Listing):
     """The session's tapes, oldest first."""
 
     tapes: list[Tape]

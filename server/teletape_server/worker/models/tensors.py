@@ -8,6 +8,7 @@ from pydantic import Field
 
 from teletape_server.worker.models.base import Answer, Body, Name, Replace, TensorValue, examples
 from teletape_server.worker.models.base import Tensor as TensorField
+from teletape_server.worker.models.listings import Listing
 
 
 class NewTensor(Body):
@@ -32,7 +33,7 @@ class Tensor(Answer):
     value: TensorValue | None = None
 
 
-class TensorList(Answer):
+class TensorList(Listing):
     """The session's tensors, oldest first: those you created, results of ops, gradients."""
 
     tensors: list[Tensor]

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from teletape_engine.ops.assign import MODES
 from teletape_server.worker.models.base import Answer, Body, Input, Name, Replace, TensorValue, examples
+from teletape_server.worker.models.listings import Listing
 
 
 class NewVariable(Body):
@@ -63,7 +64,7 @@ class Variable(Answer):
     value: TensorValue | None = None
 
 
-class VariableList(Answer):
+class VariableList(Listing):
     """The session's variables, oldest first."""
 
     variables: list[Variable]
