@@ -12,7 +12,7 @@ from teletape_engine.commands import Call, Command, Constant, Id, Input, MakeVar
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, UnknownIdError
 from teletape_engine.functions.optimizers import OPTIMIZERS, Optimizer
 from teletape_engine.functions.training import COUNT, TrainedVariable, training_step
-from teletape_engine.recording.values import Literal
+from teletape_engine.recording.values import Literal, typed_array
 from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec, dtype_of
 from teletape_server.worker.bodies import InvalidRequestError, new_id
@@ -236,7 +236,7 @@ def _stacked(
     for number, batch in enumerate(batches):
         value: Any = batch[name]
         if isinstance(value, Literal) and not (value.spec.kind is float and spec.dtype.kind in "iub"):
-            value = np.asarray(value.array, spec.dtype)
+            value = typed_array(value, spec.dtype)
         actual = repr(value) if isinstance(value, Literal) else _spec(session, value)
         if actual is not spec:
             raise InvalidRequestError(
