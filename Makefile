@@ -18,7 +18,7 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test fuzz soak flood sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
+.PHONY: help install demo serve test fuzz soak flood contract sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -51,6 +51,9 @@ soak: $(INSTALLED) ## add over a lossy network while processes are killed, and c
 
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)
+
+contract: $(INSTALLED) ## send random requests, and compare the answers with the OpenAPI document: ARGS='--max-examples 50'
+	$(BIN)/python reliability/contract.py $(ARGS)
 
 sanitize: $(INSTALLED) ## run plans and kernels with their C libraries compiled for the address and the thread sanitizer
 	$(BIN)/python -P reliability/sanitize.py $(ARGS)

@@ -24,8 +24,8 @@ from teletape_server.auth import Keys
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
-from teletape_server.http import openapi
 from teletape_server.http.frames import TYPES
+from teletape_server.http.openapi import document as openapi
 from teletape_server.http.schemas import Info, Limits
 from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.middleware.checks import ChecksMiddleware

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from teletape_server.app import create_app
-from teletape_server.http.compatibility import Document, breaking_changes
+from teletape_server.http.openapi.compatibility import Document, breaking_changes
 from teletape_server.settings import Settings
 
 FILE = Path(__file__).parents[2] / "openapi/openapi.json"

@@ -14,8 +14,8 @@ import walk
 from serving import Server, ok
 from teletape_engine.commands import COMMANDS
 from teletape_server import export
-from teletape_server.http.compatibility import breaking_changes
-from teletape_server.http.openapi import SECTIONS
+from teletape_server.http.openapi.compatibility import breaking_changes
+from teletape_server.http.openapi.document import SECTIONS
 from teletape_server.settings import Settings
 
 

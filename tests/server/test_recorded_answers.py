@@ -20,7 +20,7 @@ import walk
 
 from serving import Server
 from teletape_server import export
-from teletape_server.http.openapi import RECORDED_ANSWERS
+from teletape_server.http.openapi.document import RECORDED_ANSWERS
 from teletape_server.settings import Settings
 
 JSON = "application/json"

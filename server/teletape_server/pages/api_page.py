@@ -7,8 +7,8 @@ from html import escape
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import HTMLResponse, Response
 
-from teletape_server.http import openapi
 from teletape_server.http.negotiation import entity_tag
+from teletape_server.http.openapi import document as openapi
 from teletape_server.pages.files import page
 
 router = APIRouter(include_in_schema=False)

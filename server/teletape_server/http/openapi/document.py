@@ -17,8 +17,9 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 import teletape_wire as wire
-from teletape_server.http.command_schemas import command_components
 from teletape_server.http.declarations import DECLARED, REFERENCE
+from teletape_server.http.openapi.command_schemas import command_components
+from teletape_server.http.openapi.links import add_links
 from teletape_server.problems import PROBLEM_TYPE
 from teletape_server.worker.models.base import COMPONENT, COMPONENTS, EXAMPLES
 from teletape_server.worker.models.questions import ASK
@@ -103,6 +104,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         if examples:
             schema["examples"] = list(examples.values())
     document |= {"paths": _simplified(document["paths"])}
+    add_links(document["paths"])
     document["components"]["schemas"] = _reachable(document["paths"], _simplified(schemas))
     document["components"]["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key"},
