@@ -37,7 +37,7 @@ from teletape_server.middleware.origins import OriginsMiddleware
 from teletape_server.middleware.queries import check_query
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
-from teletape_server.pages import api_page, files, guide, playground, problem_pages
+from teletape_server.pages import api_page, console, files, guide, playground, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
@@ -68,7 +68,7 @@ ROUTERS: Final = tuple(
         *(training, batch),
     )
 )
-PAGES: Final = (playground, api_page, guide, problem_pages)
+PAGES: Final = (playground, api_page, guide, problem_pages, console)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     "repeated-batches",

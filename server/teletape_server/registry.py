@@ -230,6 +230,14 @@ class Registry:
         self._end_if_expired((owner, id))
         return self._live.get((owner, id))
 
+    def all(self) -> list[SessionEntry]:
+        """Returns the live sessions of all owners, oldest first."""
+        return list(self._live.values())
+
+    def ended_reason(self, owner: str, id: str) -> Ended | None:
+        """Returns why and when a session ended; None: it lives, or that is not known any more."""
+        return None if (owner, id) in self._live else self._ended.get((owner, id))
+
     def owned_by(self, owner: str) -> list[SessionEntry]:
         """Returns the owner's live sessions, oldest first."""
         return [entry for entry in self._live.values() if entry.owner == owner]

@@ -114,6 +114,13 @@ def _keys(text: str) -> dict[str, str]:
     return keys
 
 
+def _names(text: str) -> frozenset[str]:
+    names = frozenset(filter(None, (part.strip() for part in text.split(","))))
+    if not all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names):
+        raise ValueError("names of API keys separated by commas")
+    return names
+
+
 def _origins(text: str) -> frozenset[str]:
     """Returns origins as browsers send them: lower case, and without the scheme's own port."""
     origins = set()
@@ -163,6 +170,10 @@ class Settings:
     )
     device: str = field(default="cpu", metadata=_setting(_device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=None))
+    admins: frozenset[str] = field(
+        default=frozenset(),
+        metadata=_setting(_names, "names of API keys, with commas, that see and end the sessions of all", "NAMES"),
+    )
     allow_origins: frozenset[str] = field(
         default=frozenset(),
         metadata=_setting(
@@ -255,6 +266,10 @@ class Settings:
                 f"host {self.host} is reachable from other machines, and there is no API key: set TELETAPE_API_KEYS to "
                 "name:key (several separated by commas), or listen on 127.0.0.1"
             )
+
+        unknown = sorted(self.admins - self.api_keys.keys())
+        if unknown:
+            raise SettingsError(f"an admin is the name of an API key, and there is none called {', '.join(unknown)}")
 
     @property
     def logs_requests(self) -> bool:

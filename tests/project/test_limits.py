@@ -26,6 +26,7 @@ ROWS = [
 #: Settings that limit nothing.
 NOT_LIMITS = {
     "access_log",
+    "admins",
     "allow_origins",
     "host",
     "port",

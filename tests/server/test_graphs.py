@@ -78,7 +78,7 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
     from teletape_server.worker.methods import METHODS, Request
 
     def ask(accept):
-        params = {"id": "t", "accept": accept, "targets": [], "sources": [], "nodes": 10}
+        params = {"id": "t", "accept": accept, "targets": [], "sources": [], "nodes": 10, "first": None}
         return METHODS["tape.graph"](session, request(params, b""))
 
     def request(params, body):

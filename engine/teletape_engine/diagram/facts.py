@@ -43,6 +43,7 @@ def diagram(
     name: Callable[[Uid], str | None] = _no_name,
     format_where: Callable[[Any], str | None] = _where_text,
     max_nodes: int = MAX_NODES,
+    part: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Returns a tape's diagram as JSON-able facts.
 
@@ -56,14 +57,17 @@ def diagram(
         name: The name that people gave the value of a uid.
         format_where: Turns a node's call site into text.
         max_nodes: Nodes, at least 4; a longer tape is folded.
+        part: Positions of the first call that is drawn, and after the last; None: all. A value from before the part is
+            of the kind `outside`.
 
     Returns:
-        ops: Number of calls that the tape has recorded.
+        ops: Number of calls that are drawn: all that the tape has recorded, or those of the part.
         bytes: Bytes that they keep, each buffer once (null: not known here).
         consumed: Whether the tape has answered, and keeps nothing any more.
         folded: How calls were put together, in words; null if each call has a node.
         nodes: Each with `id`, `kind` (variable, tensor, op, read, group: calls drawn as one, watched: several sources
-            drawn as one, outside: a target or source that is not on the tape, cut: blamed and not on the tape), `ops`
+            drawn as one, outside: a target or source that is not on the tape, or made before the part that is drawn,
+            cut: blamed and not on the tape), `ops`
             (number of calls), `first` (position of the first of them on the tape), `label`, `name`, `dtype`, `shape`,
             `bytes` (of buffers that no earlier call keeps), `keeps` (inputs by name, y: the result), `where`, `marks`
             (source, target, path, cut), `why` (of a cut).
@@ -72,7 +76,7 @@ def diagram(
             no node is to blame).
     """
     by_source = {source.uid: explanation for source, explanation in zip(sources, explanations, strict=False)}
-    drawing = _Drawing(tape, targets, sources, by_source, size, name, format_where, max(max_nodes, 4))
+    drawing = _Drawing(tape, targets, sources, by_source, size, name, format_where, max(max_nodes, 4), part)
     return drawing.facts()
 
 
@@ -89,15 +93,20 @@ class _Drawing:
         name: Callable[[Uid], str | None],
         format_where: Callable[[Any], str | None],
         max_nodes: int,
+        part: tuple[int, int] | None,
     ) -> None:
         self.tape, self.size, self.name, self.format_where = tape, size, name, format_where
         self.max_nodes = max_nodes
-        self.nodes = tape.structure()
+        self.all_nodes = tape.structure()
+        self.is_part = part is not None
+        first, stop = part or (0, len(self.all_nodes))
+        self.first = first  # position on the tape of the first call that is drawn
+        self.nodes = self.all_nodes[first:stop]
         self.explanations = {
             uid: explanation for uid, explanation in explanations.items() if explanation.code is not Reason.CONNECTED
         }
         self.cuts = {
-            self.nodes[explanation.node][2]: explanation.message
+            self.all_nodes[explanation.node][2]: explanation.message
             for explanation in self.explanations.values()
             if explanation.node is not None
         }
@@ -106,7 +115,9 @@ class _Drawing:
         }
         self.targets, self.sources = {target.uid for target in targets}, {source.uid for source in sources}
         self.outputs = {node[2] for node in self.nodes}
-        self.on_path = _path(self.nodes, self.targets, self.sources)
+        self.on_path = _path(self.all_nodes, self.targets, self.sources)
+        self.labels: dict[Uid | None, str] = {}
+        self.leaf_ids: dict[Uid, str] = {}
         self.counted_buffers: set[int] = set()
         self.total_bytes = 0
 
@@ -118,7 +129,8 @@ class _Drawing:
         node_ids: list[str] = []  # of each call
         for segment in segments:
             single = segment.stop - segment.start == 1
-            node = self._call(self.nodes[segment.start], segment.start) if single else self._group(segment)
+            start = self.first + segment.start
+            node = self._call(self.nodes[segment.start], start) if single else self._group(segment)
             drawn.append(node)
             for call in self.nodes[segment.start : segment.stop]:
                 drawn_as[call[2]] = node["id"]
@@ -138,21 +150,31 @@ class _Drawing:
 
     # ---------------------------------------------------------------------------------------------------------- nodes
     def _leaves(self) -> dict[Uid, str]:
-        """The kinds of values that calls begin with, and of targets and sources that are not on the tape."""
-        tape = self.tape
-        leaves = dict.fromkeys(tape.variables, "variable")
-        used: dict[Uid, None] = {}
-        for plan, inputs, _, _, _ in self.nodes:
-            for index, uid in enumerate(inputs):
-                if uid in tape.leaves and uid not in self.outputs:
-                    used[uid] = None
-                    self.specs.setdefault(uid, plan.bound.specs[index])
-        for uid in (*used, *sorted(tape.leaves - used.keys())):
-            leaves.setdefault(uid, "tensor")
+        """The kinds of values that the drawn calls begin with, and of targets and sources that are not on the tape."""
+        leaves, specs = leaves_of(self.tape)
+        self.specs = specs | self.specs
+        self.leaf_ids = {uid: f"w{position}" for position, uid in enumerate(leaves)}
+        if self.is_part:
+            before = self._made_before()
+            uids = dict.fromkeys(uid for node in self.nodes for uid in node[1] if uid in before or uid in leaves)
+            return {uid: leaves.get(uid, "outside") for uid in uids if uid is not None and uid not in self.outputs}
         for uid in sorted(self.targets | self.sources):
             if uid not in self.outputs:
                 leaves.setdefault(uid, "outside")
+                self.leaf_ids.setdefault(uid, f"w{len(self.leaf_ids)}")
         return leaves
+
+    def _made_before(self) -> dict[Uid | None, str]:
+        """The results that the part uses of calls before it: labels by uid."""
+        used = {uid for node in self.nodes for uid in node[1]}
+        labels: dict[Uid | None, str] = {}
+        for position, (plan, _, output, _, _) in enumerate(self.all_nodes[: self.first]):
+            if output in used:
+                labels[output] = plan.bound.name
+                self.specs.setdefault(output, plan.bound.spec)
+                self.leaf_ids[output] = f"n{position}"
+        self.labels = labels
+        return labels
 
     def _leaf_nodes(self, leaves: Mapping[Uid, str]) -> tuple[list[dict[str, Any]], dict[Uid | None, str]]:
         """A node for each leaf, targets and sources first; beyond a quarter of all nodes the rest share one node."""
@@ -163,9 +185,9 @@ class _Drawing:
             order.sort(key=lambda uid: uid not in self.targets | self.sources)
             order, rest = order[: room - 1], order[room - 1 :]
         drawn, drawn_as = [], dict[Uid | None, str]()
-        for position, uid in enumerate(order):
-            drawn_as[uid] = f"w{position}"
-            label = "not on the tape" if leaves[uid] == "outside" else leaves[uid]
+        for uid in order:
+            drawn_as[uid] = self.leaf_ids[uid]
+            label = self.labels.get(uid, "not on the tape") if leaves[uid] == "outside" else leaves[uid]
             facts = {"label": label, "name": self._name(uid), "marks": self._marks((uid,))}
             drawn.append(_node(drawn_as[uid], leaves[uid], self.specs.get(uid), **facts))
         if rest:
@@ -206,12 +228,12 @@ class _Drawing:
         first, last = self.format_where(nodes[0][4]), self.format_where(nodes[-1][4])
         outputs = [node[2] for node in nodes]
         return _node(
-            f"n{segment.start}",
+            f"n{self.first + segment.start}",
             "group",
             None,
             label=label,
             ops=len(nodes),
-            first=segment.start,
+            first=self.first + segment.start,
             bytes=self._bytes(node[3] for node in nodes),
             where=first if first == last or last is None else f"{first} to {last}",
             marks=self._marks(outputs),
@@ -268,7 +290,7 @@ class _Drawing:
         described: list[dict[str, Any]] = []
         for uid, explanation in self.explanations.items():
             as_text = explanation.with_call_sites(self.format_where)
-            node = None if explanation.node is None else drawn_as[self.nodes[explanation.node][2]]
+            node = None if explanation.node is None else drawn_as[self.all_nodes[explanation.node][2]]
             if node is None and explanation.op is not None:
                 node = f"x{len(described)}"
                 facts = {"label": explanation.op, "where": as_text.where, "why": explanation.message, "marks": ["cut"]}
@@ -295,6 +317,25 @@ class _Drawing:
                 edge["carries"] |= index in passing
                 edge["path"] |= uid in self.on_path and output in self.on_path and index in passing
         return list(edges.values())
+
+
+def leaves_of(tape: Tape) -> tuple[dict[Uid, str], dict[Uid, Spec]]:
+    """Returns what a tape watches, in the order of the node ids `w0`, `w1`, …: kinds and specs by uid."""
+    leaves = dict.fromkeys(tape.variables, "variable")
+    specs: dict[Uid, Spec] = {variable.uid: variable.spec for variable in tape.variables.values()}
+    nodes = tape.structure()
+    outputs = {node[2]: node[0].bound.spec for node in nodes}
+    used: dict[Uid, None] = {}
+    for plan, inputs, _, _, _ in nodes:
+        for index, uid in enumerate(inputs):
+            if uid in tape.leaves and uid not in outputs:
+                used[uid] = None
+                specs.setdefault(uid, plan.bound.specs[index])
+    for uid in (*used, *sorted(tape.leaves - used.keys())):
+        leaves.setdefault(uid, "tensor")
+        if uid in outputs:
+            specs.setdefault(uid, outputs[uid])
+    return leaves, specs
 
 
 def passing_inputs(plan: Plan) -> Collection[int]:

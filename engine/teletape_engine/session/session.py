@@ -6,7 +6,7 @@ All changes are batches given to `execute`, so that a record of the batches is a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from teletape_engine.session.entries import Entry, Poison, facts
 from teletape_engine.session.repetitions import Repetitions
 from teletape_engine.session.state import State, sent_call_site
 from teletape_engine.spec import Spec, weak_dtype
+
+T = TypeVar("T")
 
 
 class Session:
@@ -188,6 +190,29 @@ class Session:
     def max_iterations(self) -> int | None:
         """Iterations that the loops of one command may take; None: no limit."""
         return self._state.monitor.most_iterations
+
+    def inspect(
+        self,
+        look: Callable[[State], T],
+        *,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Progress = no_progress,
+        budget: TimeBudget | None = None,
+    ) -> T:
+        """Returns what a function of `session.handlers.nodes` finds in the session, and changes nothing.
+
+        Args:
+            look: The function.
+            cancelled: As for `execute`.
+            progress: As for `execute`.
+            budget: As for `execute`.
+
+        Raises:
+            TeletapeError: What the function raises.
+        """
+        with self._state.backend.quiet():
+            self._state.monitor.begin(cancelled, progress, 1, budget)
+            return look(self._state)
 
     def bytes_in_use(self) -> int:
         """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""

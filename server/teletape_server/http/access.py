@@ -43,22 +43,45 @@ async def authenticated_owner(request: Request) -> str:
 
 
 Owner = Annotated[str, Depends(authenticated_owner)]
-SessionId = Annotated[str, Path(description="The session's id", examples=["demo"])]
+SessionId = Annotated[
+    str,
+    Path(
+        description="The session's id. An admin names a session of another key OWNER:ID",
+        examples=["demo"],
+    ),
+]
+
+
+def find_session(request: Request, owner: str, name: str) -> SessionEntry:
+    """Returns the owner's live session of that name, or for an admin the one of another owner.
+
+    Raises:
+        Problem: unknown_session, session_ended.
+    """
+    other, colon, id = name.partition(":")  # no id and no name of a key has a colon
+    if colon and (other == owner or is_admin(request, owner)):
+        return registry_of(request).find(other, id)
+    return registry_of(request).find(owner, name)
 
 
 async def live_session(request: Request, session: SessionId, owner: Owner) -> SessionEntry:
-    """Returns the owner's live session that the path names.
+    """Returns the live session that the path names; see `find_session`.
 
     Raises:
         Problem: unauthenticated, unknown_session, session_ended.
     """
-    entry = registry_of(request).find(owner, session)
-    request.state.session = entry
+    entry = find_session(request, owner, session)
     entry.host.handed.take_back_running()
     return entry
 
 
 LiveSession = Annotated[SessionEntry, Depends(live_session)]
+
+
+def is_admin(request: Request, owner: str) -> bool:
+    """Returns whether an owner sees and ends the sessions of all: an admin's key, or whoever uses a keyless server."""
+    settings = settings_of(request)
+    return not settings.api_keys or owner in settings.admins
 
 
 def settings_of(request: Request) -> Settings:

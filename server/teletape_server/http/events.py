@@ -19,7 +19,9 @@ from teletape_server.problems import Problem, error_response, problem_response
 from teletape_server.retries import Stored
 
 _POLL_SECONDS: Final = 0.2
-_HEARTBEAT_SECONDS: Final = 15.0  # of silence, after which a comment shows that the connection is alive
+HEARTBEAT_SECONDS: Final = 15.0  # of silence, after which a comment shows that the connection is alive
+#: Of every response of events.
+HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 def event_stream(
@@ -41,7 +43,7 @@ def event_stream(
         session_ended: Returns the problem to report if the session's process ends meanwhile.
         after: Called after the last event, or after the client has disconnected.
     """
-    return _response(_events(request, running, status, session_ended, after))
+    return events_response(_events(request, running, status, session_ended, after))
 
 
 def late_events(
@@ -54,12 +56,12 @@ def late_events(
         waiting: Waits for the answer; the work itself goes on if the client disconnects.
         running: Returns what runs now, or None.
     """
-    return _response(_late_events(request, waiting, running))
+    return events_response(_late_events(request, waiting, running))
 
 
-def _response(events: AsyncIterator[bytes]) -> StreamingResponse:
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type=EVENTS_TYPE, headers=headers)
+def events_response(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """Returns a response of events."""
+    return StreamingResponse(events, media_type=EVENTS_TYPE, headers=HEADERS)
 
 
 async def _late_events(
@@ -72,15 +74,15 @@ async def _late_events(
             progress = Progress.of(running())
             if progress != last_progress:
                 last_progress = progress
-                yield _event("progress", progress.model_dump_json())
+                yield event("progress", progress.model_dump_json())
         error = waiting.exception()
         refusal = error if error is not None else waiting.result()[0].refusal
         if refusal is None:
             stored = waiting.result()[0]
-            yield _event("answer", stored.body.decode(), id=str(stored.status))
+            yield event("answer", stored.body.decode(), id=str(stored.status))
         else:
             response = error_response(refusal, request_id)  # type: ignore[arg-type]  # an Exception: no task ends itself
-            yield _event("problem", bytes(response.body).decode(), id=str(response.status_code))
+            yield event("problem", bytes(response.body).decode(), id=str(response.status_code))
     finally:
         waiting.cancel()
 
@@ -102,17 +104,17 @@ async def _events(
             progress = Progress.of(running)
             if progress != last_progress:
                 last_progress, last_sent = progress, clock()
-                yield _event("progress", progress.model_dump_json())
-            elif clock() - last_sent >= _HEARTBEAT_SECONDS:
+                yield event("progress", progress.model_dump_json())
+            elif clock() - last_sent >= HEARTBEAT_SECONDS:
                 last_sent = clock()
                 yield b": still running\n\n"
-        yield _last_event(request, running, status, session_ended)
+        yield _lastevent(request, running, status, session_ended)
     finally:
         if after is not None:
             await after()
 
 
-def _last_event(request: Request, running: Running, status: int, session_ended: Callable[[], Problem]) -> bytes:
+def _lastevent(request: Request, running: Running, status: int, session_ended: Callable[[], Problem]) -> bytes:
     try:
         reply = running.reply.result()
     except HostGone:
@@ -120,14 +122,15 @@ def _last_event(request: Request, running: Running, status: int, session_ended: 
         code, message, details = problem.code, problem.detail, problem.details
     else:
         if reply.code is None:
-            return _event("answer", bytes(reply.body).decode() or "null", id=str(status))
+            return event("answer", bytes(reply.body).decode() or "null", id=str(status))
         code, message, details = reply.code, reply.facts["message"], dict(reply.facts["details"])
     request_id = str(getattr(request.state, "request_id", "unknown"))
     response = problem_response(code, message, request_id=request_id, details=details)
-    return _event("problem", bytes(response.body).decode(), id=str(response.status_code))
+    return event("problem", bytes(response.body).decode(), id=str(response.status_code))
 
 
-def _event(name: str, data: str, id: str | None = None) -> bytes:
+def event(name: str, data: str, id: str | None = None) -> bytes:
+    """Returns an event as it is sent."""
     lines = [f"event: {name}", *([] if id is None else [f"id: {id}"])]
     lines += [f"data: {line}" for line in data.split("\n")]
     return ("\n".join(lines) + "\n\n").encode()

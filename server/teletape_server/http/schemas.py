@@ -62,6 +62,7 @@ class Session(BaseModel):
     """A live session."""
 
     id: str
+    owner: Annotated[str, Field(description="The name of the API key that created it; local without keys")]
     device: str
     memory_limit: Annotated[int, Field(description="Bytes that its arrays and other objects may take")]
     bytes_in_use: Annotated[
@@ -75,10 +76,28 @@ class Session(BaseModel):
 
 
 class SessionList(BaseModel):
-    """Your live sessions, oldest first."""
+    """Your live sessions, oldest first; for an admin those of all keys."""
 
     sessions: list[Session]
     next: Annotated[str | None, Field(description="`after` of the next page; null: this is the last")] = None
+
+
+class Sessions(BaseModel):
+    """The first event of a stream of sessions: all that you see now."""
+
+    sessions: list[Session]
+    owner: Annotated[str, Field(description="The name of your API key")]
+    admin: Annotated[bool, Field(description="Whether you see and end the sessions of all keys")]
+
+
+class EndedSession(BaseModel):
+    """An event: a session has ended."""
+
+    id: str
+    owner: str
+    reason: Annotated[str | None, Field(description="For programs; null: not known any more")]
+    text: Annotated[str, Field(description="For people")]
+    ended_at: Annotated[str | None, Field(description="RFC 3339")]
 
 
 class Client(BaseModel):

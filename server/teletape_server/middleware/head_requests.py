@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: In the scope of a HEAD request: an endless answer has to end after its head.
+HEAD_ONLY: Final = "teletape.head_only"
 
 
 class HeadMiddleware:
@@ -26,4 +31,4 @@ class HeadMiddleware:
                 message = {**message, "body": b""}
             await send(message)
 
-        await self._app({**scope, "method": "GET"}, receive, send_head)
+        await self._app({**scope, "method": "GET", HEAD_ONLY: True}, receive, send_head)

@@ -39,6 +39,11 @@ Nodes = Annotated[
     int,
     Query(ge=4, le=1_000_000, description="Most nodes to draw: above that, repeated or neighbouring ops share a node"),
 ]
+First = Annotated[
+    int | None,
+    Query(ge=0, description="Draw only a part: the `ops` ops from this position on. A group's `first` and `ops`"),
+]
+Ops = Annotated[int, Query(ge=1, description="With `first`: ops to draw")]
 
 
 @router.get(
@@ -51,6 +56,7 @@ Nodes = Annotated[
         *NAMED,
         "not_acceptable",
         "invalid_request",
+        "invalid_argument",
         "layout_failed",
         "layout_unavailable",
         others=_TEXT,
@@ -64,10 +70,21 @@ async def graph(
     targets: Targets = [],  # noqa: B006  # FastAPI copies it
     sources: Sources = [],  # noqa: B006
     nodes: Nodes = 2000,
+    first: First = None,
+    ops: Ops = 100,
 ) -> Response:
     """Draws what the tape watches, the ops it recorded and the bytes that each keeps. Works for a consumed tape too."""
     supported = tuple(_FORMATS.values())
     accept = answer_type(request.headers, supported, wire.JSON_TYPE) if format is None else _FORMATS[format]
     return await dispatch(
-        request, session, "tape.graph", id=tape, accept=accept, targets=targets, sources=sources, nodes=nodes
+        request,
+        session,
+        "tape.graph",
+        id=tape,
+        accept=accept,
+        targets=targets,
+        sources=sources,
+        nodes=nodes,
+        first=first,
+        ops=ops,
     )

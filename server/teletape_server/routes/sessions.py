@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
 
 import teletape_wire as wire
-from teletape_server.http.access import LiveSession, Owner, registry_of, settings_of
+from teletape_server.http.access import LiveSession, Owner, find_session, is_admin, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import dispatch
+from teletape_server.http.events import HEADERS
+from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
 from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
 from teletape_server.leases import Reason
+from teletape_server.middleware.head_requests import HEAD_ONLY
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
+from teletape_server.routes.session_events import session_events
 from teletape_server.worker.models.listings import DeletedSessions, next_link, page
 from teletape_wire import timestamp
 
@@ -25,6 +31,7 @@ def _described(request: Request, entry: SessionEntry) -> Session:
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
         id=entry.id,
+        owner=entry.owner,
         device=entry.host.device,
         memory_limit=entry.memory_limit,
         bytes_in_use=entry.bytes_in_use,
@@ -72,6 +79,7 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
 @router.get(
     "",
     summary="List your sessions",
+    response_model=SessionList,
     responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended"),
 )
 async def list_(
@@ -81,20 +89,38 @@ async def list_(
     limit: Limit = None,
     after: After = None,
     prefix: Prefix = None,
-) -> SessionList:
-    """Lists live sessions. GET an ended session's URL to learn why it ended."""
-    registry = registry_of(request)
+) -> Any:
+    """Lists live sessions; for an admin those of all keys. GET an ended session's URL to learn why it ended.
+
+    With `Accept: text/event-stream` the answer is events: `sessions` with all of them, then `session` for each that is
+    new or has changed (memory, progress of the running request, end) and `ended`, until you close it.
+    """
+    registry, sees_all = registry_of(request), is_admin(request, owner)
+
+    def visible() -> list[SessionEntry]:
+        return registry.all() if sees_all else registry.owned_by(owner)
+
+    if wants_events(request.headers):
+        if HEAD_ONLY in request.scope:
+            return Response(b"", headers=HEADERS, media_type=EVENTS_TYPE)
+        return session_events(
+            registry, owner, is_admin=sees_all, entries=visible, described=lambda entry: _described(request, entry)
+        )
+
+    def name(entry: SessionEntry) -> str:
+        return entry.id if entry.owner == owner else f"{entry.owner}:{entry.id}"
+
     if after is not None:
-        registry.find(owner, after)
+        find_session(request, owner, after)
     entries, has_more = page(
-        [entry for entry in registry.owned_by(owner) if entry.id == after or entry.id.startswith(prefix or "")],
-        lambda entry: entry.id,
+        [entry for entry in visible() if name(entry) == after or entry.id.startswith(prefix or "")],
+        name,
         after,
         limit,
     )
     for entry in entries:
         entry.host.handed.take_back_running()
-    following = entries[-1].id if has_more else None
+    following = name(entries[-1]) if has_more else None
     if following is not None:
         selection = {"limit": limit, "prefix": prefix}
         response.headers["Link"] = next_link(request.url.path, selection, following)

@@ -9,7 +9,7 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import After, All, Full, IdempotencyKey, Limit, Prefix, Several
-from teletape_server.routes import checks, graphs, questions
+from teletape_server.routes import checks, graphs, nodes, questions
 from teletape_server.routes.questions import STATE, TapeId
 from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.ops import OpCalls, OpResults
@@ -111,7 +111,7 @@ async def record(
     return await dispatch(request, session, "ops", id=tape, full=full)
 
 
-for _module in (questions, graphs, checks):
+for _module in (questions, graphs, nodes, checks):
     router.include_router(_module.router)
 
 

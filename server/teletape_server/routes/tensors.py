@@ -26,7 +26,9 @@ from teletape_server.http.parameters import (
     Shape,
     path_id_of,
 )
+from teletape_server.routes.nodes import Bins
 from teletape_server.worker.models.listings import Deleted
+from teletape_server.worker.models.nodes import TensorHistogram
 from teletape_server.worker.models.tensors import NewTensor, Tensor, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
@@ -107,6 +109,17 @@ async def delete_several(
 async def get(request: Request, session: LiveSession, tensor: TensorId, full: Full = False) -> Response:
     """Returns the tensor as JSON, or its bytes for `Accept: application/octet-stream`."""
     return await dispatch(request, session, "tensor.get", id=tensor, full=full, binary_answer=True)
+
+
+@router.get(
+    "/{tensor}/histogram",
+    summary="Get a tensor's histogram",
+    response_class=Response,
+    responses=answers(TensorHistogram, *SESSION, *NAMED, "invalid_request", "cancelled", "deadline_exceeded"),
+)
+async def histogram(request: Request, session: LiveSession, tensor: TensorId, bins: Bins = 20) -> Response:
+    """Counts the elements: finite, zero, NaN, infinite; their extremes, mean and histogram. Only these are sent."""
+    return await dispatch(request, session, "tensor.histogram", id=tensor, bins=bins)
 
 
 @router.delete(

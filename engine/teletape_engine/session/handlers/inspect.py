@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine import commands
+from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts
 from teletape_engine.diagram.facts import MAX_NODES, diagram
 from teletape_engine.errors import InvalidArgumentError
@@ -39,19 +40,39 @@ def graph(state: State, command: commands.TapeGraph) -> None:
     tape = state.find(command.tape, TapeEntry).tape
     targets = [differentiable(state, name) for name in command.targets]
     sources = [differentiable(state, name) for name in command.sources]
-    names: dict[Uid, str] = {}
-    for name, entry in state.entries.items():
-        if isinstance(name, str) and isinstance(entry, Value) and not name.startswith("_"):
-            names.setdefault(entry.uid, name)
     explanations = structural_explanations(state, tape, targets, sources) if targets else []
     facts = diagram(
         tape,
         targets=targets,
         sources=sources,
         explanations=explanations,
-        size=lambda value: state.backend.base(value.array),
-        name=names.get,
-        format_where=sent_call_site,
         max_nodes=MAX_NODES if command.nodes is None else command.nodes,
+        **_labels(state),
     )
     state.results.append(Facts(state.index, facts))
+
+
+def graph_part(state: State, tape: Id, first: int, ops: int, nodes: int) -> dict[str, Any]:
+    """Returns the diagram of `ops` calls of a tape, from position `first` on.
+
+    Raises:
+        InvalidArgumentError: The tape has no call at that position.
+    """
+    entry = state.find(tape, TapeEntry)
+    length = entry.tape.length
+    if first >= length:
+        raise InvalidArgumentError(f"first: the tape has {length} ops, numbered from 0; found {first}")
+    return diagram(entry.tape, max_nodes=nodes, part=(first, min(first + ops, length)), **_labels(state))
+
+
+def _labels(state: State) -> dict[str, Any]:
+    """What a diagram needs to know of the session: names of tensors, bytes of buffers, call sites."""
+    names: dict[Uid, str] = {}
+    for name, entry in state.entries.items():
+        if isinstance(name, str) and isinstance(entry, Value) and not name.startswith("_"):
+            names.setdefault(entry.uid, name)
+    return {
+        "size": lambda value: state.backend.base(value.array),
+        "name": names.get,
+        "format_where": sent_call_site,
+    }

@@ -12,6 +12,7 @@ from teletape_server.worker.handlers import (  # noqa: F401  # importing them re
     functions,
     graphs,
     loops,
+    nodes,
     ops,
     questions,
     run,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import teletape_wire as wire
@@ -9,9 +10,11 @@ from teletape_engine.commands import TapeGraph
 from teletape_engine.commands.results import Facts
 from teletape_engine.diagram import graphviz
 from teletape_engine.diagram.dot import dot
+from teletape_engine.session.handlers.inspect import graph_part
 from teletape_engine.session.session import Session
-from teletape_server.worker.bodies import path_id
+from teletape_server.worker.bodies import InvalidRequestError, path_id
 from teletape_server.worker.execution import described, execute
+from teletape_server.worker.handlers.nodes import inspected
 from teletape_server.worker.methods import Request, Result, json_result, method
 
 DOT_TYPE: Final = "text/vnd.graphviz"
@@ -31,11 +34,18 @@ def graph(session: Session, request: Request) -> Result:
     tape = path_id(params["id"])
     described(session, tape, "tapes")
     targets, sources = (tuple([path_id(text) for text in params[name]]) for name in ("targets", "sources"))
-    [answer] = execute(session, request, [TapeGraph(tape, targets, sources, params["nodes"])]).results
-    assert isinstance(answer, Facts)
+    if params["first"] is None:
+        [answer] = execute(session, request, [TapeGraph(tape, targets, sources, params["nodes"])]).results
+        assert isinstance(answer, Facts)
+        facts = answer.facts
+    elif targets or sources:
+        raise InvalidRequestError("first: a part of a tape is drawn without targets and sources")
+    else:
+        look = partial(graph_part, tape=tape, first=params["first"], ops=params["ops"], nodes=params["nodes"])
+        facts = inspected(session, request, look)
     if params["accept"] == wire.JSON_TYPE:
-        return json_result(answer.facts, headers=_SANDBOX)
-    text = dot(answer.facts)
+        return json_result(facts, headers=_SANDBOX)
+    text = dot(facts)
     if params["accept"] == SVG_TYPE:
         text = graphviz.svg(text)
     body = text.encode()

@@ -20,7 +20,7 @@ class GraphNode(Answer):
         Literal["variable", "tensor", "op", "read", "group", "watched", "outside", "cut"],
         Field(
             description="group: several ops; watched: several watched tensors; outside: a target or source that is not "
-            "on the tape; cut: what stops a gradient and is not on the tape"
+            "on the tape, or an op before the part that is drawn; cut: what stops a gradient and is not on the tape"
         ),
     ]
     ops: Annotated[int, Field(description="Ops in this node")]

@@ -1,0 +1,290 @@
+// The console: the list of sessions, live, and the pane of the one that was chosen.
+
+import { apiKey, events, request, setApiKey } from "../shared/api.js";
+import { bytes, count, duration, make } from "./elements.js";
+import { problem } from "./node.js";
+import { Tapes } from "./tapes.js";
+
+const AGAIN = [500, 1000, 2000, 5000, 10000]; // milliseconds until the stream is opened again
+const SOON = 700; // milliseconds: shorter work is not shown
+const TICK = 5000; // between two looks at the clock
+
+const $ = (id) => document.getElementById(id);
+const sessions = new Map(); // name → {facts, row}
+const view = { owner: "", admin: false, name: null, pane: null };
+
+const nameOf = (session) => `${session.owner}:${session.id}`;
+const pathOf = (name) => {
+  const [owner, id] = [name.slice(0, name.indexOf(":")), name.slice(name.indexOf(":") + 1)];
+  return `v1/sessions/${encodeURIComponent(owner === view.owner ? id : `${owner}:${id}`)}`;
+};
+
+// ------------------------------------------------------------------------------------------------------------ the list
+function workText(work) {
+  if (!work.requests) return "idle";
+  if (work.iterations) return `${count(work.iteration)} of ${count(work.iterations)}`;
+  if (work.iteration) return `iteration ${count(work.iteration)}`;
+  return work.total > 1 ? `${work.done} of ${work.total} commands` : "running";
+}
+
+/** The share of the running request that is done, or null. */
+function share(work) {
+  if (work.iterations) return work.iteration / work.iterations;
+  return work.total > 1 ? work.done / work.total : null;
+}
+
+function meter(label) {
+  const fill = make("span", { class: "fill" });
+  const bar = make("span", { class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
+  return {
+    bar,
+    set(part, text) {
+      fill.style.width = `${Math.min(100, part * 100)}%`;
+      bar.classList.toggle("high", part > 0.85);
+      bar.setAttribute("aria-valuenow", Math.round(part * 100));
+      bar.setAttribute("aria-valuetext", text);
+    },
+  };
+}
+
+function newRow(name) {
+  const parts = { id: make("b"), owner: make("span", { class: "soft owner" }), work: make("span", { class: "work" }), memory: make("span", { class: "soft" }), ends: make("span", { class: "soft" }), meter: meter("Memory") };
+  const button = make(
+    "button",
+    { type: "button", class: "session-row", "data-session": name, click: () => choose(name) },
+    make("span", { class: "line" }, parts.id, parts.owner, parts.work),
+    parts.meter.bar,
+    make("span", { class: "line" }, parts.memory, parts.ends),
+  );
+  return { element: make("li", {}, button), button, parts };
+}
+
+function put(facts) {
+  const name = nameOf(facts);
+  let entry = sessions.get(name);
+  if (!entry) {
+    entry = { row: newRow(name) };
+    sessions.set(name, entry);
+    $("rows").append(entry.row.element);
+  }
+  entry.facts = facts;
+  drawRow(name, entry);
+  if (view.name === name) view.pane?.update(facts);
+}
+
+function drawRow(name, { facts, row }) {
+  const { parts, button } = row;
+  parts.id.textContent = facts.id;
+  parts.owner.textContent = view.admin && facts.owner !== view.owner ? facts.owner : "";
+  parts.work.textContent = workText(facts.running);
+  parts.work.classList.toggle("busy", facts.running.requests > 0);
+  parts.memory.textContent = `${bytes(facts.bytes_in_use)} of ${bytes(facts.memory_limit)}`;
+  parts.meter.set(facts.bytes_in_use / facts.memory_limit, parts.memory.textContent);
+  parts.ends.textContent = `${facts.device} · ends in ${duration(Date.parse(facts.expires_at) - Date.now())}`;
+  button.toggleAttribute("aria-current", name === view.name);
+  if (name === view.name) button.setAttribute("aria-current", "true");
+  row.element.classList.toggle("hidden", !matches(facts));
+}
+
+function matches(facts) {
+  const wanted = $("filter").value.trim().toLowerCase();
+  return !wanted || `${facts.id} ${facts.owner} ${facts.device}`.toLowerCase().includes(wanted);
+}
+
+function summary() {
+  const busy = [...sessions.values()].filter(({ facts }) => facts.running.requests).length;
+  $("count").textContent = sessions.size ? `${sessions.size}${busy ? `, ${busy} running` : ""}` : "";
+  $("none").classList.toggle("hidden", sessions.size > 0 || !view.owner);
+}
+
+function remove(ended) {
+  const name = nameOf(ended);
+  sessions.get(name)?.row.element.remove();
+  sessions.delete(name);
+  if (view.name === name) view.pane?.ended(ended);
+}
+
+// ------------------------------------------------------------------------------------------------------------ the pane
+class Pane {
+  constructor(name, facts) {
+    this.path = pathOf(name);
+    this.tapes = new Tapes(this.path);
+    this.memory = meter("Memory");
+    this.progress = make("progress", { "aria-label": "Progress of the running request", max: 1 });
+    this.text = make("span", { role: "status" });
+    this.cancel = make("button", { type: "button", click: () => this.act("POST", "/cancel", this.cancel) }, "Cancel");
+    this.running = make("div", { class: "running hidden" }, this.progress, this.text, this.cancel);
+    this.facts = make("dl", { class: "facts" });
+    this.fault = make("div", {});
+    this.hours = make("select", { "aria-label": "Keep for" }, ...[[900, "15 min"], [3600, "1 h"], [28800, "8 h"]].map(([seconds, text]) => make("option", { value: seconds, selected: seconds === 3600 }, text)));
+    this.extend = make("button", { type: "button", click: () => this.act("POST", "/extend", this.extend, { seconds: Number(this.hours.value) }) }, "Extend");
+    this.end = make("button", { type: "button", class: "danger", click: () => this.confirm() }, "End session");
+    this.element = make(
+      "div",
+      { class: "pane", "data-session": name },
+      make("div", { class: "bar" }, make("h2", {}, facts.id, view.admin ? make("span", { class: "soft" }, ` ${facts.owner}`) : null), make("div", { class: "row" }, this.hours, this.extend, this.end)),
+      this.fault,
+      this.running,
+      this.memory.bar,
+      this.facts,
+      this.tapes.element,
+    );
+    this.busy = null;
+    this.timer = null;
+    this.title = facts.id;
+    this.update(facts);
+  }
+
+  update(facts) {
+    const memory = `${bytes(facts.bytes_in_use)} of ${bytes(facts.memory_limit)}`;
+    this.memory.set(facts.bytes_in_use / facts.memory_limit, memory);
+    const rows = {
+      memory,
+      device: facts.device,
+      created: new Date(facts.created_at).toLocaleTimeString(),
+      "ends without work": `in ${duration(Date.parse(facts.expires_at) - Date.now())}`,
+      "ends at the latest": `in ${duration(Date.parse(facts.ends_at) - Date.now())}`,
+    };
+    this.facts.replaceChildren(...Object.entries(rows).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", { "data-fact": name }, value))));
+    const work = facts.running;
+    // Reading a tape is a request too: what is over soon changes nothing on the page.
+    const busy = work.requests > 0;
+    if (!busy || this.busy !== false) {
+      this.settle();
+      this.show(busy);
+    } else this.timer ??= setTimeout(() => this.show(true), SOON);
+    const done = share(work);
+    if (done === null) this.progress.removeAttribute("value");
+    else this.progress.value = done;
+    this.text.textContent = `${workText(work)}${work.requests > 1 ? ` · ${work.requests - 1} waiting` : ""}`;
+  }
+
+  /** Shows whether the session computes, and draws its tapes when it has finished. */
+  show(busy) {
+    if (busy === this.busy) return;
+    this.busy = busy;
+    this.running.classList.toggle("hidden", !busy);
+    if (busy) this.tapes.wait();
+    else this.tapes.load();
+  }
+
+  async act(method, action, button, body = method === "POST" ? {} : undefined) {
+    button.disabled = true;
+    try {
+      const facts = await request(method, this.path + action, action === "/cancel" ? undefined : body);
+      this.fault.replaceChildren();
+      if (facts) put(facts);
+    } catch (error) {
+      this.fault.replaceChildren(problem(error));
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  confirm() {
+    $("confirm-title").textContent = `End the session ${this.title}?`;
+    const dialog = $("confirm");
+    dialog.onclose = () => {
+      if (dialog.returnValue === "end") this.act("DELETE", "", this.end);
+      this.end.focus();
+    };
+    dialog.returnValue = "";
+    dialog.showModal();
+  }
+
+  settle() {
+    clearTimeout(this.timer);
+    this.timer = null;
+  }
+
+  close() {
+    this.settle();
+    this.tapes.close();
+  }
+
+  ended({ text }) {
+    this.close();
+    this.element.replaceChildren(make("h2", {}, this.title), make("p", { class: "panel", role: "status" }, `This session has ended: ${text}.`));
+    summary();
+  }
+}
+
+function choose(name) {
+  const before = view.name;
+  view.name = name;
+  view.pane?.close();
+  const entry = sessions.get(name);
+  view.pane = entry ? new Pane(name, entry.facts) : null;
+  $("session").replaceChildren(view.pane?.element ?? make("p", { class: "soft empty" }, `There is no session ${name}.`));
+  for (const each of [before, name]) if (sessions.has(each)) drawRow(each, sessions.get(each));
+  document.body.classList.toggle("chosen", view.pane !== null);
+  history.replaceState(null, "", `#${encodeURIComponent(name)}`);
+  if (view.pane && matchMedia("(max-width: 800px)").matches) $("session").scrollIntoView();
+}
+
+// ---------------------------------------------------------------------------------------------------------- the stream
+function state(text, kind) {
+  $("state").textContent = text;
+  $("state").className = `state ${kind}`;
+}
+
+function snapshot({ owner, admin, sessions: listed }) {
+  Object.assign(view, { owner, admin });
+  const names = new Set(listed.map(nameOf));
+  for (const [name, { facts }] of [...sessions]) if (!names.has(name)) remove({ ...facts, text: "while the console was not connected" });
+  listed.forEach(put);
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  if (view.name === null && sessions.has(wanted)) choose(wanted);
+}
+
+async function follow() {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      for await (const { event, data } of events("GET", "v1/sessions")) {
+        failures = 0;
+        if (event === "sessions") snapshot(data);
+        else if (event === "session") put(data);
+        else if (event === "ended") remove(data);
+        state("live", "live");
+        summary();
+      }
+      state("The server ended the connection. Connecting again…", "lost");
+    } catch (error) {
+      if (error.status === 401) {
+        $("key-form").classList.remove("hidden");
+        $("key-fault").textContent = apiKey() ? error.message : "";
+        state("API key needed", "lost");
+        return;
+      }
+      state(error.status ? error.message : "The server does not answer. Connecting again…", "lost");
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN[Math.min(failures, AGAIN.length - 1)]));
+  }
+}
+
+$("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  setApiKey($("key").value.trim());
+  $("key").value = "";
+  $("key-form").classList.add("hidden");
+  state("Connecting…", "");
+  follow();
+});
+
+$("filter").addEventListener("input", () => {
+  for (const [name, entry] of sessions) drawRow(name, entry);
+});
+
+$("rows").addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  const buttons = [...$("rows").querySelectorAll("li:not(.hidden) > button")];
+  buttons[buttons.indexOf(document.activeElement) + step]?.focus();
+  event.preventDefault();
+});
+
+setInterval(() => {
+  for (const [name, entry] of sessions) drawRow(name, entry);
+}, TICK);
+
+follow();

@@ -1,0 +1,260 @@
+"""The console in a real browser: watch sessions, cancel, extend and end them; look into tapes, also long ones."""
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from serving import KEYS, Server, ok
+from teletape_server.settings import Settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+PATIENCE = 30_000  # milliseconds: the browser may be busy with itself
+MOST_BYTES = 200_000
+LOOP = {
+    "commands": [
+        {
+            "do": "function",
+            "id": "step",
+            "inputs": ["x"],
+            "outputs": ["y"],
+            "steps": [{"op": "sin", "inputs": ["x"], "outputs": ["y"]}],
+        },
+        {"do": "scan", "body": "step", "inputs": [2.5], "carried": 1, "length": 1_000_000_000, "outputs": ["last"]},
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def console_server() -> Iterator[Server]:
+    """A server for many sessions and long loops."""
+    settings = Settings(sessions=200, sessions_per_key=200, max_iterations=1 << 40, time_limit=200.0, log_level="error")
+    with Server(settings).running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright
+
+    environment: dict[str, str | float | bool] = {
+        k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")
+    }
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
+        yield chromium
+        chromium.close()
+
+
+Opener = Callable[..., "Page"]
+
+
+@pytest.fixture
+def open_page(browser: "Browser", console_server: Server) -> Iterator[Opener]:
+    """Opens the page; after the test nothing has complained, and no request has gone to another host."""
+    requests: list[str] = []
+    complaints: list[str] = []
+    contexts = []
+
+    def opener(address: str = "", *, url: str = console_server.url, width: int = 1280, dark: bool = False) -> "Page":
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.goto(f"{url}/console{address}")
+        return page
+
+    yield opener
+    for context in contexts:
+        context.close()
+    assert {urlsplit(url).hostname for url in requests if urlsplit(url).scheme != "data"} == {"127.0.0.1"}
+    # Chromium writes a line for each refusal, which the page shows in its own words.
+    assert [text for text in complaints if not text.startswith("Failed to load resource")] == []
+
+
+@pytest.fixture
+def session(console_server: Server) -> Iterator[Any]:
+    """Creates sessions, and ends them."""
+    with console_server.client() as client:
+        ids: list[str] = []
+
+        def create(id: str, ops: list[dict[str, Any]] | None = None) -> str:
+            ok(client.post("/v1/sessions", json={"id": id}))
+            ids.append(id)
+            path = f"/v1/sessions/{id}"
+            if ops is not None:
+                ok(client.post(f"{path}/variables", json={"id": "w", "value": [0.5, -1.5, 2.5]}))
+                ok(client.post(f"{path}/tapes", json={"id": "t"}))
+                ok(client.post(f"{path}/tapes/t/ops", json={"ops": ops}))
+            return path
+
+        create.client = client  # type: ignore[attr-defined]  # the tests' way to the server
+        yield create
+        for id in ids:
+            client.delete(f"/v1/sessions/{id}")
+
+
+OPS = [
+    {"op": "tanh", "inputs": ["w"], "outputs": ["a"], "where": "train.py:1"},
+    {"op": "round", "inputs": ["a"], "outputs": ["b"]},
+    {"op": "mul", "inputs": ["a", 3.5], "outputs": ["c"]},
+]
+
+
+def choose(page: "Page", id: str) -> None:
+    page.locator(f'[data-session="local:{id}"].session-row').click()
+    page.locator(f'.pane[data-session="local:{id}"]').wait_for()
+
+
+def drawn(page: "Page") -> None:
+    page.locator('.tapes[data-state="ready"]').wait_for()
+
+
+def test_a_node_has_its_value_gradient_and_explanation(open_page: Opener, session: Any) -> None:
+    session("inspect", OPS)
+    page = open_page("#local%3Ainspect")
+    drawn(page)
+    assert page.locator("#session .node").count() == 5
+    page.locator('[data-node="n1"]').click()
+    panel = page.locator(".node-panel")
+    panel.get_by_role("img", name="Histogram of 3 elements").wait_for()
+    assert "train.py:1" in panel.inner_text()
+    panel.get_by_role("button", name="Gradient of this").click()
+    panel.locator('.answer[data-source="w"] .histogram').wait_for()
+    panel.get_by_role("button", name="x: float32[3]").click()  # where its input comes from
+    panel.locator("h3", has_text="n0").wait_for()
+    page.locator('[data-node="n2"]').focus()
+    page.keyboard.press("Enter")
+    panel.locator("h3", has_text="round").wait_for()
+    panel.get_by_role("button", name="Gradient of this").click()
+    panel.locator(".answer.none", has_text="None").wait_for()
+    panel.get_by_role("button", name="Explain").click()
+    panel.locator(".answer.none", has_text="non_differentiable_op").wait_for()
+    facts = ok(session.client.get("/v1/sessions/inspect/tapes/t")).json()
+    assert facts["consumed"] is False
+
+
+def test_a_running_loop_shows_its_progress_and_is_cancelled(open_page: Opener, session: Any) -> None:
+    from playwright.sync_api import expect
+
+    path = session("busy", OPS)
+    page = open_page()
+    choose(page, "busy")
+    drawn(page)
+    answers: list[httpx.Response] = []
+    loop = threading.Thread(target=lambda: answers.append(session.client.post(f"{path}/batch", json=LOOP)))
+    loop.start()
+    running = page.locator(".running")
+    expect(running).to_contain_text(re.compile(r"[1-9][0-9,]* of 1,000,000,000"), timeout=PATIENCE)
+    page.locator('.tapes[data-state="waiting"]').wait_for()
+    assert page.locator("#session .node").count() == 5  # the picture from before
+    running.get_by_role("button", name="Cancel").click()
+    expect(running).to_be_hidden(timeout=PATIENCE)
+    drawn(page)
+    loop.join()
+    assert ok(answers[0]).json()["failure"]["code"] == "cancelled"
+
+
+def test_sessions_come_are_extended_and_end(open_page: Opener, session: Any) -> None:
+    from playwright.sync_api import expect
+
+    page = open_page()
+    page.locator("#state.live").wait_for()
+    path = session("brief")
+    choose(page, "brief")
+    page.locator(".tapes", has_text="No tapes").wait_for()
+    page.get_by_label("Keep for").select_option("28800")
+    page.get_by_role("button", name="Extend").click()
+    expect(page.locator('[data-fact="ends without work"]')).to_have_text("in 8 h", timeout=PATIENCE)
+    page.get_by_role("button", name="End session").click()
+    page.get_by_role("button", name="Keep it").click()
+    ok(session.client.get(path))
+    page.get_by_role("button", name="End session").click()
+    page.locator("#confirm-end").click()
+    page.locator(".pane", has_text="This session has ended: it was deleted.").wait_for()
+    expect(page.locator('[data-session="local:brief"].session-row')).to_have_count(0, timeout=PATIENCE)
+    assert session.client.get(path).status_code == 410
+
+
+def test_a_tape_of_ten_thousand_ops_opens_group_by_group(open_page: Opener, session: Any) -> None:
+    ops = [{"op": "identity", "inputs": ["w"], "outputs": ["x0"]}]
+    ops += [{"op": ("sin", "tanh")[i % 2], "inputs": [f"x{i}"], "outputs": [f"x{i + 1}"]} for i in range(10_000)]
+    session("long", ops)
+    page = open_page("#local%3Along")
+    drawn(page)
+    assert page.locator("#session .node").count() <= 60
+    page.locator("#session .node.group").nth(1).click()
+    page.locator(".trail button", has_text="whole tape").wait_for()
+    while page.locator("#session .node.group").count():
+        before = page.locator(".trail").inner_text()
+        page.locator("#session .node.group").nth(1).dispatch_event("click")
+        page.wait_for_function("before => document.querySelector('.trail').innerText !== before", arg=before)
+    page.locator("#session .node.op").nth(1).dispatch_event("click")
+    page.locator(".node-panel .histogram").wait_for()
+    page.locator(".trail button", has_text="whole tape").click()
+    page.locator("#session .node.group").first.wait_for()
+
+
+def test_a_hundred_sessions(open_page: Opener, session: Any) -> None:
+    from playwright.sync_api import expect
+
+    for number in range(100):
+        session(f"many-{number}")
+    page = open_page()
+    expect(page.locator("#count")).to_have_text("100", timeout=PATIENCE)
+    page.get_by_label("Filter sessions").fill("many-7")
+    expect(page.locator("#rows li:visible")).to_have_count(11, timeout=PATIENCE)
+    page.locator("#rows li:visible button").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator('.pane[data-session="local:many-70"]').wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_page_is_small_and_fits_every_width(open_page: Opener, session: Any) -> None:
+    session("narrow", OPS)
+    for width, dark in ((390, True), (2560, False)):
+        page = open_page("#local%3Anarrow", width=width, dark=dark)
+        drawn(page)
+        page.locator('[data-node="n1"]').click()
+        page.locator(".node-panel .histogram").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        moved = page.evaluate(
+            "performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))"
+            ".reduce((sum, entry) => sum + entry.transferSize, 0)"
+        )
+        assert 10_000 < moved < MOST_BYTES
+        assert page.evaluate("performance.getEntriesByType('paint').length > 0")
+
+
+def test_a_server_with_keys_asks_for_one_and_an_admin_sees_all(open_page: Opener) -> None:
+    settings = Settings(api_keys=KEYS, admins=frozenset({"ann"}), log_level="error")
+    with Server(settings).running() as server, server.client("bob") as bob:
+        ok(bob.post("/v1/sessions", json={"id": "his"}))
+        page = open_page(url=server.url)
+        page.locator("#key").fill("wrong key")
+        page.get_by_role("button", name="Use it").click()
+        page.locator("#key-fault", has_text="the key of the request is unknown").wait_for()
+        page.locator("#key").fill(KEYS["ann"])
+        page.get_by_role("button", name="Use it").click()
+        page.locator('[data-session="bob:his"].session-row').click()
+        page.get_by_role("button", name="End session").click()
+        page.locator("#confirm-end").click()
+        page.locator(".pane", has_text="This session has ended").wait_for()
+        assert bob.get("/v1/sessions/his").status_code == 410
