@@ -188,12 +188,14 @@ class _Author:
         self.count = 0
         self.session = new_session()
         self.context: Any = 0
+        self.replace = False
 
     def batch(self, *, first: bool) -> Batch:
         """The next batch."""
         rng = self.rng
         todo: list[Command] = []
         self.context = 0
+        self.replace = not first and rng.random() < 0.25
         for command in (*_FUNCTIONS, self.constant(), self.variable()) if first else ():
             self.run(command)
             todo.append(command)
@@ -207,12 +209,14 @@ class _Author:
         temporaries = tuple(rng.sample(created, 1)) if created and rng.random() < 0.1 else ()
         self.session.execute(Batch((), (*releases, *temporaries)))
         self.look_around()
-        return Batch(tuple(todo), releases, temporaries=temporaries, on_failure=rng.choice(list(OnFailure)))
+        on_failure = rng.choice(list(OnFailure))
+        return Batch(tuple(todo), releases, temporaries=temporaries, on_failure=on_failure, replace=self.replace)
 
     def run(self, command: Command) -> bool:
         """Whether the command succeeds."""
         answer = execute(
-            self.session, Batch((commands.ContextSwitch(self.context), command), on_failure=OnFailure.FREE)
+            self.session,
+            Batch((commands.ContextSwitch(self.context), command), on_failure=OnFailure.FREE, replace=self.replace),
         )
         if isinstance(answer, str) or answer.failure is not None:
             return False
@@ -241,8 +245,8 @@ class _Author:
         """A new name, remembered as of that kind; seldom one that is taken."""
         self.count += 1
         name = f"v{self.count}" if self.rng.random() < 0.7 else self.count
-        if self.tensors and self.rng.random() < 0.02:
-            name = self.rng.choice(self.tensors)
+        if self.tensors and self.rng.random() < (0.4 if self.replace else 0.02):
+            name = self.rng.choice(self.tapes if of is self.tapes and self.tapes else self.tensors)
         if of is not None:
             of.append(name)
         return name

@@ -134,8 +134,9 @@ def lasting_ids(outputs: Iterable[Id], body: Results) -> list[Id]:
     unknown = [id for id in body.keep if id not in created]
     if unknown:
         names = [str(id) for id in created if not str(id).startswith(GENERATED)]
-        raise InvalidRequestError(
-            f"keep: ids among this request's results ({', '.join(names[:20]) or 'none has an id of yours'}); found "
+        text = (
+            f"ids among this request's results ({', '.join(names[:20]) or 'none has an id of yours'}); found "
             f"{', '.join(unknown[:20])}"
         )
+        raise InvalidRequestError(f"keep: {text}", fields=[{"field": "keep", "message": text}])
     return list(dict.fromkeys(body.keep))
