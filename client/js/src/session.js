@@ -285,6 +285,11 @@ export class SavedFunction {
     return this.#ask("jvp", body, options);
   }
 
+  /** Many steps of an optimizer in one request; `onProgress` gets the step and the loss. @param {Schemas["Training"]} body @param {Options} [options] @returns {Answer<"Trained">} */
+  train(body, options) {
+    return this.#ask("train", body, options);
+  }
+
   /** Why a gradient is null, zero or not finite. @param {Schemas["FunctionExplainQuestion"]} body @param {Options} [options] @returns {Answer<"Explanations">} */
   explain(body, options) {
     return this.#ask("explain", body, options);

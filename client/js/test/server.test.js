@@ -104,6 +104,33 @@ test("a function answers every question by name", async () => {
   await error.end();
 });
 
+test("logistic regression is one request, with its progress", async () => {
+  await session.variable("weights", new Tensor([[0], [0]]));
+  const loss = await session.function({
+    inputs: ["w", "x", "y"],
+    steps: [
+      { op: "matmul", inputs: ["x", "w"], outputs: ["logits"] },
+      { op: "sigmoid_cross_entropy", inputs: ["y", "logits"], outputs: ["losses"] },
+      { op: "reduce_mean", inputs: ["losses"], outputs: ["loss"] },
+    ],
+    outputs: ["loss"],
+  });
+  const steps = [];
+  const { losses, values } = await loss.train(
+    {
+      inputs: { w: "weights", x: [[1, -2], [1, -1], [1, 1], [1, 2]], y: [[0], [0], [1], [1]] },
+      optimizer: { name: "sgd", learning_rate: 1 },
+      steps: 50,
+      fetch: ["weights"],
+    },
+    { onProgress: (progress) => steps.push(progress) },
+  );
+  assert.equal(losses.data.length, 50);
+  assert.ok(losses.data[49] < 0.02 && losses.data[0] > 0.69);
+  assert.deepEqual(values.weights, await session.read("weights", { kind: "variable" }));
+  await loss.end();
+});
+
 test("a long request reports its progress", async () => {
   const seen = [];
   const { values } = await server.run(
