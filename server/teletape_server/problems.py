@@ -61,6 +61,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "unsupported_version": Kind(400, "Unsupported frame version"),
     "corrupt_frame": Kind(400, "Corrupt frame"),
     "malformed_json": Kind(400, "Malformed JSON"),
+    "malformed_safetensors": Kind(400, "Malformed safetensors"),
     # -----------------------------------------------------------------------------------------------------------------
     "malformed_http": Kind(400, "Malformed HTTP"),
     "unauthenticated": Kind(401, "Not authenticated"),

@@ -13,11 +13,14 @@ from fuzz.ops import Ops
 from fuzz.plans import Plans
 from fuzz.sequences import Sequences
 from fuzz.target import Report, Target, run
+from fuzz.tensor_files import TensorFiles
 
 
 def main() -> int:
     """Returns 1 if anything came up."""
-    targets: dict[str, Target] = {target.name: target for target in (Ops(), Frames(), Sequences(), Bodies(), Plans())}
+    targets: dict[str, Target] = {
+        target.name: target for target in (Ops(), Frames(), Sequences(), Bodies(), Plans(), TensorFiles())
+    }
     options = _options(", ".join(targets))
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     names = options.only.split(",") if options.only else list(targets)

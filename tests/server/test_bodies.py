@@ -12,6 +12,7 @@ from serving import ok, problem
 from teletape_engine.errors import TeletapeError
 from teletape_server.http.declarations import DECLARED
 from teletape_server.http.schemas import Extension, NewSession
+from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.bodies import validated
 from teletape_server.worker.models.base import Body
 
@@ -119,10 +120,14 @@ def test_a_tensor_is_no_variable_and_no_tape(rest: Rest) -> None:
 
 def test_content_types_that_are_not_known(rest: Rest) -> None:
     response = rest.http.post(f"{rest.path}/tensors", content=b"x", headers={"Content-Type": "text/csv"})
-    assert problem(response, 415, "unsupported_media_type")["details"]["known"] == [RAW, "application/json"]
+    assert problem(response, 415, "unsupported_media_type")["details"]["known"] == [
+        SAFETENSORS_TYPE,
+        RAW,
+        "application/json",
+    ]
     response = rest.http.post(f"{rest.path}/tapes", content=b"x", headers={"Content-Type": RAW})
     assert problem(response, 415, "unsupported_media_type")["details"]["known"] == ["application/json"]
     rest.create("tensors", {"id": "x", "value": 1.5})
     known = problem(rest.get("tensors/x", Accept="image/png"), 406, "not_acceptable")["details"]["known"]
-    assert known == ["application/json", RAW]
+    assert known == ["application/json", RAW, SAFETENSORS_TYPE]
     problem(rest.get("tensors", Accept=RAW), 406, "not_acceptable")

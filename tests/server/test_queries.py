@@ -36,7 +36,7 @@ def test_the_refusal_names_all_of_them_and_what_there_is(http: httpx.Client) -> 
     answer = http.post("/v1/run", params={"ful": "true", "zzz": "1", "device": "cpu"}, json={"commands": []})
     assert problem(answer, 422, "invalid_request")["detail"] == (
         "ful: is no query parameter of this request: did you mean 'full'?; "
-        "zzz: is no query parameter of this request, which has full, device"
+        "zzz: is no query parameter of this request, which has full, device, request"
     )
     assert "which has none" in problem(http.get("/v1/info?x=1"), 422, "invalid_request")["detail"]
     many = problem(http.get("/v1/info", params={f"x{at}": 1 for at in range(100)}), 422, "invalid_request")

@@ -37,6 +37,10 @@ def tensor_from_json(value: Any) -> Array | Literal:
     if not isinstance(value, dict):
         return _from_data(value, None, None)
     unknown = value.keys() - {"dtype", "shape", "data", "encoding"}
+    if value.keys() == {"tensor"}:
+        raise MalformedJsonError(
+            f'{{"tensor": {value["tensor"]!r:.60}}} refers to a tensor of a safetensors body; there is none here'
+        )
     if unknown or "data" not in value:
         raise MalformedJsonError(
             f"a tensor is {{dtype, shape, data}}, with encoding if data is base64; found {[*value]}"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 
 import teletape_wire as wire
 from teletape_server.http.schemas import Problem
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
+from teletape_server.tensor_files.layout import ANSWER, METADATA, REQUEST, SAFETENSORS_TYPE
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+from teletape_server.worker.models.base import component
 
 REFERENCE: Final = "#/components/schemas/{model}"
 #: The models that routes have declared, by the name of their component.
@@ -19,6 +22,17 @@ DECLARED: Final[dict[str, type[BaseModel]]] = {}
 RAW: Final = {"type": "string", "format": "binary"}
 #: The bytes of a tensor, as an alternative to JSON.
 TENSOR: Final = {RAW_TYPE: RAW}
+#: The components in requests and in answers that are, or have, tensors.
+_TENSORS_IN: Final = ("Input", "TensorInput", "Step", "Command", "VjpsQuestionItem")
+_TENSORS_OUT: Final = ("TensorValue",)
+_REQUEST_PARAMETER: Final = {
+    "name": REQUEST,
+    "in": "query",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": f"For a body of the type {SAFETENSORS_TYPE}: the request's other fields as a JSON object, if its "
+    f"{METADATA} does not have them",
+}
 
 #: Problems of every request to a session.
 SESSION: Final = ("unauthenticated", "unknown_session", "session_ended", "busy")
@@ -39,19 +53,29 @@ def takes(
     example: Any = None,
     others: Mapping[str, Mapping[str, Any]] | None = None,
     required: bool = True,
+    safetensors: bool | None = None,
 ) -> dict[str, Any]:
-    """Returns `openapi_extra` of a route whose body is `model` as JSON, or one of `others`.
+    """Returns `openapi_extra` of a route whose body is `model` as JSON, or as safetensors, or one of `others`.
+
+    What is declared here is also what `http.dispatch` accepts.
 
     Args:
         model: The body.
         example: Shown in place of the model's own examples.
         others: Schemas by content type.
         required: Whether the request needs a body.
+        safetensors: Whether the body may be safetensors; None: if a field of the model is a tensor.
     """
+    if safetensors is None:
+        safetensors = has_tensors(model, _TENSORS_IN)
+    if safetensors:
+        named = {"description": f"Named tensors, with the other fields as JSON in {METADATA}.{REQUEST}"}
+        others = {**(others or {}), SAFETENSORS_TYPE: RAW | named}
     content: dict[str, Any] = {"schema": reference(model)}
     if example is not None:
         content["examples"] = {"example": {"value": example}}
-    return {"requestBody": {"required": required, "content": {wire.JSON_TYPE: content} | _contents(others)}}
+    body = {"requestBody": {"required": required, "content": {wire.JSON_TYPE: content} | _contents(others)}}
+    return body | ({"parameters": [_REQUEST_PARAMETER]} if safetensors else {})
 
 
 def answers(
@@ -59,8 +83,23 @@ def answers(
     *problems: str,
     status: int = 200,
     others: Mapping[str, Mapping[str, Any]] | None = None,
+    safetensors: bool | None = None,
 ) -> dict[int | str, dict[str, Any]]:
-    """Returns `responses` of a route that answers with `model` as JSON, with one of `others`, or with problems."""
+    """Returns `responses` of a route that answers with `model` as JSON or safetensors, with others, or with problems.
+
+    What is declared here is also what `http.dispatch` offers.
+
+    Args:
+        model: The answer.
+        *problems: Their codes.
+        status: Of the answer.
+        others: Schemas by content type.
+        safetensors: Whether the answer may be safetensors; None: if a member of the model is a tensor.
+    """
+    if has_tensors(model, _TENSORS_OUT) if safetensors is None else safetensors:
+        named = {"description": f"The tensors by name, and the rest of the answer as JSON in {METADATA}.{ANSWER}"}
+        others = {**(others or {}), SAFETENSORS_TYPE: RAW | named}
+        problems = (*problems, *(() if "not_acceptable" in problems else ("not_acceptable",)))
     content = {wire.JSON_TYPE: {"schema": reference(model)}} | _contents(others)
     success: dict[str, Any] = {"description": (model.__doc__ or "").strip(), "content": content}
     if RAW_TYPE in content:
@@ -78,6 +117,17 @@ def with_etag(responses: dict[int | str, dict[str, Any]]) -> dict[int | str, dic
         status: {**response, "headers": response.get("headers", {}) | tag} if str(status).startswith("2") else response
         for status, response in responses.items()
     }
+
+
+def has_tensors(part: Any, components: tuple[str, ...]) -> bool:
+    """Returns whether a model, or a type of one of its fields, refers to one of these components."""
+    if isinstance(part, WithJsonSchema):
+        text = json.dumps(part.json_schema)
+        return any(json.dumps(component(name)) in text for name in components)
+    if isinstance(part, type) and issubclass(part, BaseModel):
+        parts = [member for field in part.model_fields.values() for member in (field.annotation, *field.metadata)]
+        return any(has_tensors(member, components) for member in parts)
+    return any(has_tensors(member, components) for member in get_args(part))
 
 
 def _contents(others: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.access import registry_of, settings_of
 from teletape_server.http.bodies import declared_length, read_body
 from teletape_server.http.events import event_stream
-from teletape_server.http.negotiation import answer_type, body_type, wants_events
+from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
 from teletape_server.problems import Problem
 from teletape_server.registry import Registry, SessionEntry
+from teletape_server.tensor_files.layout import REQUEST, SAFETENSORS_TYPE
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 
 #: Bytes of a large body that are written at once.
@@ -38,10 +39,11 @@ async def dispatch(
     full: bool = False,
     status: int = 200,
     query: Mapping[str, Any] | None = None,
-    binary_answer: bool = False,
     **params: Any,
 ) -> Response:
     """Calls a method of the session's process with the request's body, and returns its result as a response.
+
+    The types of the body and of the answer are those that the route has declared (`http.declarations`).
 
     Args:
         request: The request; its body goes to the process unread.
@@ -50,28 +52,40 @@ async def dispatch(
         id: The id in the path.
         full: Whether JSON shows every element of large tensors.
         status: Of a successful response.
-        query: The other fields of a body that may be a binary tensor; None: the body is JSON.
-        binary_answer: Whether the answer may be a binary tensor, if Accept asks for one.
+        query: The other fields of a body that may be a binary tensor.
         **params: Further parameters of the method; `accept` replaces the negotiated type of the answer.
 
     Raises:
         Problem: The request was refused by the front or by the method.
     """
     key = idempotency_key(request.headers)
-    accepted = (RAW_TYPE, wire.JSON_TYPE) if query is not None else (wire.JSON_TYPE,)
-    offered = (wire.JSON_TYPE, RAW_TYPE) if binary_answer else (wire.JSON_TYPE,)
-    if query is not None:
-        headers = request.headers
-        params |= {"query": dict(query), "dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}
+    params |= fields_outside(request, query or {})
     if "accept" not in params:
         # An answer without a body has no type; browsers then ask for that of the problems.
+        offered = answer_types(request, status)
         params["accept"] = wire.JSON_TYPE if status == 204 else answer_type(request.headers, offered, wire.JSON_TYPE)
     params |= {"id": id, "full": full, "collection": request.url.path, "idempotency_key": key}
-    content_type = body_type(request.headers, accepted) if request.method in ("POST", "PUT") else ""
+    content_type = body_type(request.headers, body_types(request)) if request.method in ("POST", "PUT") else ""
     body = await read_body(request, session, declared_length(request.headers, settings_of(request).max_body))
     running = registry_of(request).submit(session, method, params, content_type=content_type, body=body)
     patience = None if key is None else settings_of(request).patience
     return await respond(request, session, running, patience=patience, status=status)
+
+
+def fields_outside(request: Request, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameters of a method with what the query and the headers say about a body that is not JSON.
+
+    Args:
+        request: The request.
+        query: Fields of the body that came in the query.
+    """
+    headers, accepted = request.headers, body_types(request)
+    params: dict[str, Any] = {}
+    if SAFETENSORS_TYPE in accepted:
+        params |= {"query": dict(query), REQUEST: request.query_params.get(REQUEST)}
+    if RAW_TYPE in accepted:
+        params |= {"query": dict(query), "dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}
+    return params
 
 
 async def respond(

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
+from fastapi import Request
 from starlette.datastructures import Headers
 
 import teletape_wire as wire
@@ -17,6 +18,19 @@ EVENTS_TYPE: Final = "text/event-stream"
 def entity_tag(body: bytes | memoryview) -> str:
     """Returns a strong ETag of an answer: a hash of its body."""
     return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def body_types(request: Request) -> tuple[str, ...]:
+    """Returns the content types that a route has declared for its body, that of a body without a type last."""
+    declared = request.scope["route"].openapi_extra or {}
+    content = declared.get("requestBody", {}).get("content", {wire.JSON_TYPE: {}})
+    return tuple(reversed(content))
+
+
+def answer_types(request: Request, status: int) -> tuple[str, ...]:
+    """Returns the content types that a route has declared for its answer."""
+    responses = request.scope["route"].responses
+    return tuple(responses.get(status, {}).get("content", {wire.JSON_TYPE: {}}))
 
 
 def body_type(headers: Headers, supported: Sequence[str]) -> str:

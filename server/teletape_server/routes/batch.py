@@ -54,7 +54,7 @@ async def run_in_session(
     "/batch",
     summary="Run a batch of commands",
     response_class=Response,
-    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}),
+    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}, safetensors=False),
     responses=answers(
         BatchAnswer,
         *SESSION,
@@ -69,6 +69,7 @@ async def run_in_session(
         "sequence_conflict",
         "unknown_structure",
         others={wire.FRAME_TYPE: RAW},
+        safetensors=False,
     )
     | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},
 )

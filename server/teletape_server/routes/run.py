@@ -18,9 +18,9 @@ from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
 from teletape_server.http.bodies import declared_length, read_body, whole_body
 from teletape_server.http.declarations import BODY, WORK, answers, takes
-from teletape_server.http.dispatch import answer, respond
+from teletape_server.http.dispatch import answer, fields_outside, respond
 from teletape_server.http.events import event_stream, late_events
-from teletape_server.http.negotiation import answer_type, body_type, wants_events
+from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
 from teletape_server.http.schemas import Device
 from teletape_server.leases import Reason
@@ -66,10 +66,11 @@ async def run(
     The request is safe to repeat. If the client disconnects, the computation is cancelled; with an Idempotency-Key it
     goes on, for the retry.
     """
-    content_type = body_type(request.headers, (wire.JSON_TYPE,))
-    accept = answer_type(request.headers, (wire.JSON_TYPE,), wire.JSON_TYPE)
+    content_type = body_type(request.headers, body_types(request))
+    accept = answer_type(request.headers, answer_types(request, 200), wire.JSON_TYPE)
     length = declared_length(request.headers, settings_of(request).max_body)
-    work = _Work(request, owner, device or settings_of(request).device, content_type, {"full": full, "accept": accept})
+    params = {"full": full, "accept": accept, **fields_outside(request, {})}
+    work = _Work(request, owner, device or settings_of(request).device, content_type, params)
     key = idempotency_key(request.headers)
     if key is not None:
         return await _run_once(work, key, length)
@@ -155,7 +156,7 @@ async def _run_once(work: _Work, key: str, length: int) -> Response:
                 return Stored(problem.kind.status, {}, b"", problem)
             finally:
                 del works[work.owner, key]
-            return Stored(response.status_code, {"content-type": wire.JSON_TYPE}, bytes(response.body))
+            return Stored(response.status_code, {"content-type": work.params["accept"]}, bytes(response.body))
 
     works: dict[tuple[str, str], Running] = retries.works
     waiting = asyncio.ensure_future(retries.once(work.owner, key, digest, answer_of_session))

@@ -29,7 +29,7 @@ from teletape_server.http.parameters import (
 from teletape_server.routes.nodes import Bins
 from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.nodes import TensorHistogram
-from teletape_server.worker.models.tensors import NewTensor, Tensor, TensorList
+from teletape_server.worker.models.tensors import NewTensor, NewTensors, Tensor, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
 
@@ -60,6 +60,18 @@ async def create(
     return await dispatch(request, session, "tensor.create", status=201, query={"id": id, "replace": replace})
 
 
+@router.put(
+    "",
+    summary="Create many tensors",
+    response_class=Response,
+    openapi_extra=takes(NewTensors),
+    responses=answers(TensorList, *SESSION, *BODY, "id_in_use", "resource_exhausted"),
+)
+async def create_all(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
+    """Creates a tensor under each id, all or none. A safetensors file needs nothing else: its names are the ids."""
+    return await dispatch(request, session, "tensor.create_all")
+
+
 @router.get(
     "",
     summary="List the tensors",
@@ -75,7 +87,7 @@ async def list_(
     kind: Kind = None,
     dtype: DtypeFilter = None,
 ) -> Response:
-    """Lists ids, dtypes, shapes and bytes. GET a tensor's URL to read its elements."""
+    """Lists ids, dtypes, shapes and bytes. As safetensors the answer has the elements too, each tensor under its id."""
     selection = {"limit": limit, "after": after, "prefix": prefix, "kind": kind, "dtype": dtype}
     return await dispatch(request, session, "tensor.list", selection=selection)
 
@@ -108,7 +120,7 @@ async def delete_several(
 )
 async def get(request: Request, session: LiveSession, tensor: TensorId, full: Full = False) -> Response:
     """Returns the tensor as JSON, or its bytes for `Accept: application/octet-stream`."""
-    return await dispatch(request, session, "tensor.get", id=tensor, full=full, binary_answer=True)
+    return await dispatch(request, session, "tensor.get", id=tensor, full=full)
 
 
 @router.get(

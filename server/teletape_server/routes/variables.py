@@ -28,7 +28,7 @@ from teletape_server.http.parameters import (
     path_id_of,
 )
 from teletape_server.worker.models.listings import Deleted
-from teletape_server.worker.models.variables import Assignment, NewVariable, Variable, VariableList
+from teletape_server.worker.models.variables import Assignment, NewVariable, Variable, VariableList, VariableValues
 
 router = APIRouter(prefix="/sessions/{session}/variables", tags=["variables"])
 
@@ -61,6 +61,18 @@ async def create(
     return await dispatch(request, session, "variable.create", status=201, query=query)
 
 
+@router.put(
+    "",
+    summary="Write many variables",
+    response_class=Response,
+    openapi_extra=takes(VariableValues),
+    responses=answers(VariableList, *SESSION, *BODY, *NAMED, "id_in_use", "invalid_argument", "resource_exhausted"),
+)
+async def write_all(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
+    """Assigns to each variable by its id, and creates those that do not exist. A safetensors file is enough."""
+    return await dispatch(request, session, "variable.write_all")
+
+
 @router.get(
     "",
     summary="List the variables",
@@ -75,7 +87,7 @@ async def list_(
     prefix: Prefix = None,
     dtype: DtypeFilter = None,
 ) -> Response:
-    """Lists ids, dtypes, shapes and versions. GET a variable's URL to read its elements."""
+    """Lists ids, dtypes, shapes and versions. As safetensors the answer has the values too, each under its id."""
     selection = {"limit": limit, "after": after, "prefix": prefix, "dtype": dtype}
     return await dispatch(request, session, "variable.list", selection=selection)
 
@@ -110,9 +122,7 @@ async def get(
     request: Request, session: LiveSession, variable: VariableId, full: Full = False, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Returns the variable and its value as JSON, or the value's bytes for `Accept: application/octet-stream`."""
-    return await dispatch(
-        request, session, "variable.get", id=variable, full=full, binary_answer=True, if_none_match=if_none_match
-    )
+    return await dispatch(request, session, "variable.get", id=variable, full=full, if_none_match=if_none_match)
 
 
 @router.put(

@@ -1,15 +1,19 @@
-"""Writes the answers of REST requests: facts and tensors as JSON, and tensors as bytes."""
+"""Writes the answers of REST requests: facts and tensors as JSON, tensors as bytes, named tensors as safetensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 import teletape_wire as wire
 from teletape_engine.commands import Command, Fetch, Id
 from teletape_engine.commands.results import Answer, Fetched, Kinds, SlicesArrays
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.session import Session
+from teletape_server.tensor_files.answers import NamedTensor
+from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER, path_id
 from teletape_server.worker.execution import described, execute
 from teletape_server.worker.methods import Request, Result, json_result
@@ -17,23 +21,35 @@ from teletape_wire.tensors import raw
 
 
 def tensor_values(session: Session, request: Request, ids: Iterable[Id]) -> list[Any]:
-    """Returns the elements of these tensors as JSON; the first ones of a large tensor unless the request wants all."""
+    """Returns the elements of these tensors for an answer; in JSON the first of a large one unless it wants all."""
     ids = list(ids)
     values = fetched_values(request, execute(session, request, fetches(request, ids)))
     return [values[id] for id in ids]
 
 
 def fetches(request: Request, ids: Iterable[Id], *, optional: bool = False) -> list[Command]:
-    """Returns the commands that fetch these tensors for an answer in JSON."""
-    elements = None if request.params["full"] else wire.PREVIEW
+    """Returns the commands that fetch these tensors for an answer."""
+    is_whole = request.params["full"] or request.params["accept"] == SAFETENSORS_TYPE
+    elements = None if is_whole else wire.PREVIEW
     return [Fetch(id, elements, optional) for id in ids]
 
 
 def fetched_values(request: Request, answer: Answer) -> dict[Id, Any]:
-    """Returns the elements that an answer fetched, as JSON, by id."""
+    """Returns the elements that an answer fetched, by id: as JSON, or as arrays for a safetensors answer."""
+    if request.params["accept"] == SAFETENSORS_TYPE:
+        return {result.id: _arrays(result) for result in answer.results if isinstance(result, Fetched)}
     written = wire.answer_to_json(answer, full=request.params["full"])["results"]
     pairs = zip(answer.results, written, strict=True)
     return {result.id: body["value"] for result, body in pairs if isinstance(result, Fetched)}
+
+
+def _arrays(fetched: Fetched) -> Any:
+    """Returns a tensor's array; for a sparse gradient what JSON has, with its two arrays."""
+    array = fetched.array
+    if not isinstance(array, SlicesArrays):
+        return array
+    facts = {"dtype": array.dense.dtype.name, "shape": list(array.dense.shape)}
+    return facts | {"values": array.values, "indices": array.indices}
 
 
 def derivative_entry(
@@ -66,14 +82,14 @@ def created_result(session: Session, request: Request, facts: Mapping[str, Any])
 
 
 def value_result(session: Session, request: Request, facts: dict[str, Any]) -> Result:
-    """Returns the facts with the elements as JSON, or the elements as bytes with dtype and shape in headers.
+    """Returns the facts with the elements, or the elements alone as bytes with dtype and shape in headers.
 
     Raises:
         InvalidArgumentError: The bytes of a sparse gradient, which has two arrays.
     """
     if request.params["accept"] != RAW_TYPE:
         [value] = tensor_values(session, request, [facts["id"]])
-        return json_result(facts | {"value": value})
+        return json_result(facts | {"value": named(facts["id"], value)})
     [fetched] = execute(session, request, [Fetch(facts["id"])]).results
     assert isinstance(fetched, Fetched)
     if isinstance(fetched.array, SlicesArrays):
@@ -85,6 +101,23 @@ def value_result(session: Session, request: Request, facts: dict[str, Any]) -> R
     shape = ",".join(map(str, fetched.spec.shape))
     headers = {DTYPE_HEADER: fetched.spec.dtype.name, SHAPE_HEADER: shape}
     return Result(RAW_TYPE, [body], len(body), {"headers": headers})
+
+
+def with_values(session: Session, request: Request, listing: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Returns the facts about tensors or variables; for a safetensors answer with the elements of each under its id."""
+    if request.params["accept"] != SAFETENSORS_TYPE:
+        return listing
+    values = tensor_values(session, request, [facts["id"] for facts in listing])
+    return [facts | {"value": named(facts["id"], value)} for facts, value in zip(listing, values, strict=True)]
+
+
+def named(id: Id, value: Any) -> Any:
+    """Returns a tensor's elements under its id in place of their place in the answer."""
+    if isinstance(value, np.ndarray):
+        return NamedTensor(str(id), value)
+    if isinstance(value, dict) and isinstance(value.get("values"), np.ndarray):  # a sparse gradient
+        return value | {part: NamedTensor(f"{id}/{part}", value[part]) for part in ("values", "indices")}
+    return value
 
 
 def deleted_result(session: Session, request: Request, collection: str) -> Result:

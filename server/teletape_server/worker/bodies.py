@@ -1,4 +1,4 @@
-"""Reads the body of a request: JSON into a model, or the bytes of a tensor."""
+"""Reads the body of a request into a model: JSON, the bytes of one tensor, or named tensors (safetensors)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from pydantic import BaseModel, ValidationError
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import BOOL, dtype_of
+from teletape_server.tensor_files.errors import InvalidRequestError as InvalidRequestError
+from teletape_server.tensor_files.layout import REQUEST, SAFETENSORS_TYPE
+from teletape_server.tensor_files.reader import read_file
+from teletape_server.tensor_files.requests import request_fields
 from teletape_server.worker.faults import described_faults, path_text, text_of
 from teletape_server.worker.methods import Request
 from teletape_server.worker.models.base import GENERATED, Results
@@ -26,21 +30,22 @@ _MAX_FAULTS: Final = 5  # that a message lists
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class InvalidRequestError(TeletapeError):
-    """Raised for a body or header with a field missing, unknown or of the wrong type."""
-
-    code = "invalid_request"
-
-
 def read(request: Request, model: type[Model]) -> Model:
     """Returns the body as `model`. A binary tensor is its `value`, and the query its other fields.
 
     Raises:
         MalformedJsonError: The body is not JSON.
+        MalformedSafetensorsError: It is not in the safetensors format.
         InvalidRequestError: The body does not fit the model, or a binary tensor lacks dtype or shape.
     """
     query = {name: value for name, value in request.params.get("query", {}).items() if value is not None}
-    if request.content_type == RAW_TYPE:
+    request_text = request.params.get(REQUEST)
+    if request.content_type == SAFETENSORS_TYPE:
+        file = read_file(request.body, copy_below=request.copy_below)
+        fields = request_fields(file, model.model_fields, query, request_text)
+    elif request_text is not None:
+        raise InvalidRequestError(f"{REQUEST}: this query parameter belongs to a body of the type {SAFETENSORS_TYPE}")
+    elif request.content_type == RAW_TYPE:
         fields = query | {"value": _binary_tensor(request)}
     elif query:
         raise InvalidRequestError(

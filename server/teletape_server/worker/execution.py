@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -32,6 +32,11 @@ def command(verb: str, /, **fields: Any) -> Command:
         BadCommandError: A field is of the wrong kind.
     """
     return schema.make(verb, {name: value for name, value in fields.items() if value is not None})
+
+
+def constants(tensors: Mapping[str, Any]) -> list[Command]:
+    """Returns the commands that create tensors, by id."""
+    return [command("constant", id=id, value=value) for id, value in tensors.items()]
 
 
 def execute(

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from teletape_engine.suggestions import did_you_mean
 
 Facts: TypeAlias = Mapping[str, Any]
@@ -101,6 +103,8 @@ def _shown(value: Any) -> str:
     """Returns a value as text, or the kind of a longer one."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, np.ndarray):
+        return "a tensor"
     return json.dumps(value, default=lambda other: type(other).__name__)[:60]
 
 

@@ -14,6 +14,8 @@ from typing import Any, Final, Protocol, TypeAlias
 import teletape_wire as wire
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
+from teletape_server.tensor_files.answers import answer_file
+from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import Buffer
 
 
@@ -80,10 +82,36 @@ class Result:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Unwritten(Result):
+    """A result whose body is written when it is known in which type.
+
+    Attributes:
+        value: JSON-able data; arrays in it are the tensors of a safetensors body.
+    """
+
+    value: Any = None
+
+
 def json_result(value: Any, **facts: Any) -> Result:
-    """Returns a result whose body is `value` as JSON."""
-    body = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    return Result(wire.JSON_TYPE, [body], len(body), facts)
+    """Returns a result whose body is `value` as JSON, or as safetensors if the request asks for that."""
+    return _Unwritten(wire.JSON_TYPE, [], 0, facts, value)
+
+
+def _written(result: Result, accept: str | None) -> Result:
+    """Returns a result with its body.
+
+    Raises:
+        NotInSafetensorsError: safetensors has no name for a tensor's dtype.
+    """
+    if not isinstance(result, _Unwritten):
+        return result
+    if accept == SAFETENSORS_TYPE:
+        buffers = answer_file(result.value)
+    else:
+        text = json.dumps(result.value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        accept, buffers = wire.JSON_TYPE, [text.encode()]
+    return Result(accept, buffers, sum(map(len, buffers)), result.facts)
 
 
 Method: TypeAlias = Callable[[Session, Request], Result]
@@ -96,7 +124,7 @@ def method(name: str) -> Callable[[Method], Method]:
     def register(function: Method) -> Method:
         if name in METHODS:
             raise TypeError(f"the method {name!r} is registered twice")
-        METHODS[name] = function
+        METHODS[name] = lambda session, request: _written(function(session, request), request.params.get("accept"))
         return function
 
     return register

@@ -52,7 +52,8 @@ _ABOUT: Final = (
     "Run the operations from top to bottom: each example works as it is, also a second time. "
     "Every refusal is a problem (RFC 9457) with a `code` and a text that says what was wrong and what to do. JSON "
     "answers show the first 1000 elements of a large tensor; `full=true` returns all, and `Accept: "
-    "application/octet-stream` returns a tensor as bytes. Requests that compute also report their progress as events: "
+    "application/octet-stream` returns a tensor as bytes. Several named tensors travel in one body, both ways, as "
+    "`application/vnd.safetensors`. Requests that compute also report their progress as events: "
     "send `Accept: text/event-stream`, and read `progress` events and then one `answer` or `problem`."
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from teletape_engine.commands import Id
 from teletape_engine.session.session import Session
+from teletape_server.worker.answers import with_values
 from teletape_server.worker.bodies import InvalidRequestError, path_id
 from teletape_server.worker.execution import COLLECTIONS, described, execute
 from teletape_server.worker.methods import Request, Result, json_result
@@ -37,7 +38,7 @@ def listing(
     first = 0 if after is None else 1 + [str(fact["id"]) for fact in things].index(after)
     limit = selection.get("limit")
     matching = [fact for fact in things[first:] if _matches(fact, selection)]
-    facts = matching[:limit]
+    facts = with_values(session, request, matching[:limit])
     has_more = limit is not None and len(matching) > limit
     following = str(facts[-1]["id"]) if has_more else None
     body = {collection: facts if complete is None else [complete(fact) for fact in facts], "next": following}

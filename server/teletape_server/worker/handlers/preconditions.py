@@ -16,6 +16,7 @@ from typing import Final
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
+from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.bodies import RAW_TYPE, InvalidRequestError
 from teletape_server.worker.methods import Request, Result
 
@@ -46,7 +47,9 @@ def version_tag(session: Session, id: Id) -> str:
 
 def tagged(result: Result, version: str, request: Request) -> Result:
     """Returns the result with its ETag."""
-    form = "bytes" if request.params["accept"] == RAW_TYPE else "all" if request.params["full"] else ""
+    accept = request.params["accept"]
+    forms = {RAW_TYPE: "bytes", SAFETENSORS_TYPE: "named"}
+    form = forms.get(accept, "all" if request.params["full"] else "")
     tag = f'"{version}-{form}"' if form else f'"{version}"'
     headers = {**result.facts.get("headers", {}), "ETag": tag, "Vary": "Accept"}
     return dataclasses.replace(result, facts={**result.facts, "headers": headers})

@@ -31,9 +31,9 @@ from teletape_engine.commands import outputs as created_ids
 from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Specs
 from teletape_engine.errors import TapeStateError, TeletapeError, UnknownIdError
 from teletape_engine.session.session import Session
-from teletape_server.worker.answers import fetches, tensor_values
+from teletape_server.worker.answers import fetched_values, fetches, tensor_values
 from teletape_server.worker.bodies import InvalidRequestError, lasting_ids, read
-from teletape_server.worker.execution import execute
+from teletape_server.worker.execution import constants, execute
 from teletape_server.worker.handlers.tapes import CONTEXT
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import NAME_PATTERN
@@ -47,11 +47,12 @@ def run(session: Session, request: Request) -> Result:
     """Runs the commands; returns the values of `fetch` and of fetch commands, why some are null, and other answers."""
     body = read(request, Run)
     commands = wire.batch_from_json({"commands": body.commands}).commands
-    created = _created(commands)
+    created = [*body.tensors, *_created(commands)]
     for position, id in enumerate(body.fetch):
         if id not in created and not any(isinstance(command, Fetch) and command.id == id for command in commands):
             names = ", ".join(map(str, created)) or "none"
             raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
+    execute(session, request, constants(body.tensors))
     answer = execute(session, request, commands, name_command=True)
     values, why, questions = _answers(request, commands, answer, body.fetch)
     remaining = [id for id in body.fetch if id not in values]
@@ -131,10 +132,10 @@ def _answers(
     values: dict[Id, Any] = {}
     why: dict[Id, Any] = {}
     questions: dict[Id, Any] = {}
-    results = wire.answer_to_json(answer, full=request.params["full"])["results"]
-    for result, result_json in zip(answer.results, results, strict=True):
+    fetched = fetched_values(request, answer)
+    for result in answer.results:
         if isinstance(result, Fetched):
-            values[result.id] = result_json["value"]
+            values[result.id] = fetched[result.id]
         elif isinstance(result, Kinds):
             command = commands[result.index - first]
             ids = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
@@ -144,9 +145,10 @@ def _answers(
                     values[id] = None
                     why[id] = reason
         elif isinstance(result, Facts):
-            questions[result.index - first] = result_json["facts"]
+            questions[result.index - first] = result.facts
         elif isinstance(result, Specs):
-            questions[result.index - first] = {"specs": result_json["specs"]}
+            specs = [{"dtype": spec.dtype.name, "shape": list(spec.shape)} for spec in result.specs]
+            questions[result.index - first] = {"specs": specs}
     return values, why, questions
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result, value_result
 from teletape_server.worker.bodies import new_id, path_id, read
-from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.execution import command, constants, described, execute
 from teletape_server.worker.handlers.listings import delete_several, listing
-from teletape_server.worker.methods import Request, Result, method
-from teletape_server.worker.models.tensors import NewTensor
+from teletape_server.worker.methods import Request, Result, json_result, method
+from teletape_server.worker.models.tensors import NewTensor, NewTensors
 
 
 @method("tensor.create")
@@ -20,9 +20,18 @@ def create(session: Session, request: Request) -> Result:
     return created_result(session, request, session.describe(id))
 
 
+@method("tensor.create_all")
+def create_all(session: Session, request: Request) -> Result:
+    """Creates tensors by id, all or none."""
+    body = read(request, NewTensors)
+    execute(session, request, constants(body.tensors), replace=body.replace, rollback=True)
+    facts = [session.describe(id) for id in body.tensors]
+    return json_result({"tensors": facts}, bytes_in_use=session.bytes_in_use())
+
+
 @method("tensor.list")
 def list_(session: Session, request: Request) -> Result:
-    """Lists all tensors, sparse gradients too, without their elements."""
+    """Lists all tensors, sparse gradients too, with their elements only in safetensors."""
     return listing(session, request, "tensors")
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import created_result, deleted_result, facts_result, value_result
 from teletape_server.worker.bodies import new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.handlers.listings import delete_several, listing
 from teletape_server.worker.handlers.preconditions import check, is_known, tagged, version_tag
-from teletape_server.worker.methods import Request, Result, method
-from teletape_server.worker.models.variables import Assignment, NewVariable
+from teletape_server.worker.methods import Request, Result, json_result, method
+from teletape_server.worker.models.variables import Assignment, NewVariable, VariableValues
 
 
 @method("variable.create")
@@ -22,9 +27,41 @@ def create(session: Session, request: Request) -> Result:
     return tagged(created_result(session, request, session.describe(id)), version_tag(session, id), request)
 
 
+@method("variable.write_all")
+def write_all(session: Session, request: Request) -> Result:
+    """Assigns to variables by id; those that do not exist are created."""
+    body = read(request, VariableValues)
+    present = {facts["id"]: facts for facts in session.listing("variable")}
+    for id, value in body.variables.items():
+        if id in present and isinstance(value, np.ndarray):
+            _check_fits(present[id], value)
+    commands = [
+        command("assign", variable=id, value=value)
+        if id in present
+        else command("variable", id=id, value=value, trainable=body.trainable)
+        for id, value in sorted(body.variables.items(), key=lambda item: item[0] in present)
+    ]
+    execute(session, request, commands, rollback=True)
+    facts = [session.describe(id) for id in body.variables]
+    return json_result({"variables": facts}, bytes_in_use=session.bytes_in_use())
+
+
+def _check_fits(facts: dict[str, Any], value: np.ndarray[Any, Any]) -> None:
+    """Checks that a variable can take a value, before any is assigned.
+
+    Raises:
+        InvalidArgumentError: It has another dtype or shape.
+    """
+    if (facts["dtype"], facts["shape"]) != (value.dtype.name, list(value.shape)):
+        raise InvalidArgumentError(
+            f"variable {facts['id']!r} is {facts['dtype']}{facts['shape']}, its new value {value.dtype.name}"
+            f"{list(value.shape)}: nothing was assigned"
+        )
+
+
 @method("variable.list")
 def list_(session: Session, request: Request) -> Result:
-    """Lists all variables without their elements."""
+    """Lists all variables with their elements only in safetensors."""
     return listing(session, request, "variables")
 
 

@@ -163,7 +163,7 @@ def _shown(value: Any) -> str:
     """Returns a JSON value as text, or the kind of a longer one."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    return json.dumps(value)[:60]
+    return json.dumps(value, default=lambda other: "a tensor")[:60]
 
 
 Name = Annotated[

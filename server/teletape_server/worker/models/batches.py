@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from teletape_engine.commands import OnFailure
-from teletape_server.worker.models.base import Answer, Body, Id, Results, TensorValue, component, examples
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.worker.models.base import Answer, Body, Id, Name, Results, Tensor, TensorValue, component, examples
 from teletape_server.worker.models.explanations import Why
 
 #: A command in JSON; `teletape_wire` reads it.
@@ -142,6 +143,9 @@ class Run(Body):
         },
     )
 
+    tensors: dict[Name, Tensor] = Field(
+        default={}, max_length=MAX_ITEMS, description="Tensors to create before the commands, by id"
+    )
     commands: list[CommandJson]
     fetch: list[Id] = Field(default=[], description="Ids to return in `values`")
 

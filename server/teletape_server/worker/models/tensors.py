@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.worker.models.base import Answer, Body, Name, Replace, TensorValue, examples
 from teletape_server.worker.models.base import Tensor as TensorField
 from teletape_server.worker.models.listings import Listing
@@ -19,6 +20,15 @@ class NewTensor(Body):
     id: Name | None = None
     replace: Replace = False
     value: TensorField
+
+
+class NewTensors(Body):
+    """Tensors to create, by id."""
+
+    model_config = examples({"tensors": {"more_points": [[0.5, 1.5], [2.5, 3.5]], "labels": [0.5, 1.5]}})
+
+    tensors: Annotated[dict[Name, TensorField], Field(min_length=1, max_length=MAX_ITEMS)]
+    replace: Replace = False
 
 
 class Tensor(Answer):

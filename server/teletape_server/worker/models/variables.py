@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.ops.assign import MODES
 from teletape_server.worker.models.base import Answer, Body, Input, Name, Replace, TensorValue, examples
 from teletape_server.worker.models.listings import Listing
@@ -21,6 +22,15 @@ class NewVariable(Body):
     value: Input
     trainable: Annotated[bool, Field(description="Whether tapes watch it by themselves")] = True
     name: Annotated[str | None, Field(min_length=1, max_length=200, description="A label for people")] = None
+
+
+class VariableValues(Body):
+    """Values of variables, by id: those that do not exist are created."""
+
+    model_config = examples({"variables": {"w": [0.5, 1.5, 2.5], "bias": 0.5}})
+
+    variables: Annotated[dict[Name, Input], Field(min_length=1, max_length=MAX_ITEMS)]
+    trainable: Annotated[bool, Field(description="Of those that are created: whether tapes watch them")] = True
 
 
 def _mode(name: str) -> str:
