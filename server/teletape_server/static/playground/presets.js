@@ -126,7 +126,7 @@ export const PRESETS = {
     state: {
       mode: "expression",
       text: "x = [-0.5, 1]\nf = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2",
-      kind: "hvp", vectors: { x: [1, 0.5] }, plot: "x[0]",
+      kind: "hvp", vectors: { x: [1, 0.5] }, ranges: { x: [-2, 2] }, plot: "x[0]",
     },
   },
   maml: {
@@ -136,7 +136,7 @@ export const PRESETS = {
   },
   classifier: {
     title: "Train a classifier",
-    about: "A small network learns two half circles; each request is twenty steps of gradient descent.",
+    about: "A small network learns two half circles; each request is forty steps of gradient descent.",
     state: {
       mode: "expression",
       text: CLASSIFIER,
