@@ -60,7 +60,7 @@ def test_what_is_not_there_yet_is_not_there() -> None:
 
 def test_the_api_begins_with_the_version_that_it_says() -> None:
     paths = json.loads((ROOT / "openapi" / "openapi.json").read_text(encoding="utf-8"))["paths"]
-    assert all(path.startswith("/v1/") for path in paths)
+    assert [path for path in paths if not f"{path}/".startswith("/v1/")] == []
 
 
 def test_the_commands_are_targets_of_make() -> None:
