@@ -40,32 +40,49 @@ _INSIDE_COST, _OUTSIDE_COST = 3, 4
 _COMMON_NUMBER_COST: Final = 64  # equal short numbers are mostly an accident: any other path is the better explanation
 
 
-def fewest_cuts(cuts: Cuts, targets: Sequence[Uid], source: Uid) -> list[Edge] | None:
-    """The path from a target to the source with the fewest cuts; None: there is no path. Deterministic."""
-    order = itertools.count()
-    heap: list[tuple[int, int, Uid, Edge | None, Uid | None]] = [(0, next(order), uid, None, None) for uid in targets]
-    arrivals: dict[Uid, tuple[Edge | None, Uid | None]] = {}
-    while heap:
+class FewestCuts:
+    """The paths with the fewest cuts from targets back to other values: one search, continued for each further value.
+
+    Args:
+        cuts: Of the graph.
+        targets: Where the paths begin.
+    """
+
+    def __init__(self, cuts: Cuts, targets: Sequence[Uid]) -> None:
+        self._cuts = cuts
+        self._order = itertools.count()
+        self._heap: list[tuple[int, int, Uid, Edge | None, Uid | None]] = [
+            (0, next(self._order), uid, None, None) for uid in targets
+        ]
+        self._arrivals: dict[Uid, tuple[Edge | None, Uid | None]] = {}
+
+    def path(self, source: Uid) -> list[Edge] | None:
+        """The path from a target to the source; None: there is none. Deterministic."""
+        arrivals = self._arrivals
+        while source not in arrivals:
+            if not self._heap:
+                return None
+            self._advance()
+        path: list[Edge] = []
+        position: Uid | None = source
+        while position is not None:
+            edge, position = arrivals[position]
+            if edge is not None:
+                path.append(edge)
+        path.reverse()
+        return path
+
+    def _advance(self) -> None:
+        """Takes one more step of the search."""
+        arrivals, heap = self._arrivals, self._heap
         cost, _, uid, edge, before = heapq.heappop(heap)
         if uid in arrivals:
-            continue
+            return
         arrivals[uid] = edge, before
-        if uid == source:
-            break
-        for following in cuts.graph.edges(uid):
+        for following in self._cuts.graph.edges(uid):
             if following.input not in arrivals:
-                entry = (cost + _cost(cuts, following), next(order), following.input, following, uid)
+                entry = (cost + _cost(self._cuts, following), next(self._order), following.input, following, uid)
                 heapq.heappush(heap, entry)
-    if source not in arrivals:
-        return None
-    path: list[Edge] = []
-    position: Uid | None = source
-    while position is not None:
-        edge, position = arrivals[position]
-        if edge is not None:
-            path.append(edge)
-    path.reverse()
-    return path
 
 
 def _cost(cuts: Cuts, edge: Edge) -> int:

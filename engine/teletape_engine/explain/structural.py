@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.explain.cuts import Cuts, zero_derivative_text
 from teletape_engine.explain.explanation import Explanation, Step
-from teletape_engine.explain.paths import EVENT_NAMES, fewest_cuts, missing_contribution, op_name, path_fields, step
+from teletape_engine.explain.paths import EVENT_NAMES, FewestCuts, missing_contribution, op_name, path_fields, step
 from teletape_engine.explain.provenance_graph import Edge
 from teletape_engine.explain.reasons import MEANINGS, Reason
 from teletape_engine.recording.provenance import Event, Return, ValueReads
@@ -59,6 +60,7 @@ class StructuralExplainer:
             or (tape.watch_accessed and target.trainable)
         ]
         self.connectivity = cuts.connectivity(self.starts)
+        self._paths = FewestCuts(cuts, [target.uid for target in self.differentiable])
 
     def explain(self, source: Any) -> Explanation:
         """Why the gradient of the targets' sum for this recorded value or variable is what it is."""
@@ -69,7 +71,7 @@ class StructuralExplainer:
             return Explanation(Reason.SOURCE_DTYPE, text)
         if self.connectivity.unregistered is not None:
             return self._not_registered(self.connectivity.unregistered)
-        path = fewest_cuts(self.cuts, [target.uid for target in self.differentiable], source.uid)
+        path = self._paths.path(source.uid)
         if source.uid in self.connectivity.reached:
             return self._connected(source, path or [])
         return self._none(source, path)
@@ -231,10 +233,20 @@ class StructuralExplainer:
     # ------------------------------------------------------------------------------------------------------- no path
     def _without_path(self, source: Any) -> Explanation:
         """No record leads from a target to the source."""
-        graph = self.graph
         probable = self._left_and_returned(source)
         if probable is not None:
             return probable
+        text, target_notes = self._targets_origin
+        notes = list(target_notes)
+        replaced = None if isinstance(source, Variable) else self._replaced_variable(source)
+        if replaced is not None:
+            notes.append(replaced.message)
+        return Explanation(Reason.UNCONNECTED, text, certain=not self.graph.truncated, notes=tuple(notes))
+
+    @cached_property
+    def _targets_origin(self) -> tuple[str, list[str]]:
+        """What the targets were computed from, as a message and notes: the same for every source without a path."""
+        graph = self.graph
         leaves = [uid for uid in graph.ancestors(self.target_uids) if uid in self.tape.leaves]
         names = [repr(graph.names[uid]) for uid in leaves if graph.names.get(uid)]
         notes = []
@@ -253,10 +265,7 @@ class StructuralExplainer:
             text = "the target is a constant: no recorded op computed it"
         else:
             text = "the target was computed without the source"
-        replaced = None if isinstance(source, Variable) else self._replaced_variable(source)
-        if replaced is not None:
-            notes.append(replaced.message)
-        return Explanation(Reason.UNCONNECTED, text, certain=not graph.truncated, notes=tuple(notes))
+        return text, notes
 
     def _left_and_returned(self, source: Any) -> Explanation | None:
         """The likely explanation if a value of the source was read, and the target depends on later numbers."""
