@@ -42,8 +42,8 @@ def test_what_stands_before_a_failure_stands_and_the_other_ids_stay_free(rest: R
         (op("add", "w", "nobody"), 404, "unknown_id", "nobody"),
         (op("add", "w", "gone"), 410, "released_id", "gone"),
         (op("add", "w", "tape"), 422, "invalid_argument", "a tape"),
-        (op("add", "w", {"data": [[1], [2, 3]]}), 400, "malformed_json", "same length"),
-        (op("add", "w", {"data": ["one"]}), 400, "malformed_json", "one"),
+        (op("add", "w", {"data": [[1], [2, 3]]}), 422, "invalid_argument", "same length"),
+        (op("add", "w", {"data": ["one"]}), 422, "invalid_argument", "one"),
         (op("fill", 1.5, shape=[10**6, 10**6]), 507, "resource_exhausted", "bytes"),
     ],
 )

@@ -350,7 +350,7 @@ def test_tensors_that_have_no_place(rest: Rest) -> None:
     assert "request: it is in __metadata__ and in the query" in problem(both, 422, "invalid_request")["detail"]
     in_json = rest.post('tensors?request={"id":"a"}', {"value": 1.5})
     assert "this query parameter belongs to a body of the type" in problem(in_json, 422, "invalid_request")["detail"]
-    without_file = problem(rest.post("tensors", {"value": {"tensor": "x"}}), 400, "malformed_json")
+    without_file = problem(rest.post("tensors", {"value": {"tensor": "x"}}), 422, "invalid_argument")
     assert "refers to a tensor of a safetensors body" in without_file["detail"]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, Constant, Fetch, Gradient, MakeVariable
 from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, SlicesArrays, Specs
-from teletape_engine.errors import BadCommandError
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal, untyped
 from teletape_engine.spec import DTYPES, Spec, Weak
 
@@ -142,10 +142,10 @@ def test_numbers_without_a_dtype(inputs: Any, kind: type, integer: str, shape: A
     ("inputs", "text"),
     [
         ([[1], [2, 3]], "same length"),
-        ([1, [2]], "numbers; found list"),
+        ([1, [2]], "numbers; found a list"),
         ([[1], 2], "same length"),
         ([1, True], "true and false"),
-        ([1, None], "NoneType"),
+        ([1, None], "found null"),
         ([1, "nan"], "found \\['nan'\\]"),
         ([1, "1"], "found \\['1'\\]"),
         ({"data": [1e39], "dtype": "float32"}, "too large for dtype float32"),
@@ -168,7 +168,7 @@ def test_numbers_without_a_dtype(inputs: Any, kind: type, integer: str, shape: A
         ({"data": [1], "shape": [True]}, "none negative"),
         ({"data": [1], "shape": [1] * 40}, "40 axes"),
         ({"data": [], "dtype": "float32", "shape": [0, 2**62, 2**62]}, "no array can have"),
-        ({"shape": [1], "dtype": "float32"}, "found \\['shape', 'dtype'\\]"),
+        ({"shape": [1], "dtype": "float32"}, "found shape, dtype"),
         ({"data": [1], "strides": [4]}, "strides"),
         ({"data": "AAA", "dtype": "float32", "shape": [1], "encoding": "base64"}, "no valid base64"),
         ({"data": "AAAA", "dtype": "float32", "shape": [1], "encoding": "base64"}, "takes 4 bytes, the base64 holds 3"),
@@ -179,7 +179,7 @@ def test_numbers_without_a_dtype(inputs: Any, kind: type, integer: str, shape: A
     ],
 )
 def test_tensors_that_are_none(inputs: Any, text: str) -> None:
-    with pytest.raises(wire.MalformedJsonError, match=text):
+    with pytest.raises(InvalidArgumentError, match=text):
         wire.tensor_from_json(inputs)
 
 
@@ -249,7 +249,7 @@ def test_a_number_that_is_finite_is_read_however_it_is_written(number: str) -> N
     ],
 )
 def test_batches_that_are_none(inputs: Any, text: str) -> None:
-    with pytest.raises((wire.MalformedJsonError, BadCommandError), match=text):
+    with pytest.raises(InvalidArgumentError, match=text):
         wire.batch_from_json(inputs)
 
 
@@ -286,7 +286,7 @@ json_values = st.recursive(
 @settings(max_examples=300)
 def test_any_json_gives_a_clear_error_or_a_batch(value: Any) -> None:
     for item in (value, {"commands": [value]}, {"commands": [{"do": "constant", "id": "x", "value": value}]}):
-        with contextlib.suppress(wire.MalformedJsonError, BadCommandError):
+        with contextlib.suppress(InvalidArgumentError):
             wire.batch_from_json(item)
 
 

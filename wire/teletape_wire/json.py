@@ -19,10 +19,9 @@ import numpy as np
 from teletape_engine.commands import Batch, Command, FieldKind, OnFailure, schema
 from teletape_engine.commands.fields import Field
 from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Result, SlicesArrays
-from teletape_engine.errors import BadCommandError
+from teletape_engine.errors import BadCommandError, InvalidArgumentError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
-from teletape_wire.errors import MalformedJsonError
 from teletape_wire.frame import Served
 from teletape_wire.tensor_json import NOT_FINITE, tensor_from_json, tensor_to_json, worded
 from teletape_wire.tensors import NAMES
@@ -63,7 +62,7 @@ def input_from_json(value: Any) -> Any:
 
     Raises:
         BadCommandError: The value is none of them.
-        MalformedJsonError: A tensor that cannot be read.
+        InvalidArgumentError: A tensor that cannot be read.
     """
     kind = type(value)
     if kind is str:
@@ -212,31 +211,30 @@ def batch_from_json(value: Any) -> Batch:
     A client's batch also has "client", "seq" and "nonce" (32 hexadecimal digits). Only "commands" is required.
 
     Raises:
-        MalformedJsonError: It is not a batch, or a tensor in it is not a tensor.
-        BadCommandError: A field of a command is missing, unknown or of the wrong kind; the message names the command.
+        BadCommandError: It is not a batch, or a field of a command is missing, unknown or of the wrong kind; the
+            message names the command.
+        InvalidArgumentError: A tensor in it is not a tensor.
     """
     if not isinstance(value, dict) or not isinstance(value.get("commands"), list):
-        raise MalformedJsonError('a batch is an object with a list under "commands"')
+        raise BadCommandError('a batch is an object with a list under "commands"')
     unknown = value.keys() - _BATCH_MEMBERS
     if unknown:
-        raise MalformedJsonError(f"a batch has {', '.join(_BATCH_MEMBERS)}; found also {', '.join(sorted(unknown))}")
+        raise BadCommandError(f"a batch has {', '.join(_BATCH_MEMBERS)}; found also {', '.join(sorted(unknown))}")
     commands = []
     for position, member in enumerate(value["commands"]):
         try:
             commands.append(_command_from(member))
-        except BadCommandError as error:
-            raise BadCommandError(f"command {position}: {error.message}", command=position) from None
-        except MalformedJsonError as error:
-            raise MalformedJsonError(f"command {position}: {error.message}", command=position) from None
+        except InvalidArgumentError as error:
+            raise type(error)(f"command {position}: {error.message}", command=position) from None
     client, seq = value.get("client", 0), value.get("seq", 0)
     if not all(type(number) is int and 0 <= number < 1 << 64 for number in (client, seq)):
-        raise MalformedJsonError('"client" and "seq" are integers from 0 up')
+        raise BadCommandError('"client" and "seq" are integers from 0 up')
     on_failure = value.get("on_failure", OnFailure.POISON.value)
     if on_failure not in list(OnFailure):
-        raise MalformedJsonError(f'"on_failure" is {", ".join(OnFailure)}; found {on_failure!r:.60}')
+        raise BadCommandError(f'"on_failure" is {", ".join(OnFailure)}; found {on_failure!r:.60}')
     replace = value.get("replace", False)
     if type(replace) is not bool:
-        raise MalformedJsonError(f'"replace" is true or false; found {replace!r:.60}')
+        raise BadCommandError(f'"replace" is true or false; found {replace!r:.60}')
     return Batch(
         tuple(commands),
         _ids(value, "release"),
@@ -260,9 +258,9 @@ def _ids(batch: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     try:
         ids = tuple([id_from_json(member) for member in members]) if isinstance(members, list) else (None,)
     except BadCommandError as error:
-        raise MalformedJsonError(f'"{name}" is a list of ids: {error.message}') from None
+        raise BadCommandError(f'"{name}" is a list of ids: {error.message}') from None
     if not all(map(schema.is_id, ids)):
-        raise MalformedJsonError(f'"{name}" is a list of ids')
+        raise BadCommandError(f'"{name}" is a list of ids')
     return ids
 
 
@@ -272,7 +270,7 @@ def _nonce(text: Any) -> bytes:
     except (TypeError, ValueError):
         nonce = b"?"
     if len(nonce) not in (0, 16):
-        raise MalformedJsonError('"nonce" is 32 hexadecimal digits')
+        raise BadCommandError('"nonce" is 32 hexadecimal digits')
     return nonce
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal, untyped
 from teletape_engine.spec import BFLOAT16, BOOL, COMPLEX, DTYPES, INTEGER, dtype_of
-from teletape_wire.errors import MalformedJsonError
 from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 
+#: What JSON has besides numbers and strings.
+_KINDS: Final = {list: "a list", dict: "an object", type(None): "null"}
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -32,43 +33,41 @@ def tensor_from_json(value: Any) -> Array | Literal:
     nesting decides.
 
     Raises:
-        MalformedJsonError: It is not a tensor; the message says what does not fit.
+        InvalidArgumentError: It is not a tensor; the message says what does not fit.
     """
     if not isinstance(value, dict):
         return _from_data(value, None, None)
     unknown = value.keys() - {"dtype", "shape", "data", "encoding"}
     if value.keys() == {"tensor"}:
-        raise MalformedJsonError(
+        raise InvalidArgumentError(
             f'{{"tensor": {value["tensor"]!r:.60}}} refers to a tensor of a safetensors body; there is none here'
         )
     if unknown or "data" not in value:
-        raise MalformedJsonError(
-            f"a tensor is {{dtype, shape, data}}, with encoding if data is base64; found {[*value]}"
+        members = ", ".join(value) or "no member"
+        raise InvalidArgumentError(
+            f"a tensor is {{dtype, shape, data}}, with encoding if data is base64; found {members}"
         )
-    try:
-        dtype = dtype_of(value["dtype"]) if value.get("dtype") is not None else None
-    except InvalidArgumentError as error:
-        raise MalformedJsonError(error.message) from None
+    dtype = dtype_of(value["dtype"]) if value.get("dtype") is not None else None
     shape = value.get("shape")
     if shape is not None:
         if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-            raise MalformedJsonError(f"a shape is a list of lengths, none negative; found {shape!r:.60}")
+            raise InvalidArgumentError(f"a shape is a list of lengths, none negative; found {shape!r:.60}")
         if len(shape) > MAX_DIMS:
-            raise MalformedJsonError(f"{len(shape)} axes, the limit is {MAX_DIMS}")
+            raise InvalidArgumentError(f"{len(shape)} axes, the limit is {MAX_DIMS}")
     encoding = value.get("encoding")
     if encoding is None:
         return _from_data(value["data"], dtype, shape)
     if encoding != "base64" or dtype is None or shape is None or not isinstance(value["data"], str):
-        raise MalformedJsonError('the one encoding is "base64": it needs dtype, shape, and data as a string')
+        raise InvalidArgumentError('the one encoding is "base64": it needs dtype, shape, and data as a string')
     try:
         data = base64.b64decode(value["data"], validate=True)
     except binascii.Error as error:
-        raise MalformedJsonError(f"data is no valid base64: {error}") from None
+        raise InvalidArgumentError(f"data is no valid base64: {error}") from None
     needed = math.prod(shape) * dtype.itemsize
     if len(data) != needed:
-        raise MalformedJsonError(f"{dtype.name}{shape} takes {needed} bytes, the base64 holds {len(data)}")
+        raise InvalidArgumentError(f"{dtype.name}{shape} takes {needed} bytes, the base64 holds {len(data)}")
     if dtype is BOOL and data.strip(b"\0\1"):
-        raise MalformedJsonError("dtype bool has only the bytes 0 and 1")
+        raise InvalidArgumentError("dtype bool has only the bytes 0 and 1")
     return _shaped(np.frombuffer(data, np.uint8).view(dtype), shape)
 
 
@@ -77,7 +76,7 @@ def _shaped(flat: Array, shape: Any) -> Array:
     try:
         array = flat.reshape(shape)
     except ValueError:  # an axis of length 0, and others too long for NumPy to count
-        raise MalformedJsonError(f"no array can have the shape {shape}") from None
+        raise InvalidArgumentError(f"no array can have the shape {shape}") from None
     array.flags.writeable = False
     return array
 
@@ -87,12 +86,12 @@ def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) 
     paired = dtype in COMPLEX
     if paired:
         if (nesting[-1:] or [0]) != [2] and flat:
-            raise MalformedJsonError(f"a complex number is a pair [re, im]; the data has the shape {nesting}")
+            raise InvalidArgumentError(f"a complex number is a pair [re, im]; the data has the shape {nesting}")
         nesting = nesting[:-1] if flat else nesting
     if shape is not None:
         size = math.prod(shape)
         if nesting != shape and nesting != [size] and not (size == 0 and not flat):
-            raise MalformedJsonError(
+            raise InvalidArgumentError(
                 f"shape {shape} needs {size} elements, nested so or flat; the data has the shape {nesting}"
             )
     array = _shaped(_numbers(flat, dtype), nesting if shape is None else shape)
@@ -106,9 +105,9 @@ def _flatten(data: Any) -> tuple[list[Any], list[int]]:
     while level and isinstance(level[0], list):
         lengths = {len(member) if isinstance(member, list) else -1 for member in level}
         if len(lengths) != 1:
-            raise MalformedJsonError("nested lists of a tensor must all have the same length at the same depth")
+            raise InvalidArgumentError("nested lists of a tensor must all have the same length at the same depth")
         if len(shape) > MAX_DIMS:
-            raise MalformedJsonError(f"the limit is {MAX_DIMS} axes")
+            raise InvalidArgumentError(f"the limit is {MAX_DIMS} axes")
         shape.append(lengths.pop())
         level = list(chain.from_iterable(level))
     return level, shape
@@ -117,33 +116,32 @@ def _flatten(data: Any) -> tuple[list[Any], list[int]]:
 def _numbers(flat: list[Any], dtype: np.dtype[Any] | None) -> Array:
     kinds = set(map(type, flat))
     if not kinds <= {bool, int, float, str}:
-        raise MalformedJsonError(
-            f"a tensor holds numbers; found {', '.join(sorted(kind.__name__ for kind in kinds - {bool, int, float}))}"
-        )
+        others = sorted(_KINDS.get(kind, "something else") for kind in kinds - {bool, int, float, str})
+        raise InvalidArgumentError(f"a tensor holds numbers; found {', '.join(others)}")
     if bool in kinds and (len(kinds) > 1 or dtype not in (None, BOOL)):
-        raise MalformedJsonError("only a bool tensor has true and false, and they cannot be mixed with numbers")
+        raise InvalidArgumentError("only a bool tensor has true and false, and they cannot be mixed with numbers")
     if str in kinds:
         words = {member for member in flat if type(member) is str}
         if not words <= NOT_FINITE.keys():
             unknown = sorted(words - NOT_FINITE.keys())[:3]
-            raise MalformedJsonError(f"a tensor holds numbers and the words {', '.join(NOT_FINITE)}; found {unknown}")
+            raise InvalidArgumentError(f"a tensor holds numbers and the words {', '.join(NOT_FINITE)}; found {unknown}")
         flat = [NOT_FINITE[member] if type(member) is str else member for member in flat]
     if dtype is None:
         return _untyped_numbers(kinds, flat)
     if dtype in INTEGER and kinds - {int}:
-        raise MalformedJsonError(f"dtype {dtype.name} holds integers; found a fraction, NaN or an infinity")
+        raise InvalidArgumentError(f"dtype {dtype.name} holds integers; found a fraction, NaN or an infinity")
     if dtype is BOOL and kinds - {bool}:
-        raise MalformedJsonError("dtype bool holds true and false; found numbers")
+        raise InvalidArgumentError("dtype bool holds true and false; found numbers")
     try:
         if dtype in INTEGER or dtype is BOOL:
             return np.array(flat, dtype)
         wide = np.array(flat, np.float64)
     except OverflowError:
-        raise MalformedJsonError(f"an integer that dtype {dtype.name} cannot hold") from None
+        raise InvalidArgumentError(f"an integer that dtype {dtype.name} cannot hold") from None
     with np.errstate(over="ignore"):
         array = wide.view(np.complex128).astype(dtype) if dtype in COMPLEX else wide.astype(dtype)
     if not np.array_equal(np.isfinite(wide), np.isfinite(_parts(array))):
-        raise MalformedJsonError(f"a number too large for dtype {dtype.name}")
+        raise InvalidArgumentError(f"a number too large for dtype {dtype.name}")
     return array
 
 
@@ -162,7 +160,7 @@ def _untyped_numbers(kinds: set[type], flat: list[Any]) -> Array:
     try:
         return np.array(flat, DTYPES["float64"])
     except OverflowError:
-        raise MalformedJsonError("an integer that no dtype can hold") from None
+        raise InvalidArgumentError("an integer that no dtype can hold") from None
 
 
 def _parts(array: Array) -> Array:
