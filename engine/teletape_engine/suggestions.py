@@ -6,7 +6,12 @@ import difflib
 from collections.abc import Iterable
 
 
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Returns up to three of the known names that are spelled almost like `name`, the nearest first."""
+    return difflib.get_close_matches(name, sorted(set(known)), n=3)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns a question with the nearest known names, up to three; "" if none is near."""
-    nearest = difflib.get_close_matches(name, sorted(set(known)), n=3)
-    return f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+    """Returns a question with the nearest known names; "" if none is near."""
+    names = nearest(name, known)
+    return f"did you mean {' or '.join(map(repr, names))}?" if names else ""

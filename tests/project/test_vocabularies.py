@@ -15,6 +15,14 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 #: The SDK's alone: there is no server that could say it.
 CLIENT_ONLY = {"connection_failed", "out_of_range", "unknown"}
 
+#: Problems that no short request to any server causes: they need a fault, a limit, a setting, a device or a second try.
+WITHOUT_EXAMPLE = {
+    *("malformed_http", "incomplete_body", "corrupt_frame", "unsupported_version", "frame_too_large"),
+    *("length_required", "unimplemented", "deadline_exceeded", "layout_failed", "layout_unavailable"),
+    *("sequence_conflict", "unknown_structure", "cancelled", "answer_dropped", "too_many_sessions"),
+    *("unauthenticated", "busy", "overloaded", "shutting_down", "request_timeout", "internal"),
+}
+
 
 def test_the_server_has_a_status_for_every_code_that_can_be_raised() -> None:
     raised = {code for code, cls in tree().items() if cls is not RequestError} - CLIENT_ONLY
@@ -51,10 +59,12 @@ def test_the_protocol_page_lists_every_code_with_its_status() -> None:
     assert listed == {code: kind.status for code, kind in PROBLEMS.items()}
 
 
-def test_the_problems_page_has_a_section_for_every_code_with_what_to_do() -> None:
+def test_the_problems_page_says_for_every_code_what_to_do_and_shows_it_if_a_request_can() -> None:
     page = (DOCS / "problems.md").read_text(encoding="utf-8")
     sections = re.findall(r"^### `([a-z_]+)` \((\d{3})\)\n(.*?)(?=^##|\Z)", page, re.M | re.S)
     assert sorted((code, int(status)) for code, status, _ in sections) == sorted(
         (code, kind.status) for code, kind in PROBLEMS.items()
     )
     assert [code for code, _, text in sections if "**What to do:**" not in text] == []
+    assert {code for code, _, text in sections if "```sh" not in text} == WITHOUT_EXAMPLE
+    assert [code for code, _, text in sections if "```sh" in text and f'# "code": "{code}"' not in text] == []

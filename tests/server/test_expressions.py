@@ -160,8 +160,8 @@ def test_values_inputs_and_outputs() -> None:
     ("text", "line", "column", "message"),
     [
         ("", 1, 1, "there is no expression"),
-        ("y = sni(x)", 1, 5, "there is no function sni; did you mean sin?"),
-        ("x = 1\ny = sum(x, axsi=0)", 2, 12, "reduce_sum has no axsi; did you mean axis?"),
+        ("y = sni(x)", 1, 5, "there is no function sni; did you mean 'sin'?"),
+        ("x = 1\ny = sum(x, axsi=0)", 2, 12, "reduce_sum has no axsi; did you mean 'axis'?"),
         ("y = sum(x, axis=1.5)", 1, 5, "attribute 'axis' of op 'reduce_sum' must be an integer, found 1.5"),
         ("y = sum(x, axis=x)", 1, 5, "axis of reduce_sum must be written as a number, a list or a text"),
         ("y = sum(x, 0, axis=1)", 1, 15, "axis has two values"),

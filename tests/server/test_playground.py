@@ -173,7 +173,7 @@ def test_a_fault_is_marked_and_goes(open_page: Opener) -> None:
     page = open_page()
     shows(page, "y", "1.819")
     write(page, "y = sni(x)")
-    page.get_by_text("there is no function sni; did you mean sin?").first.wait_for()
+    page.get_by_text("there is no function sni; did you mean 'sin'?").first.wait_for()
     page.locator("#editor .cm-lintRange-error").wait_for()
     write(page, "y = cos(x)\nz = y @ x")
     page.locator('.why[data-code="invalid_argument"]').wait_for()

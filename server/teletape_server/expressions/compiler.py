@@ -12,7 +12,8 @@ from lark.tree import Meta
 
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError
-from teletape_server.expressions.faults import Place, did_you_mean, fault, nearest
+from teletape_engine.suggestions import did_you_mean, nearest
+from teletape_server.expressions.faults import Place, fault
 from teletape_server.expressions.functions import OPERATORS, PREFIXES, PROPERTIES, names, op_named, takes_integers
 from teletape_server.expressions.operands import (
     CONSTANTS,
@@ -184,9 +185,9 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         tensors = [argument for argument in positional if not isinstance(argument, Text | Nothing)]
         op = op_named(str(token), len(tensors))
         if op is None:
-            suggestions = nearest(str(token), names())
-            message = f"there is no function {token}{did_you_mean(suggestions)}"
-            raise fault(self._place(token), message, found=str(token), suggestions=suggestions)
+            hint = did_you_mean(token, names())
+            message = f"there is no function {token}; {hint}" if hint else f"there is no function {token}"
+            raise fault(self._place(token), message, found=str(token), suggestions=nearest(token, names()))
         if op.variadic:
             if len(tensors) == 1 and isinstance(tensors[0], List):
                 tensors = [*tensors[0].members]
@@ -217,8 +218,9 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         values: dict[str, Operand] = dict(zip(known, rest, strict=False))
         for name, value in named:
             if name not in known:
-                suggestions = nearest(str(name), known)
-                message = f"{op.name} has no {name}{did_you_mean(suggestions)}; it takes: {', '.join(known) or 'none'}"
+                hints = filter(None, (did_you_mean(name, known), f"it takes: {', '.join(known) or 'none'}"))
+                message = f"{op.name} has no {name}; {'; '.join(hints)}"
+                suggestions = nearest(name, known)
                 raise fault(self._place(name), message, found=str(name), expected=known, suggestions=suggestions)
             if name in values:
                 raise fault(self._place(name), f"{name} has two values")

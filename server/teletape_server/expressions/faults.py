@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import Any
 
 from teletape_server.problems import Problem
@@ -33,13 +31,3 @@ def fault(place: Place, message: str, **details: Any) -> Problem:
     """
     where: dict[str, Any] = {"line": place.line, "column": place.column, "start": place.start, "end": place.end}
     return Problem("invalid_expression", f"{place}: {message}", **where, **details)
-
-
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Returns up to three of the names that are spelled almost like `name`."""
-    return difflib.get_close_matches(name, sorted(set(names)), n=3, cutoff=0.6)
-
-
-def did_you_mean(suggestions: list[str]) -> str:
-    """Returns a question after a semicolon; an empty text without suggestions."""
-    return f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""

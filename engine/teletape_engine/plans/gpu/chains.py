@@ -170,11 +170,6 @@ def reads_of(node: Node) -> set[Buffer]:
     return node.reads if isinstance(node, Chain) else {view.buffer for view in node.inputs}
 
 
-def writes_of(node: Node) -> set[Buffer]:
-    """Buffers that a node leaves in memory."""
-    return node.stored if isinstance(node, Chain) else {node.output.buffer}
-
-
 def form_of(instruction: Instruction) -> Form | None:
     """The instruction as a member of a chain; None: CuPy does it."""
     kind, output = instruction.kind, instruction.output

@@ -28,7 +28,6 @@ from teletape_engine.plans.instructions import (
 from teletape_engine.plans.tracing.layouts import allocated, of_reduction
 
 CHARS: Final = frozenset("?bBhHiIlLqQefdFD")  #: Dtypes whose loops and casts are NumPy's own.
-_BINARY_OF_SCALARS: Final = frozenset((np.add, np.subtract, np.multiply, np.true_divide))
 ARRAYS: Final = (np.ndarray, np.generic)
 _resolved: dict[Any, tuple[Any, ...]] = {}
 #: NumPy's functions as they run on tracers; `numpy_functions` fills it.
