@@ -201,7 +201,9 @@ def _with_field_path(error: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _on_invalid_request(request: Request, error: Any) -> Response:
-    faults = described_faults(map(_with_field_path, error.errors()))
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = body.field_info.annotation if body is not None else None
+    faults = described_faults(map(_with_field_path, error.errors()), model=model)
     return problem_response(
         "invalid_request", text_of(faults), request_id=_request_id(request), details={"fields": faults}
     )

@@ -11,7 +11,7 @@ import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 import teletape_wire as wire
-from serving import ok
+from serving import ok, problem
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.session.session import Session
 from teletape_server.worker.faults import plain
@@ -92,6 +92,37 @@ def test_a_mistake_is_named_with_what_was_meant(http: httpx.Client, body: Any, e
     answer = http.post("/v1/run", json=body)
     assert answer.status_code in (404, 422)
     assert expected in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/v1/sessions", {"memory_limi": 5}, "memory_limi: is no field of this request: did you mean 'memory_limit'"),
+        ("ops", {"ops": [{"op": "exp", "inpts": [1.5]}]}, "ops.0.inpts: is no field of this request: did you mean 'in"),
+        (
+            "functions/f/train",
+            {"inputs": {}, "optimizer": {"name": "sgd", "learning_rte": 1}},
+            "optimizer.learning_rte: is no field of this request: did you mean 'learning_rate'?",
+        ),
+    ],
+)
+def test_what_was_meant_is_said_at_every_depth(http: httpx.Client, path: str, body: Any, expected: str) -> None:
+    session = ok(http.post("/v1/sessions", json={})).json()["id"]
+    answer = http.post(path if path[0] == "/" else f"/v1/sessions/{session}/{path}", json=body)
+    assert expected in problem(answer, 422, "invalid_request")["detail"]
+    ok(http.delete(f"/v1/sessions/{session}"))
+
+
+@pytest.mark.parametrize("tensor", [[[1, 2], [3]], {"dtype": "flot32", "data": 1}, {"dtype": "int8", "data": 999}])
+def test_json_with_a_wrong_tensor_is_valid_json(http: httpx.Client, tensor: Any) -> None:
+    session = ok(http.post("/v1/sessions", json={})).json()["id"]
+    refusal = problem(http.post(f"/v1/sessions/{session}/variables", json={"value": tensor}), 422, "invalid_argument")
+    assert refusal["detail"].startswith("value: ")
+    batch = {"commands": [{"do": "variable", "id": "x", "value": tensor}]}
+    for path in ("/v1/run", f"/v1/sessions/{session}/run", f"/v1/sessions/{session}/batch"):
+        refusal = problem(http.post(path, json=batch), 422, "invalid_argument")
+        assert refusal["details"] == {"command": 0}
+    ok(http.delete(f"/v1/sessions/{session}"))
 
 
 def test_an_unknown_op_of_the_catalogue_is_not_found(http: httpx.Client) -> None:

@@ -38,6 +38,6 @@ class CorruptFrameError(WireError):
 
 
 class MalformedJsonError(WireError):
-    """Raised for text that is not JSON, or JSON that is not a batch or tensor."""
+    """Raised for text that is not JSON."""
 
     code = "malformed_json"

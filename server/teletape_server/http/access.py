@@ -71,6 +71,7 @@ async def live_session(request: Request, session: SessionId, owner: Owner) -> Se
         Problem: unauthenticated, unknown_session, session_ended.
     """
     entry = find_session(request, owner, session)
+    request.state.session = entry
     entry.host.handed.take_back_running()
     return entry
 

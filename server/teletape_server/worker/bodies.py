@@ -65,17 +65,17 @@ def validated(model: type[Model], fields: Any, *path: str | int) -> Model:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(error, path, known=model.model_fields) from None
+        raise _invalid(error, path, model) from None
 
 
-def _invalid(error: ValidationError, path: tuple[str | int, ...], *, known: Iterable[str]) -> TeletapeError:
+def _invalid(error: ValidationError, path: tuple[str | int, ...], model: type[BaseModel]) -> TeletapeError:
     """Returns the error to raise: a wrong tensor's own if it is the first fault, else one that lists the fields."""
     errors = error.errors(include_url=False)
     cause = errors[0].get("ctx", {}).get("error")
     if isinstance(cause, TeletapeError):
         place = path_text(*path, *errors[0]["loc"])
         return type(cause)(f"{place}: {cause.message}", **cause.details)
-    faults = described_faults(errors[:_MAX_FAULTS], path, known=known)
+    faults = described_faults(errors[:_MAX_FAULTS], path, model=model)
     return InvalidRequestError(text_of(faults), fields=faults)
 
 

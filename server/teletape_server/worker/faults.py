@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 import numpy as np
+from pydantic import BaseModel
 
 from teletape_engine.suggestions import did_you_mean
 
@@ -58,19 +59,19 @@ _COUNTED: Final = ("too_long", "too_short")
 
 
 def described_faults(
-    errors: Iterable[Facts], path: Sequence[str | int] = (), *, known: Iterable[str] = ()
+    errors: Iterable[Facts], path: Sequence[str | int] = (), *, model: type[BaseModel] | None = None
 ) -> list[dict[str, str]]:
     """Returns for each of pydantic's errors the field, a sentence, and pydantic's name for it.
 
     Args:
         errors: Of one request.
         path: Leads to what was read.
-        known: The fields that it may have at its top.
+        model: What it should be; its fields are suggested for unknown ones.
     """
     return [
         {
             "field": path_text(*path, *error["loc"]) or "body",
-            "message": _sentence(error, known if len(error["loc"]) == 1 else ()),
+            "message": _sentence(error, _fields_at(model, error["loc"])),
             "kind": error["type"],
         }
         for error in errors
@@ -85,6 +86,22 @@ def path_text(*path: str | int) -> str:
 def text_of(faults: Iterable[Mapping[str, str]]) -> str:
     """Returns the faults as one text."""
     return "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
+
+
+def _fields_at(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterable[str]:
+    """Returns the names of the fields that the object has in which the path ends."""
+    for part in path[:-1]:
+        field = model.model_fields.get(str(part)) if model is not None else None
+        if field is not None:
+            model = _model_in(field.annotation)
+    return model.model_fields if model is not None else ()
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Returns the first model in an annotation such as `list[Model] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def _sentence(error: Facts, known: Iterable[str]) -> str:
