@@ -1,15 +1,12 @@
 // The server's API, as the pages call it: JSON requests, problems as errors, events of long requests, the API key.
+// What the JavaScript client has too, comes from it: the server gives it to pages at /static/client.
+
+import { eventsOf } from "../client/events.js";
+import { ProblemError, problemOf } from "../client/problem.js";
 
 const KEY = "teletape-api-key";
 
-/** A refusal of the server (RFC 9457): `code`, `status`, `details`; the message is the problem's detail. */
-export class ProblemError extends Error {
-  constructor(problem) {
-    super(problem.detail || problem.title || "The request failed");
-    this.name = "ProblemError";
-    Object.assign(this, { code: problem.code, status: problem.status, details: problem.details ?? {}, type: problem.type });
-  }
-}
+export { ProblemError };
 
 /** Returns the API key of this tab; "" if there is none. */
 export const apiKey = () => sessionStorage.getItem(KEY) ?? "";
@@ -35,15 +32,8 @@ async function send(method, path, body, { accept = "application/json", signal } 
     if (error.name === "AbortError") throw error;
     throw new ProblemError({ code: "no_answer", status: 0, detail: "The server does not answer. Is it running?" });
   });
-  if (response.ok) return response;
-  const text = await response.text();
-  let problem;
-  try {
-    problem = JSON.parse(text);
-  } catch {
-    problem = { status: response.status, detail: text.slice(0, 300) || response.statusText };
-  }
-  throw new ProblemError(problem);
+  if (!response.ok) throw await problemOf(response, document.baseURI);
+  return response;
 }
 
 /**
@@ -70,26 +60,5 @@ export async function request(method, path, body, options) {
  * @throws {ProblemError} The server refused the request before the first event.
  */
 export async function* events(method, path, body, options = {}) {
-  const response = await send(method, path, body, { ...options, accept: "text/event-stream" });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let pending = "";
-  try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      pending += value;
-      const blocks = pending.split("\n\n");
-      pending = blocks.pop();
-      for (const block of blocks) {
-        const event = { event: "message", id: null, data: "" };
-        for (const line of block.split("\n")) {
-          const colon = line.indexOf(":");
-          if (colon > 0) event[line.slice(0, colon)] = line.slice(colon + 1).trimStart();
-        }
-        if (event.data) yield { ...event, data: JSON.parse(event.data) };
-      }
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
+  yield* eventsOf(await send(method, path, body, { ...options, accept: "text/event-stream" }));
 }

@@ -97,16 +97,7 @@ def _ask_tape(session: Session, request: Request, *, form: _Form) -> Result:
         outputs=ids,
         **fields,
     )
-    commands = [
-        *call.constants,
-        ContextSwitch(CONTEXT),
-        TapeOpen(tape),
-        TapeWatch(tape, _watched(call)),
-        *call.copies,
-        call.command,
-        TapePause(tape),
-        question,
-    ]
+    commands = _recorded(call, tape, question)
     ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
     answer = _execute(session, request, commands, names, ids_to_fetch, replace=body.replace)
     values = fetched_values(request, answer)
@@ -169,17 +160,8 @@ def explain(session: Session, request: Request) -> Result:
     call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources, floats=False)
     targets = _targets(call, body.targets)
     tape = new_id()
-    commands = [
-        *call.constants,
-        ContextSwitch(CONTEXT),
-        TapeOpen(tape),
-        TapeWatch(tape, _watched(call)),
-        *call.copies,
-        call.command,
-        TapePause(tape),
-        Explain(tape, tuple([call.outputs[name] for name in targets]), call.source_ids),
-    ]
-    answer = _execute(session, request, commands, (), ()).results[-1]
+    question = Explain(tape, tuple([call.outputs[name] for name in targets]), call.source_ids)
+    answer = _execute(session, request, _recorded(call, tape, question), (), ()).results[-1]
     assert isinstance(answer, Facts)
     explanations = zip(call.sources, answer.facts["explanations"], strict=True)
     return json_result({"explanations": [{"source": source.name} | facts for source, facts in explanations]})
@@ -215,6 +197,20 @@ def _check_length(field: str | None, body: Any, each: str, names: Sequence[str])
         raise InvalidRequestError(
             f"{field}: one for each of the {len(names)} {each}s ({', '.join(names)}); found {len(members)}"
         )
+
+
+def _recorded(call: BoundCall, tape: Id, question: Command) -> list[Command]:
+    """Returns the commands that run a call on a new tape, and then a question on that tape."""
+    return [
+        *call.constants,
+        ContextSwitch(CONTEXT),
+        TapeOpen(tape),
+        TapeWatch(tape, _watched(call)),
+        *call.copies,
+        call.command,
+        TapePause(tape),
+        question,
+    ]
 
 
 def _watched(call: BoundCall) -> tuple[Id, ...]:
