@@ -285,7 +285,7 @@ export class SavedFunction {
     return this.#ask("jvp", body, options);
   }
 
-  /** Many steps of an optimizer in one request; `onProgress` gets the step and the loss. @param {Schemas["Training"]} body @param {Options} [options] @returns {Answer<"Trained">} */
+  /** Many steps of an optimizer in one request; `onProgress` gets the step and the loss. @param {Schemas["Training"]} body @param {Options} [options] @returns {Answer<"TrainingAnswer">} */
   train(body, options) {
     return this.#ask("train", body, options);
   }

@@ -10,7 +10,7 @@ from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answer
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.routes.functions import FunctionId
-from teletape_server.worker.models.training import Trained, Training
+from teletape_server.worker.models.training import Training, TrainingAnswer
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
     summary="Train variables",
     response_class=Response,
     openapi_extra=takes(Training),
-    responses=answers(Trained, *SESSION, *BODY, *NAMED, "id_in_use", "no_gradient_registered", *WORK),
+    responses=answers(TrainingAnswer, *SESSION, *BODY, *NAMED, "id_in_use", "no_gradient_registered", *WORK),
 )
 async def train(
     request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None

@@ -111,8 +111,8 @@ class Training(Body):
     )
 
 
-class Trained(Answer):
-    """What training has come to."""
+class TrainingAnswer(Answer):
+    """The losses of a training, and the values that `fetch` names."""
 
     steps: int
     loss: Annotated[TensorValue, Field(description="Of the last step, before its update")]
