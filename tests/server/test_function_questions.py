@@ -113,6 +113,14 @@ def test_a_null_says_why(functions: Rest) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the other derivatives
+def test_a_function_without_an_input_of_floats_answers_nulls_that_say_why(functions: Rest) -> None:
+    answer = functions.done("functions/cube/gradient", {"inputs": [{"dtype": "int32", "data": 3}]})
+    (derivative,) = answer["derivatives"]
+    assert (derivative["source"], derivative["value"]) == ("x", None)
+    assert derivative["why"]["code"] == "target_dtype"
+    assert leaves_nothing(functions)
+
+
 def test_output_gradients_weigh_the_targets(functions: Rest) -> None:
     body = {"inputs": {"x": [1.0, 2.0]}, "output_gradients": [[1.0, 10.0]]}
     assert by_source(functions.done("functions/cube/vjp", body)) == {"x": [3.0, 120.0]}

@@ -115,7 +115,7 @@ def bound_call(
         function: The function's id.
         inputs: In the order of its inputs, or by their names.
         sources: Names of inputs, or ids among the inputs; None: all inputs.
-        floats: Whether all inputs are those of floats only.
+        floats: Whether all inputs are those of floats only, if there are any: a null then says why.
 
     Raises:
         InvalidRequestError: An input is missing, or a source is unknown.
@@ -126,7 +126,8 @@ def bound_call(
     values = in_order(function, facts, inputs)
     typed = session.typed_inputs(function, values)
     if sources is None:
-        chosen = [(name, at) for at, name in enumerate(names) if not floats or _is_float(session, typed[at])]
+        every = [(name, at) for at, name in enumerate(names)]
+        chosen = [(name, at) for name, at in every if floats and _is_float(session, typed[at])] or every
     else:
         chosen = [(name, _number(function, names, values, name)) for name in dict.fromkeys(sources)]
     for _, number in chosen:
