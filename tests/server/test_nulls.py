@@ -35,7 +35,7 @@ def the_null(derivatives: Any) -> dict[str, Any]:
 
 ROUND = {
     "code": "non_differentiable_op",
-    "message": "op 'round' is declared non-differentiable: its gradient is None",
+    "message": "op 'round' is declared non-differentiable: it has no gradient",
     "op": "round",
     "where": "train.js:7",
 }

@@ -18,7 +18,8 @@ from teletape_server.worker.faults import plain
 
 #: What a caller who knows neither Python nor TensorFlow cannot read.
 FOREIGN = re.compile(
-    r"NoneType|zero-based|\btf\.|attr 'T|Python|In\[\d\]|\b(half|double) tensor|valid dictionary|instance of|"
+    r"NoneType|GradientTape|=True|"
+    r"zero-based|\btf\.|attr 'T|Python|In\[\d\]|\b(half|double) tensor|valid dictionary|instance of|"
     r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+V?\d?\b|\b(AddV2|MatMul|Mul|RealDiv|Sqrt)\b|class '"
 )
 VALUES = (
@@ -28,6 +29,14 @@ VALUES = (
     {"dtype": "float64", "data": [[1.5]]},
 )
 
+#: Two questions to a tape that answers once.
+TWICE = [
+    {"do": "variable", "id": "x", "value": 1.5},
+    {"do": "tape.open", "id": "t"},
+    {"do": "op", "op": "square", "inputs": ["x"], "outputs": ["y"]},
+    {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["a"]},
+    {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["b"]},
+]
 TWO_AND_A_HALF = {"dtype": "float32", "data": [2.5]}
 
 
@@ -73,6 +82,7 @@ def test_a_message_names_op_found_and_wanted(http: httpx.Client, inputs: Any, op
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
+        ({"commands": TWICE}, "command 4: the tape has answered already"),
         ({"comands": []}, "comands: is no field of this request: did you mean 'commands'?"),
         ({"commands": [{"do": "gradint"}]}, "unknown command 'gradint': did you mean 'gradient'"),
         ({"commands": [{"do": "variable", "valeu": 1.5}]}, "has no field 'valeu'; did you mean 'value'?"),
@@ -90,7 +100,7 @@ def test_a_message_names_op_found_and_wanted(http: httpx.Client, inputs: Any, op
 )
 def test_a_mistake_is_named_with_what_was_meant(http: httpx.Client, body: Any, expected: str) -> None:
     answer = http.post("/v1/run", json=body)
-    assert answer.status_code in (404, 422)
+    assert answer.status_code in (404, 409, 422)
     assert expected in answer.json()["detail"]
 
 

@@ -33,7 +33,8 @@ export async function problemOf(response, address) {
   const text = await response.text();
   try {
     const problem = JSON.parse(text);
-    return new ProblemError({ ...problem, type: new URL(problem.type, address).href });
+    const type = problem.type ? new URL(problem.type, address).href : "";
+    return new ProblemError({ ...problem, type });
   } catch {
     return new ProblemError({ status: response.status, detail: text.slice(0, 300) || response.statusText });
   }

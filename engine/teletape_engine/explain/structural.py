@@ -163,7 +163,7 @@ class StructuralExplainer:
         if reason is Reason.NON_DIFFERENTIABLE_OP:
             if Trait.SHAPE_ONLY in bound.traits:
                 return f"op {name!r} uses only the shape of its input, and none of its numbers"
-            return f"op {name!r} is declared non-differentiable: its gradient is None"
+            return f"op {name!r} is declared non-differentiable: it has no gradient"
         if reason is Reason.NO_GRADIENT_DECLARED:
             return f"op {name!r} ({bound.op_type}) was declared to have no gradient"
         if reason in TIMES:

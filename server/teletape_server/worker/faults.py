@@ -164,6 +164,22 @@ _REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], .
         (r"a Python (float|int|bool|complex) cannot", lambda match: f"{_NUMBERS[match[1]]} cannot"),
         (r"\bIn\[([012])\]", lambda match: _PLACES[int(match[1])]),
         (r"\bhas different ndims", lambda match: "have different numbers of axes"),
+        (
+            r"^A non-persistent GradientTape can only be used to compute one set of gradients \(or jacobians\)",
+            lambda match: (
+                'the tape has answered already, and is non-persistent: create it with "persistent": true, or ask '
+                "several questions in one request"
+            ),
+        ),
+        (
+            r"^Tape is still recording.*",
+            lambda match: "the tape records already: pause it first, or leave out the command that resumes it",
+        ),
+        (
+            r"^Registering two gradient with name '(\w+)'!",
+            lambda match: f"there is a gradient for the op type {match[1]!r} already: use another name",
+        ),
+        (r'replayable=True \(REST: "replayable": true\)', lambda match: '"replayable": true'),
         (r"^Matrix size-incompatible: ", lambda match: "these matrices cannot be multiplied: "),
         (r"^[A-Z]\w+(?:V\d)?: ", lambda match: ""),
         (r"\btf\.(b?float\d+|complex\d+|u?int\d+)", lambda match: match[1]),
