@@ -18,6 +18,7 @@ def test_the_tests_that_hold_the_page_exist() -> None:
 
 
 def test_settings_and_codes_of_the_page_exist() -> None:
-    flags = {"--" + setting.name.replace("_", "-") for setting in dataclasses.fields(Settings)}
+    flags = {setting.metadata["flag"] for setting in dataclasses.fields(Settings)}
+    flags |= {"--" + setting.name.replace("_", "-") for setting in dataclasses.fields(Settings)}
     assert set(re.findall(r"`(--[a-z-]+)[` ]", PAGE)) <= flags
     assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", PAGE)) - {"no_new_privs"} <= PROBLEMS.keys()

@@ -55,7 +55,8 @@ def test_a_process_that_does_not_stop_is_ended_and_its_callers_learn_why(server:
 def test_an_op_that_cannot_end_in_time_is_refused_and_the_session_goes_on(server: Server) -> None:
     with server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
-        fill = {"do": "op", "op": "fill", "inputs": [1], "attrs": {"shape": [2600, 2600]}, "outputs": ["a"]}
+        whole = {"dtype": "int32", "data": 1}
+        fill = {"do": "op", "op": "fill", "inputs": [whole], "attrs": {"shape": [2600, 2600]}, "outputs": ["a"]}
         product = {"do": "op", "op": "matmul", "inputs": ["a", "a"], "outputs": ["b"]}
         for command in (fill, product):
             answer = ok(http.post("/v1/sessions/demo/batch", json={"commands": [command]})).json()
