@@ -95,4 +95,4 @@ def test_a_tape_that_keeps_no_inputs_says_so(post):
     post("tapes/t/ops", {"ops": [{"op": "exp", "inputs": ["w"], "outputs": ["y"]}]})
     answer = post("tapes/t/check_gradients", {"targets": ["y"], "sources": ["w"]})
     assert answer["code"] == "tape_state"
-    assert "create it with replayable=True" in answer["detail"]
+    assert 'create it with "replayable": true' in answer["detail"]
