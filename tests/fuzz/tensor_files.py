@@ -20,8 +20,8 @@ from fuzz.target import Finding
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.problems import PROBLEMS
-from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.methods import METHODS, Request
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 BODIES: Final = 20  #: Bodies of a case: they share a session.
 _X: Final = np.array([1.5, -2.0], np.float32)

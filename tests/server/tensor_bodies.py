@@ -11,7 +11,7 @@ from rest_client import Rest
 from safetensors.numpy import save
 
 from serving import ok
-from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 _KINDS = {"F": "float", "I": "int", "U": "uint"}

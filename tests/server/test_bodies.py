@@ -12,9 +12,9 @@ from serving import ok, problem
 from teletape_engine.errors import TeletapeError
 from teletape_server.http.declarations import DECLARED
 from teletape_server.http.schemas import Extension, NewSession
-from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.bodies import validated
 from teletape_server.worker.models.base import Body
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ import teletape_wire as wire
 from serving import ok, problem
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES
-from teletape_server.tensor_files.errors import MalformedSafetensorsError
-from teletape_server.tensor_files.layout import DTYPE_OF, MAX_HEADER, MAX_TENSORS, SAFETENSORS_TYPE
-from teletape_server.tensor_files.reader import read_file
-from teletape_server.tensor_files.writer import write_file
 from teletape_server.worker.methods import METHODS, Request, Result
+from teletape_wire.safetensors.errors import MalformedSafetensorsError
+from teletape_wire.safetensors.layout import DTYPE_OF, MAX_HEADER, MAX_TENSORS, SAFETENSORS_TYPE
+from teletape_wire.safetensors.reader import read_file
+from teletape_wire.safetensors.writer import write_file
 
 ERROR = {
     "id": "error",

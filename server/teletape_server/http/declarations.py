@@ -12,9 +12,10 @@ from pydantic import BaseModel, WithJsonSchema
 import teletape_wire as wire
 from teletape_server.http.schemas import Problem
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
-from teletape_server.tensor_files.layout import ANSWER, METADATA, REQUEST, SAFETENSORS_TYPE
+from teletape_server.tensor_files.metadata import ANSWER, REQUEST
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.worker.models.base import component
+from teletape_wire.safetensors.layout import METADATA, SAFETENSORS_TYPE
 
 REFERENCE: Final = "#/components/schemas/{model}"
 #: The models that routes have declared, by the name of their component.

@@ -23,8 +23,9 @@ from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
 from teletape_server.problems import Problem
 from teletape_server.registry import Registry, SessionEntry
-from teletape_server.tensor_files.layout import REQUEST, SAFETENSORS_TYPE
+from teletape_server.tensor_files.metadata import REQUEST
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 #: Bytes of a large body that are written at once.
 PIECE: Final = 1 << 20

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from teletape_server.tensor_files.layout import ANSWER
-from teletape_server.tensor_files.writer import write_file
+from teletape_server.tensor_files.metadata import ANSWER
+from teletape_wire.safetensors.errors import NotInSafetensorsError
+from teletape_wire.safetensors.writer import write_file
 from teletape_wire.tensors import NAMES, Array, Buffer
 
 
@@ -40,7 +41,13 @@ def answer_file(value: Any) -> list[Buffer]:
     """
     tensors: dict[str, Array] = {}
     body = _referring(value, (), tensors)
-    return write_file(tensors, {ANSWER: json.dumps(body, allow_nan=False, ensure_ascii=False, separators=(",", ":"))})
+    answer = json.dumps(body, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return write_file(tensors, {ANSWER: answer})
+    except NotInSafetensorsError as error:
+        raise NotInSafetensorsError(
+            f"{error.message}: ask for JSON (Accept: application/json), or cast it; what the request changed stays"
+        ) from None
 
 
 def _referring(value: Any, path: tuple[str, ...], tensors: dict[str, Array]) -> Any:

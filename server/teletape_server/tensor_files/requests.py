@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import teletape_wire as wire
 from teletape_server.tensor_files.errors import InvalidRequestError
-from teletape_server.tensor_files.layout import METADATA, REQUEST
-from teletape_server.tensor_files.reader import TensorFile
+from teletape_server.tensor_files.metadata import REQUEST
+from teletape_wire.safetensors.layout import METADATA
+from teletape_wire.safetensors.reader import TensorFile
 from teletape_wire.tensors import Array
 
 #: The fields for tensors without a place in their name, by preference.

@@ -13,10 +13,10 @@ from teletape_engine.commands.results import Answer, Fetched, Kinds, SlicesArray
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.session import Session
 from teletape_server.tensor_files.answers import NamedTensor
-from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER, path_id
 from teletape_server.worker.execution import described, execute
 from teletape_server.worker.methods import Request, Result, json_result
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import raw
 
 

@@ -14,12 +14,13 @@ from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import BOOL, dtype_of
 from teletape_server.tensor_files.errors import InvalidRequestError as InvalidRequestError
-from teletape_server.tensor_files.layout import REQUEST, SAFETENSORS_TYPE
-from teletape_server.tensor_files.reader import read_file
+from teletape_server.tensor_files.metadata import REQUEST
 from teletape_server.tensor_files.requests import request_fields
 from teletape_server.worker.faults import described_faults, path_text, text_of
 from teletape_server.worker.methods import Request
 from teletape_server.worker.models.base import GENERATED, Results
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
+from teletape_wire.safetensors.reader import read_file
 from teletape_wire.tensors import MAX_DIMS
 
 RAW_TYPE: Final = "application/octet-stream"

@@ -15,7 +15,7 @@ import teletape_wire as wire
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server.tensor_files.answers import answer_file
-from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import Buffer
 
 

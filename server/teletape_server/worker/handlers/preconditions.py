@@ -16,9 +16,9 @@ from typing import Final
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.tensor_files.layout import SAFETENSORS_TYPE
 from teletape_server.worker.bodies import RAW_TYPE, InvalidRequestError
 from teletape_server.worker.methods import Request, Result
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 _TAGS: Final = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*')
 

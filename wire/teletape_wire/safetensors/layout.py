@@ -16,10 +16,8 @@ MAX_HEADER: Final = 16 << 20
 #: Tensors of one body.
 MAX_TENSORS: Final = 16_384
 LENGTH_WIDTH: Final = 8
-#: The header's member that holds texts by name, and those of the texts that are JSON here.
+#: The header's member that holds texts by name.
 METADATA: Final = "__metadata__"
-REQUEST: Final = "request"
-ANSWER: Final = "answer"
 
 _NAMES: Final = {
     "BOOL": "bool",

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from teletape_server.tensor_files.errors import NotInSafetensorsError
-from teletape_server.tensor_files.layout import LENGTH_WIDTH, METADATA, NAME_OF
+from teletape_wire.safetensors.errors import NotInSafetensorsError
+from teletape_wire.safetensors.layout import LENGTH_WIDTH, METADATA, NAME_OF
 from teletape_wire.tensors import Array, Buffer, raw
 
 _ALIGNMENT: Final = 64  # of the first tensor in the body
@@ -27,10 +27,7 @@ def write_file(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> lis
     for name, array in sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize):
         dtype = NAME_OF.get(array.dtype.newbyteorder("="))
         if dtype is None:
-            raise NotInSafetensorsError(
-                f"{name!r:.100} is {array.dtype.name}, which safetensors has no name for: ask for JSON "
-                "(Accept: application/json), or cast it; what the request changed stays"
-            )
+            raise NotInSafetensorsError(f"{name!r:.100} is {array.dtype.name}, which safetensors has no name for")
         view = raw(array)
         end = position + view.nbytes
         header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [position, end]}

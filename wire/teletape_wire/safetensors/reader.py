@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-import teletape_wire as wire
 from teletape_engine.spec import BOOL
-from teletape_server.tensor_files.errors import MalformedSafetensorsError
-from teletape_server.tensor_files.layout import (
+from teletape_wire.errors import MalformedJsonError
+from teletape_wire.json_text import parse_json
+from teletape_wire.safetensors.errors import MalformedSafetensorsError
+from teletape_wire.safetensors.layout import (
     DTYPE_OF,
     LENGTH_WIDTH,
     MAX_HEADER,
@@ -95,8 +96,8 @@ def _header(text: memoryview) -> dict[str, Any]:
         first = f"found the byte 0x{text[0]:02x}" if len(text) else "it is empty"
         raise MalformedSafetensorsError(f"the header is a JSON object, and begins with {{; {first}")
     try:
-        header: dict[str, Any] = wire.parse_json(text)
-    except wire.MalformedJsonError as error:
+        header: dict[str, Any] = parse_json(text)
+    except MalformedJsonError as error:
         raise MalformedSafetensorsError(f"the header: {error.message}") from None
     return header
 

@@ -1,0 +1,1 @@
+"""Several named tensors in one body or file: the safetensors format."""
