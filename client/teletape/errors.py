@@ -3,6 +3,8 @@
 TeletapeError                  (the engine's tree, teletape_engine.errors)
 ├─ ConnectionFailed            no answer from the server
 ├─ OutOfRangeError             a loop over no elements, or past the last of them
+├─ AbortedError, AlreadyExistsError, DataLossError, FailedPreconditionError, NotFoundError, PermissionDeniedError,
+│  UnavailableError             TensorFlow's others: of files and of data
 ├─ UnknownError                a function of the program's own, run as an op, has failed
 ├─ AuthenticationError         unauthenticated
 ├─ SessionEndedError           session_ended: it is gone, with the reason; connect again
@@ -41,6 +43,48 @@ class OutOfRangeError(TeletapeError):
     """A loop over no elements that has nothing to begin with, or past the last element of one of its inputs."""
 
     code = "out_of_range"
+
+
+class AbortedError(TeletapeError):
+    """The work was given up, usually because other work was in its way."""
+
+    code = "aborted"
+
+
+class AlreadyExistsError(TeletapeError):
+    """A file or folder that was to be made is there already."""
+
+    code = "already_exists"
+
+
+class DataLossError(TeletapeError):
+    """A file does not hold what it should: it is cut, damaged, or of another format."""
+
+    code = "data_loss"
+
+
+class FailedPreconditionError(TeletapeError):
+    """The state does not allow the operation: a folder to remove is not empty, a table has no values yet."""
+
+    code = "failed_precondition"
+
+
+class NotFoundError(TeletapeError):
+    """There is no file, folder or value of this name."""
+
+    code = "no_such_entry"
+
+
+class PermissionDeniedError(TeletapeError):
+    """The program may not read or write there."""
+
+    code = "permission_denied"
+
+
+class UnavailableError(TeletapeError):
+    """What was called cannot be reached now; a later attempt may succeed."""
+
+    code = "unavailable"
 
 
 class UnknownError(TeletapeError):
@@ -109,19 +153,26 @@ def error_for(code: str, message: str, **details: Any) -> TeletapeError:
 
 
 __all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
     "AuthenticationError",
     "CancelledError",
     "ConnectionFailed",
+    "DataLossError",
     "DeadlineExceededError",
+    "FailedPreconditionError",
     "GradientMismatch",
     "InvalidArgumentError",
+    "NotFoundError",
     "OpError",
     "OutOfRangeError",
+    "PermissionDeniedError",
     "PoisonedError",
     "RequestError",
     "ResourceExhaustedError",
     "SessionEndedError",
     "TeletapeError",
+    "UnavailableError",
     "UnimplementedError",
     "UnknownError",
 ]

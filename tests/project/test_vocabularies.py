@@ -13,7 +13,11 @@ from teletape_server.problems import PROBLEMS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 #: The SDK's alone: there is no server that could say it.
-CLIENT_ONLY = {"connection_failed", "out_of_range", "unknown"}
+CLIENT_ONLY = {
+    *("connection_failed", "out_of_range", "unknown"),
+    *("aborted", "already_exists", "data_loss", "failed_precondition", "no_such_entry", "permission_denied"),
+    "unavailable",
+}
 
 #: Problems that no short request to any server causes: they need a fault, a limit, a setting, a device or a second try.
 WITHOUT_EXAMPLE = {
