@@ -22,7 +22,7 @@ and so are their arguments; arguments that steer only TensorFlow's graphs are ac
 Teletape's own.
 
 """
-MODULES = ("data", "debugging", "errors", "keras.activations", "keras.initializers", "keras.layers", "nest", "random")
+MODULES = ("data", "debugging", "errors", "nest", "random")
 INTERNAL = {"random.next_draw", "errors.error_for", "errors.error_of"}
 #: What TensorFlow does not have.
 OWN = {
@@ -40,10 +40,7 @@ OWN = {
     "errors.TeletapeError",
 }
 COMMON = """
-keras.Sequential keras.Model keras.Input keras.optimizers.SGD keras.optimizers.Adam keras.losses.MeanSquaredError
-keras.losses.Huber keras.metrics.Mean keras.callbacks.EarlyStopping keras.layers.Conv2D keras.layers.MaxPooling2D
-keras.layers.Dropout keras.layers.BatchNormalization keras.layers.LayerNormalization keras.layers.Embedding
-keras.layers.LSTM keras.layers.GRU keras.layers.Flatten keras.layers.MultiHeadAttention train.Checkpoint
+train.Checkpoint
 saved_model.save sort argsort math.top_k math.lgamma math.digamma math.igamma math.betainc math.cumulative_logsumexp
 math.erfinv math.xlogy math.bincount linalg.svd linalg.eigh linalg.qr linalg.lstsq linalg.expm repeat roll reverse
 unique searchsorted tensor_scatter_nd_max nn.l2_normalize nn.depthwise_conv2d nn.conv1d nn.conv3d nn.ctc_loss

@@ -6,10 +6,12 @@
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from functions import formatted
 
+import teletape as tf
 from teletape import namespace
 from teletape.tensors import dtypes
 
@@ -19,10 +21,20 @@ HEAD = '"""What `{name}` holds. Written by `make reference` from teletape.namesp
 
 def files() -> dict[Path, str]:
     """The text of every stub."""
-    return {
-        _file(path): formatted(_stub(path, entries), _file(path), "I,RUF022")
-        for path, entries in namespace.by_module().items()
-    }
+    texts = {_file(path): _stub(path, entries) for path, entries in namespace.by_module().items()}
+    texts |= _keras_stubs()
+    return {file: formatted(text, file, "I,RUF022") for file, text in texts.items()}
+
+
+def _keras_stubs() -> dict[Path, str]:
+    """The stubs of `teletape.keras` and its submodules: each holds what Keras's own module holds."""
+    root = tf.keras
+    inner = sorted(name for name, value in vars(root).items() if isinstance(value, ModuleType) and name[0] != "_")
+    star = "from {home} import *\n"
+    head = HEAD.format(name="tf.keras")
+    texts = {FOLDER / "keras" / f"{name}.pyi": head + star.format(home=vars(root)[name].__name__) for name in inner}
+    lines = [f"from teletape.keras import {name} as {name}\n" for name in inner]
+    return texts | {FOLDER / "keras" / "__init__.pyi": head + star.format(home=root.__name__) + "".join(lines)}
 
 
 def others(texts: Collection[Path]) -> list[Path]:
@@ -41,6 +53,12 @@ def _stub(path: str, entries: dict[str, Any]) -> str:
     modules = {*namespace.by_module(), *namespace.MODULES}
     lines = [HEAD.format(name=f"tf.{path}" if path else "teletape")]
     values = [] if path else ["__version__: str"]
+    for name in () if path else sorted(namespace.LAZY):
+        lines.append(
+            f"from {package}.keras import {name} as {name}"
+            if namespace.LAZY[name]
+            else f"from {package} import {name} as {name}"
+        )
     for name, value in sorted(entries.items()):
         if f"{path}.{name}".lstrip(".") in modules:
             lines.append(f"from {package} import {name} as {name}")

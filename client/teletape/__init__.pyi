@@ -40,6 +40,10 @@ from teletape.devices import device as device
 from teletape.functions.function import function as function
 from teletape.functions.function import init_scope as init_scope
 from teletape.functions.tensor_spec import TensorSpec as TensorSpec
+from teletape.keras import initializers as initializers
+from teletape.keras import losses as losses
+from teletape.keras import metrics as metrics
+from teletape.keras import optimizers as optimizers
 from teletape.logs import get_logger as get_logger
 from teletape.namespace import is_tensor as is_tensor
 from teletape.ops.arrays import boolean_mask as boolean_mask
@@ -265,7 +269,6 @@ __all__ = [
     "int32",
     "int64",
     "is_tensor",
-    "keras",
     "less",
     "less_equal",
     "linalg",

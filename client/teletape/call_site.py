@@ -20,24 +20,28 @@ CallSite: TypeAlias = tuple[CodeType, int]
 Where: TypeAlias = CallSite | None
 
 _SITES: Final = 1024  #: Call sites whose reads are counted without their text.
-_PACKAGES: Final = tuple(
-    os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, teletape_engine.__file__)
-)
+_packages: Final = [os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, teletape_engine.__file__)]
 
 
 class _Files(dict[str, bool]):
-    """Whether a source file belongs to Teletape, computed once a file."""
+    """Whether a source file belongs to Teletape, or to a package that runs on it; computed once a file."""
 
     def __missing__(self, name: str) -> bool:
-        own = self[name] = name.startswith(_PACKAGES)
+        own = self[name] = name.startswith(tuple(_packages))
         return own
 
 
 _own_files: Final = _Files()
 
 
+def add_package(folder: str) -> None:
+    """Makes the files below a folder no part of the user's program: a call site is then the code that calls them."""
+    _packages.append(os.path.join(os.path.abspath(folder), ""))
+    _own_files.clear()
+
+
 def call_site_of(frame: FrameType) -> CallSite:
-    """Returns the user's code at or around a frame: the nearest frame outside Teletape."""
+    """Returns the user's code at or around a frame: the nearest frame outside Teletape and Keras."""
     code = frame.f_code
     while _own_files[code.co_filename]:
         outer = frame.f_back

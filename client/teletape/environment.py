@@ -7,7 +7,11 @@ They are read at each call, so that a program may set them until the value is fi
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 _FALSE: Final = frozenset(("0", "false", "no"))
@@ -53,3 +57,30 @@ def progress() -> bool | None:
     """Whether to show the progress of a batch (TELETAPE_PROGRESS); None: if stderr is a terminal."""
     value = os.environ.get("TELETAPE_PROGRESS", "")
     return value not in _FALSE if value else None
+
+
+def keras_backend() -> str:
+    """Returns the backend that Keras would choose: KERAS_BACKEND, or that of its configuration file."""
+    named = os.environ.get("KERAS_BACKEND")
+    if named:
+        return named
+    folder = os.environ.get("KERAS_HOME")
+    file = (Path(folder) if folder else Path.home() / ".keras") / "keras.json"
+    try:
+        return str(json.loads(file.read_text()).get("backend", "tensorflow"))
+    except (OSError, ValueError, AttributeError):
+        return "tensorflow"
+
+
+@contextmanager
+def keras_backend_set(name: str) -> Iterator[None]:
+    """Sets KERAS_BACKEND for the duration of the block."""
+    before = os.environ.get("KERAS_BACKEND")
+    os.environ["KERAS_BACKEND"] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["KERAS_BACKEND"]
+        else:
+            os.environ["KERAS_BACKEND"] = before

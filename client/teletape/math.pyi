@@ -6,6 +6,7 @@ from teletape.ops.derived.arithmetic import add as add
 from teletape.ops.derived.arithmetic import add_n as add_n
 from teletape.ops.derived.arithmetic import atan2 as atan2
 from teletape.ops.derived.arithmetic import divide as divide
+from teletape.ops.derived.arithmetic import divide_no_nan as divide_no_nan
 from teletape.ops.derived.arithmetic import floordiv as floordiv
 from teletape.ops.derived.arithmetic import floormod as floormod
 from teletape.ops.derived.arithmetic import floormod as mod
@@ -103,6 +104,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "divide",
+    "divide_no_nan",
     "equal",
     "erf",
     "exp",

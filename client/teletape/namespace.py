@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import difflib
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from teletape import data, debugging, devices, errors, keras, logs, print_op, python_calls, session_functions
+from teletape import data, debugging, devices, errors, logs, print_op, python_calls, session_functions
 from teletape.control_flow import compat_v1, eager, folds, maps
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec
-from teletape.ops import arrays, clip, create, dispatch, linalg, nn, random, segments
+from teletape.keras_mount import finders
+from teletape.ops import arrays, clip, create, dispatch, linalg, nn, random, segments, stateless_random
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
 from teletape.sessions.current import connect
@@ -89,10 +91,15 @@ MODULES: Final = {
     "data": data,
     "debugging": debugging,
     "errors": errors,
-    "keras": keras,
-    "keras.activations": keras.activations,
-    "keras.initializers": keras.initializers,
-    "keras.layers": keras.layers,
+}
+
+#: The public modules that are Keras's, and what each is a submodule of `teletape.keras` by. Imported when first used.
+LAZY: Final = {
+    "initializers": "initializers",
+    "keras": "",
+    "losses": "losses",
+    "metrics": "metrics",
+    "optimizers": "optimizers",
 }
 
 
@@ -100,7 +107,12 @@ MODULES: Final = {
 def names() -> dict[str, Any]:
     """Everything public outside MODULES, by its dotted name without the leading `tf.`."""
     entries: dict[str, Any] = dict(surface())
-    for path, module in (("nest.", nest), ("random.", random), ("dtypes.", dtypes)):
+    for path, module in (
+        ("nest.", nest),
+        ("random.", random),
+        ("random.", stateless_random),
+        ("dtypes.", dtypes),
+    ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     for module in (dtypes, session_functions):
         entries |= {name: getattr(module, name) for name in module.__all__}
@@ -155,8 +167,10 @@ def publish(package: str) -> list[str]:
         modules[path].__all__ = sorted(entries)  # type: ignore[attr-defined]  # of a module made here
     for path, module in modules.items():
         public: list[str] = module.__all__
-        setattr(module, "__dir__", functools.partial(sorted, public))  # noqa: B010  # read by dir(), not a method
+        listed = public if path else [*public, *LAZY]
+        setattr(module, "__dir__", functools.partial(sorted, listed))  # noqa: B010  # read by dir(), not a method
         setattr(module, "__getattr__", functools.partial(_missing, path))  # noqa: B010
+    finders.install()
     return sorted(by_module()[""])
 
 
@@ -167,10 +181,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "get_variable": "make a tf.Variable",
     "global_variables_initializer": "a tf.Variable has its value as soon as it is made",
     "gradients": "record with tf.GradientTape, and call its method gradient",
-    "keras.Model": "make a tf.Module or a tf.keras.layers.Layer, and train it with tf.GradientTape",
-    "keras.Sequential": "call the layers one after another",
-    "keras.losses": "compute the loss with tf functions, such as tf.nn.softmax_cross_entropy_with_logits",
-    "keras.optimizers": "update variables with assign_sub",
     "placeholder": "pass the value as an argument of a tf.function",
     "random_normal": "tf.random.normal",
     "random_uniform": "tf.random.uniform",
@@ -183,8 +193,17 @@ REMEDIES: Final[Mapping[str, str]] = {
 
 
 def _missing(path: str, name: str) -> Any:
-    """The `__getattr__` of a public module: AttributeError with the nearest names, and what to do if it is known."""
+    """The `__getattr__` of a public module: imports what is Keras's.
+
+    Raises:
+        AttributeError: No such name; it says the nearest names, and what to do if that is known.
+        ModuleNotFoundError: Keras is not installed.
+    """
     dotted = f"{path}.{name}".lstrip(".")
+    if dotted in LAZY:
+        value = importlib.import_module(f"teletape.keras.{LAZY[dotted]}".rstrip("."))
+        setattr(sys.modules["teletape"], name, value)
+        return value
     if name.startswith("_"):
         raise AttributeError(f"module tf{path and '.'}{path} has no attribute {name!r}")
     text = f"tf.{dotted} is not in Teletape"

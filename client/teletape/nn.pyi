@@ -1,6 +1,5 @@
 """What `tf.nn` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.ops.derived.activations import bias_add as bias_add
 from teletape.ops.derived.activations import elu as elu
 from teletape.ops.derived.activations import l2_loss as l2_loss
 from teletape.ops.derived.activations import leaky_relu as leaky_relu
@@ -28,6 +27,7 @@ from teletape.ops.derived.pool import avg_pool2d as avg_pool2d
 from teletape.ops.derived.pool import max_pool as max_pool
 from teletape.ops.derived.pool import max_pool2d as max_pool2d
 from teletape.ops.nn import batch_normalization as batch_normalization
+from teletape.ops.nn import bias_add as bias_add
 from teletape.ops.nn import dropout as dropout
 from teletape.ops.nn import moments as moments
 

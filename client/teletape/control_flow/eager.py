@@ -22,6 +22,7 @@ from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, Tensor
+from teletape.tensors.variable_wrapper import VariableWrapper
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.provenance import Event
@@ -358,7 +359,9 @@ def switch_case(
 # ------------------------------------------------------------------------------------------------------------- shared
 def read_variables(structure: Any) -> Any:
     """Returns the structure with its variables read, once each."""
-    return nest.map_structure(lambda leaf: as_tensor(leaf) if isinstance(leaf, Variable) else leaf, structure)
+    return nest.map_structure(
+        lambda leaf: as_tensor(leaf) if isinstance(leaf, Variable | VariableWrapper) else leaf, structure
+    )
 
 
 def as_result(leaf: Any) -> Any:

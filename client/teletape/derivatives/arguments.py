@@ -15,6 +15,7 @@ from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
 
@@ -55,6 +56,7 @@ def as_source(value: Any) -> Any:
 
 
 def _checked(value: Any, role: str, advice: str) -> Any:
+    value = unwrapped(value)
     if isinstance(value, EagerTensor | Variable | IndexedSlices):
         return value
     if value is None or isinstance(value, str):

@@ -13,6 +13,7 @@ from teletape.ops.derived.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
@@ -69,7 +70,8 @@ def check_gradients(
 
 def _subject(f: Callable[..., Any], structure: list[Any]) -> _Function:
     """The function in float64, or in the inputs' dtypes if it does not take that."""
-    leaves = [leaf if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in nest.flatten(structure)]
+    flat = map(unwrapped, nest.flatten(structure))
+    leaves = [leaf if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in flat]
     if not any(leaf.dtype.np in DIFFERENTIABLE for leaf in leaves):
         raise TypeError(
             f"check_gradients: no input has a gradient; their dtypes are {[leaf.dtype.name for leaf in leaves]}"

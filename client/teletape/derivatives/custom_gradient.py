@@ -18,6 +18,7 @@ from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import SlicesValue
@@ -81,7 +82,7 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     finally:
         recorder.context.pause(reads)
     flat = nest.flatten(list(args))
-    passed = [*flat, *nest.flatten(kwargs)]
+    passed = list(map(unwrapped, (*flat, *nest.flatten(kwargs))))
     in_order = sorted(reads.variables.values(), key=lambda variable: variable.uid)
     variables = [variable for variable in map(Variable.of, in_order) if not any(variable is leaf for leaf in passed)]
     _check_grad_fn(grad_fn, variables)

@@ -13,6 +13,7 @@ from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, Tensor
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.recording.accumulators import Accumulator
@@ -51,6 +52,7 @@ class ForwardAccumulator:
         nest.map_structure(self._set_tangent, primals, tangents)
 
     def _set_tangent(self, primal: Any, tangent: Any) -> None:
+        primal = unwrapped(primal)
         if not primal.dtype.is_floating:
             logs.log_first_n(
                 logging.WARNING,

@@ -26,6 +26,7 @@ from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TapeConsumedError, TeletapeError
@@ -117,7 +118,7 @@ class GradientTape(Jacobians, TapeInspection):
             ValueError: Something else in it.
             AttributeError: The tape was never entered (TensorFlow's own text).
         """
-        for leaf in nest.flatten(tensor):
+        for leaf in map(unwrapped, nest.flatten(tensor)):
             if not isinstance(leaf, EagerTensor | Variable | IndexedSlices):
                 raise ValueError(
                     f"Passed in object {leaf} of type {type(leaf).__name__!r}, not tf.Tensor or tf.Variable or "

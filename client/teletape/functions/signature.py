@@ -13,6 +13,7 @@ from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.variable_wrapper import VariableWrapper
 from teletape.variables.variable import Variable
 from teletape_engine.spec import Spec
 
@@ -28,6 +29,8 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
         leaves.append(value)
         alias = variables.setdefault(value.recorded.uid, len(variables))
         return ("variable", value.recorded.spec, value.trainable, alias)
+    if isinstance(value, VariableWrapper):  # the function uses this very object
+        return ("wrapper", value.ref())
     if isinstance(value, TensorSpec):
         leaves.append(value)
         return spec_of_leaf(value)

@@ -1,9 +1,27 @@
-"""`tf.keras`, as far as a program of dense layers uses it: layers, initializers, activations and their variables.
+"""`tf.keras`: the real Keras 3 on Teletape. This module replaces itself with Keras's own when it is first imported.
 
-Names, paths and errors are those of Keras 3.15; the maths is `teletape`'s.
+Its submodules, such as `teletape.keras.layers`, are Keras's too: the same objects, whichever way they are imported.
 """
 
-from teletape.keras import activations, initializers, layers
-from teletape.keras.variable import Variable
+import sys
+from typing import Any, NoReturn
 
-__all__ = ["Variable", "activations", "initializers", "layers"]
+from teletape.keras_mount import mount
+
+if mount.installed():
+    sys.modules[__name__] = mount.mounted()
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Says that a name of Keras needs Keras.
+
+    Raises:
+        ModuleNotFoundError: Always, but for names that no program asks for.
+    """
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise mount.missing(f"tf.keras.{name}")
+
+
+def __dir__() -> list[Any]:
+    return []

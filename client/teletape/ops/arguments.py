@@ -18,6 +18,7 @@ from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
@@ -35,18 +36,18 @@ tensor = convert_to_tensor
 
 def value(x: Any) -> TensorLike:
     """A tensor or variable as it is, anything else as a tensor."""
-    return x if isinstance(x, TensorLike) else convert_to_tensor(x)
+    return unwrapped(x) if isinstance(x, TensorLike) else convert_to_tensor(x)
 
 
 def hinted(x: Any, other: Any) -> TensorLike:
     """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if it fits."""
-    return x if isinstance(x, TensorLike) else convert_to_tensor(x, dtype_hint=other.dtype)
+    return unwrapped(x) if isinstance(x, TensorLike) else convert_to_tensor(x, dtype_hint=other.dtype)
 
 
 def like(x: Any, other: Any) -> TensorLike:
     """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if that is a tensor."""
     if isinstance(x, TensorLike):
-        return x
+        return unwrapped(x)  # type: ignore[no-any-return]  # a tensor or variable
     return convert_to_tensor(x, other.dtype if isinstance(other, TensorLike) else None)
 
 

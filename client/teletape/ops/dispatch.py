@@ -16,6 +16,7 @@ from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
+from teletape.tensors.variable_wrapper import unwrapped
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Trait
@@ -40,7 +41,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, TensorLike):
-        tensor = as_tensor(value)
+        tensor = as_tensor(unwrapped(value))
         if wanted is not None and tensor.dtype is not wanted:
             raise TypeError(f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}.")
         return tensor
@@ -75,6 +76,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, TensorLike | IndexedSlices):
+        value = unwrapped(value)
         if wanted is not None and value.dtype is not wanted:
             if not isinstance(value, EagerTensor | IndexedSlices):
                 raise ValueError(

@@ -13,7 +13,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["batch_normalization", "dropout", "moments"]
+__all__ = ["batch_normalization", "bias_add", "dropout", "moments"]
 
 
 def moments(
@@ -32,6 +32,26 @@ def moments(
     if not keepdims:
         mean, variance = squeeze(mean, over), squeeze(variance, over)
     return cast(mean, source.dtype), cast(variance, source.dtype)
+
+
+def bias_add(
+    value: to.TensorInput, bias: to.TensorInput, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """value + bias, one number of `bias` for each channel: the last axis, or axis 1 if `data_format` begins with "NC".
+
+    By hand: channels first are added as another shape.
+
+    Raises:
+        ValueError: An unknown data format.
+    """
+    if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
+        return call(ops.bias_add, (value, bias))
+    if not data_format.startswith("NC"):
+        raise ValueError("`data_format` must be of the form `N...C` or `NC...`")
+    tensor = convert_to_tensor(value)
+    offsets = convert_to_tensor(bias, tensor.dtype)
+    shape = (1, -1, *(1,) * (tensor.ndim - 2))
+    return call(ops.add, (tensor, call(ops.reshape, (offsets,), shape=shape)))
 
 
 def batch_normalization(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -85,7 +86,7 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers."""
-    return _scaled("random_normal", shape, mean, stddev, dtype, seed)
+    return scaled("random_normal", shape, mean, stddev, dtype, lambda: next_draw(seed))
 
 
 def truncated_normal(
@@ -97,13 +98,14 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, none further than two standard deviations from the mean."""
-    return _scaled("truncated_normal", shape, mean, stddev, dtype, seed)
+    return scaled("truncated_normal", shape, mean, stddev, dtype, lambda: next_draw(seed))
 
 
-def _scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> Tensor:
+def scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, keys: Callable[[], tuple[Any, Any]]) -> Tensor:
+    """Numbers that an op draws around 0 with deviation 1, scaled; `keys` gives the op's key and counter."""
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
-    dims, (key, counter) = _dims(shape), next_draw(seed)
+    dims, (key, counter) = _dims(shape), keys()
     drawn = call(CATALOGUE[op], (key, counter), shape=dims, dtype=wanted.np)
     scaled = drawn if _is(stddev, 1.0) else call(ops.mul, (drawn, spread))
     return scaled if _is(mean, 0.0) else call(ops.add, (scaled, centre))
@@ -122,12 +124,17 @@ def uniform(
     name: str | None = None,
 ) -> Tensor:
     """Numbers evenly distributed in [minval, maxval); integers need `maxval`."""
+    return uniform_between(shape, minval, maxval, dtype, lambda: next_draw(seed))
+
+
+def uniform_between(shape: Any, minval: Any, maxval: Any, dtype: Any, keys: Callable[[], tuple[Any, Any]]) -> Tensor:
+    """Numbers in [minval, maxval); `keys` gives the key and counter of the draw."""
     wanted = dtypes.as_dtype(dtype)
     if maxval is None:
         if wanted.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
         maxval = 1
-    dims, (key, counter) = _dims(shape), next_draw(seed)
+    dims, (key, counter) = _dims(shape), keys()
     if wanted.is_integer:
         bounds = [convert_to_tensor(bound, wanted) for bound in (minval, maxval)]
         return call(ops.random_uniform_int, (key, counter, *bounds), shape=dims)

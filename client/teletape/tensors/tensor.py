@@ -122,9 +122,9 @@ class Tensor(TensorLike):
 
 
 class EagerTensor(Tensor):
-    """An immutable array in a session."""
+    """An immutable array in a session. Programs may set attributes on it."""
 
-    __slots__ = ("__weakref__", "recorded", "session")
+    __slots__ = ("__dict__", "__weakref__", "recorded", "session")
 
     def __init__(self, value: Any, owner: Session) -> None:
         self.recorded = value

@@ -52,7 +52,7 @@ class Variable(ScatterMethods):
         ValueError: No initial value; a shape or dtype that does not fit.
     """
 
-    __slots__ = ("__weakref__", "_name", "recorded", "session")
+    __slots__ = ("__weakref__", "_constraint", "_name", "recorded", "session")
 
     recorded: Slot
 
@@ -95,6 +95,7 @@ class Variable(ScatterMethods):
                 f"In this `tf.Variable` creation, the initial value's shape ({value.shape}) is not compatible with the "
                 f"explicitly supplied `shape` argument ({shape})."
             )
+        self._constraint = constraint
         owner = current()
         self.session = owner.home
         self.recorded = owner.variable(value.operand(), trainable=trainable is not False, name=self._name + ":0")
@@ -107,7 +108,7 @@ class Variable(ScatterMethods):
         if variable is None:
             variable = object.__new__(ResourceVariable)
             variable._name = (slot.name or "Variable:0").removesuffix(":0")
-            variable.session, variable.recorded = current().home, slot
+            variable.session, variable.recorded, variable._constraint = current().home, slot, None
             slot.owner = weakref.ref(variable)
         return variable
 
@@ -115,12 +116,14 @@ class Variable(ScatterMethods):
         """Another object for this variable."""
         other = object.__new__(kind)
         other._name, other.session, other.recorded = self._name, self.session, self.recorded
+        other._constraint = self._constraint
         return other
 
     def standing_for(self, slot: Slot) -> Variable:
         """An object like this one for another engine variable: a traced function gets it instead of this one."""
         other = object.__new__(type(self))
         other._name, other.session, other.recorded = self._name, self.session, slot
+        other._constraint = self._constraint
         slot.owner = weakref.ref(other)
         return other
 
@@ -155,6 +158,16 @@ class Variable(ScatterMethods):
     def trainable(self) -> bool:
         """Whether tapes watch it when it is read."""
         return self.recorded.trainable
+
+    @property
+    def constraint(self) -> Any:
+        """The function that projects the value after an update of an optimizer, or None."""
+        return self._constraint
+
+    @property
+    def _unique_id(self) -> str:
+        """What Keras's optimizers know the variable by."""
+        return f"{self._name}_{self.recorded.uid}"
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`; ValueError if not."""

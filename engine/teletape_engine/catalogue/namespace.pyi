@@ -173,6 +173,9 @@ class _DiagPart(Op):
 class _Div(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _DivNoNan(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
 class _Einsum(Op):
     def __call__(self, *xs: Array, equation: str) -> Any: ...
 
@@ -630,6 +633,7 @@ class Ops:
     diag: Final[_Diag]
     diag_part: Final[_DiagPart]
     div: Final[_Div]
+    div_no_nan: Final[_DivNoNan]
     einsum: Final[_Einsum]
     elu: Final[_Elu]
     ensure: Final[_Ensure]

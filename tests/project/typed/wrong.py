@@ -7,7 +7,6 @@ tf.reduce_summ(x)  # wrong
 tf.math.matmul(x, x)  # wrong
 tf.reduce_sum(x, axes=0)  # wrong
 tf.matmul(x)  # wrong
-tf.keras.layers.Dence(3)  # wrong
 numpy = tf.data.np  # wrong
 
 

@@ -20,7 +20,6 @@ _SELU = ops.selu
 _SILU = ops.silu
 _SOFTMAX = ops.softmax
 _LOG_SOFTMAX = ops.log_softmax
-_BIAS_ADD = ops.bias_add
 _L2_LOSS = ops.l2_loss
 
 
@@ -71,11 +70,6 @@ def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: s
     if axis is not None:
         attrs["axis"] = to.whole(axis)
     return call(_LOG_SOFTMAX, (logits,), **attrs)
-
-
-def bias_add(value: to.TensorInput, bias: to.TensorInput, name: str | None = None) -> Tensor:
-    """value [..., c] + bias [c]."""
-    return call(_BIAS_ADD, (value, bias))
 
 
 def l2_loss(t: to.TensorInput, name: str | None = None) -> Tensor:

@@ -17,6 +17,7 @@ _ADD = ops.add
 _SUB = ops.sub
 _MUL = ops.mul
 _DIV = ops.div
+_DIV_NO_NAN = ops.div_no_nan
 _FLOORDIV = ops.floordiv
 _FLOORMOD = ops.floormod
 _POW = ops.pow
@@ -58,6 +59,13 @@ def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Ten
     y = to.hinted(y, x)
     checks.same_numeric_dtype(x, y)
     return call(_DIV, (x, y))
+
+
+def divide_no_nan(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
+    """a / b, elementwise, and 0 where b is 0: so are the gradients there."""
+    x = to.like(x, y)
+    y = to.hinted(y, x)
+    return call(_DIV_NO_NAN, (x, y))
 
 
 def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:

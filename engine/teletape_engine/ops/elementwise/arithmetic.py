@@ -76,6 +76,24 @@ def _dtype(a: Any, b: Any) -> DType:
     return a.dtype if hasattr(a, "dtype") else b.dtype  # type: ignore[no-any-return]  # one is a number at most
 
 
+@elementwise(
+    linear_map(lambda ct, b: ops.div_no_nan(ct, b)),
+    linear_map(lambda ct, b, y: -ct * ops.div_no_nan(y, b)),
+    op_type="DivNoNan",
+    args="x y",
+    tf=(function("math.divide_no_nan", Conversion.LIKE("x", of="y"), Conversion.HINTED("y", of="x")),),
+    dtypes=FLOATING | COMPLEX,
+    domain=(0.3, 2.0),
+    temporaries=2,
+    traits=[Trait.MULTIPLIES],
+)
+def div_no_nan(xp: Any, a: Any, b: Any) -> Any:
+    """a / b, elementwise, and 0 where b is 0: so are the gradients there."""
+    zero = b == 0
+    divisor = xp.where(zero, b.dtype.type(1), b) if hasattr(b, "dtype") else 1 if zero else b
+    return xp.where(zero, (0 * a + b).dtype.type(0), a / divisor)
+
+
 def _check_divisor(xp: Any, b: Any) -> None:
     if not holds(xp, b != 0) if hasattr(b, "dtype") else b == 0:
         raise InvalidArgumentError("Integer division by zero")

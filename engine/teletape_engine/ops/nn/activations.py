@@ -12,7 +12,7 @@ from teletape_engine.catalogue.elementwise import elementwise, linear_map
 from teletape_engine.catalogue.families import batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
-from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import exp, sigmoid, step
 from teletape_engine.ops.reduce import reduce_sum
@@ -222,7 +222,7 @@ def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     jvp=[lambda t: t, lambda t, value_spec: broadcast_to(t, shape=value_spec.shape)],
     batch=_batch_bias_add,
     samples=[sample((2, 3), (3,)), sample((2, 3, 4), (4,), seed=1)],
-    tf="nn.bias_add",
+    tf=(by_hand("nn.bias_add", "channels first are added as another shape"),),
     workspace=lambda value, bias: _ROW * bias.dtype.itemsize,
 )
 def bias_add(xp: Any, value: Any, bias: Any) -> Any:

@@ -1,0 +1,65 @@
+"""Keras's `compute_output_spec`: shapes and dtypes of what a function returns, without computing and without a request.
+
+TensorFlow builds a graph with unknown sizes. Teletape traces the function with numbers in their place, twice: a size of
+the result that differs between the two is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final
+
+from teletape.functions.trace import trace_gradient
+from teletape.functions.tracing_session import TracingSession
+from teletape.sessions.current import current, inside
+from teletape.tensors.dtypes import as_dtype
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape_engine.spec import Spec
+
+#: What an unknown size is in the first and in the second trace. Both have many divisors: functions split and reshape.
+_SIZES: Final = (120, 168)
+
+
+def compute_output_spec(core: ModuleType, tree: Any) -> Callable[..., Any]:
+    """Returns the function for Keras's backend.
+
+    Args:
+        core: `keras.src.backend.tensorflow.core`.
+        tree: `keras.src.tree`.
+    """
+    keras_tensor: Any = core.KerasTensor
+
+    def traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
+        session = TracingSession(current(), trace_gradient)
+        session.deferred = []
+
+        def symbolic(leaf: Any) -> Any:
+            if not isinstance(leaf, keras_tensor):
+                return leaf
+            shape = tuple([size if length is None else length for length in leaf.shape])
+            spec = Spec.of(shape, as_dtype(leaf.dtype).np)
+            return EagerTensor(session.log.new_symbol(spec, "keras_tensor:0"), session)
+
+        def body() -> Any:
+            symbolic_args, symbolic_kwargs = tree.map_structure(symbolic, (args, kwargs))
+            return fn(*symbolic_args, **symbolic_kwargs)
+
+        with core.StatelessScope(), core.SymbolicScope():
+            return inside(session, body)
+
+    def compute(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        leaves = tree.flatten((args, kwargs))
+        unknown = any(isinstance(leaf, keras_tensor) and None in leaf.shape for leaf in leaves)
+        first = traced(fn, args, kwargs, _SIZES[0])
+        second = traced(fn, args, kwargs, _SIZES[1]) if unknown else first
+
+        def described(leaf: Any, other: Any) -> Any:
+            if not isinstance(leaf, TensorLike):
+                return leaf
+            shape = [length if length == after else None for length, after in zip(leaf.shape, other.shape, strict=True)]
+            return keras_tensor(shape, core.standardize_dtype(leaf.dtype))
+
+        return tree.map_structure(described, first, second)
+
+    return compute

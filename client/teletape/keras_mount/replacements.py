@@ -1,0 +1,77 @@
+"""The functions of Keras that are other functions here, looked up by name: an unknown version of Keras fails at import.
+
+Each is a function of a module's `__dict__` after Keras has executed the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from teletape.data import Dataset
+from teletape.keras_mount import output_specs, surface
+from teletape.ops.derived.nd import tensor_scatter_nd_update
+
+
+def replace(module: ModuleType) -> None:
+    """Replaces functions of a module of Keras that has been executed.
+
+    Raises:
+        ImportError: The module has no function of that name: an unknown version.
+    """
+    functions = _REPLACEMENTS.get(module.__name__)
+    if functions is None:
+        return
+    for name, value in functions(module).items():
+        if name not in module.__dict__:
+            raise ImportError(f"tf.keras does not know this version of Keras: {module.__name__} has no {name!r}")
+        module.__dict__[name] = value
+
+
+def _core(module: ModuleType) -> Mapping[str, Any]:
+    def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Any:
+        ranges = [np.arange(int(start), int(start) + n) for start, n in zip(start_indices, updates.shape, strict=True)]
+        places = np.stack(np.meshgrid(*ranges, indexing="ij"), -1).astype(np.int32)
+        return tensor_scatter_nd_update(inputs, places, updates)
+
+    return {
+        "SUPPORTS_RAGGED_TENSORS": False,
+        "SUPPORTS_SPARSE_TENSORS": False,
+        "compute_output_spec": output_specs.compute_output_spec(module, module.__dict__["tree"]),
+        "slice_update": slice_update,
+    }
+
+
+def _trainer(module: ModuleType) -> Mapping[str, Any]:
+    class EpochIterator(module.EpochIterator):  # type: ignore[misc, name-defined]  # Keras has no types
+        """Iterates over batches of arrays: they become tensors in the step that uses them."""
+
+        def __init__(self, distribute_strategy: Any = None, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+
+        def __next__(self) -> Any:
+            return next(self._epoch_iterator)
+
+    return {"TFEpochIterator": EpochIterator}
+
+
+def _module_utils(module: ModuleType) -> Mapping[str, Any]:
+    lazy = module.__dict__["tensorflow"]
+    lazy.module, lazy._available = surface.module("tensorflow"), True
+    return {"tensorflow": lazy}
+
+
+def _data_adapters(module: ModuleType) -> Mapping[str, Any]:
+    return {"is_tf_dataset": lambda x: isinstance(x, Dataset)}
+
+
+#: By the names of modules: what a module of Keras gets, by its names there.
+_REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = {
+    "keras.src.backend.tensorflow.core": _core,
+    "keras.src.backend.tensorflow.trainer": _trainer,
+    "keras.src.trainers.data_adapters": _data_adapters,
+    "keras.src.utils.module_utils": _module_utils,
+}

@@ -1,0 +1,18 @@
+"""The base class of Keras's variables: ops, tapes and functions use the `tf.Variable` that one of them holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.tensors.tensor import TensorLike
+from teletape.tensors.variable_wrapper import VariableWrapper
+
+
+class KerasVariableBase(VariableWrapper):
+    """What `keras.Variable` inherits in the place of TensorFlow's internal tensor type."""
+
+    value: Any  # Keras's property: the variable, or its value in the dtype of an autocast scope
+
+    def wrapped(self) -> TensorLike:
+        value: TensorLike = self.value
+        return value
