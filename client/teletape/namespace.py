@@ -23,7 +23,7 @@ from teletape.derivatives.tape import GradientTape
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.keras_mount import finders
-from teletape.ops import arrays, clip, create, dispatch, linalg, nn, random, segments, stateless_random
+from teletape.ops import arrays, clip, create, dispatch, dropout, linalg, nn, random, segments, stateless_random
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
 from teletape.sessions.current import connect
@@ -71,6 +71,8 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "device": devices.device,
         "is_tensor": is_tensor,
         "linalg.global_norm": clip.global_norm,
+        "nn.dropout": dropout.dropout,
+        "nn.experimental.stateless_dropout": dropout.stateless_dropout,
         "norm": linalg.norm,
         "numpy_function": python_calls.numpy_function,
         "print": print_op.tf_print,
@@ -135,6 +137,9 @@ def names() -> dict[str, Any]:
         "init_scope": functions.init_scope,
         "name_scope": name_scope,
         "newaxis": None,
+        "random.experimental.stateless_fold_in": stateless_random.fold_in,
+        "random.experimental.stateless_shuffle": stateless_random.stateless_shuffle,
+        "random.experimental.stateless_split": stateless_random.split,
         "recompute_grad": custom_gradient.recompute_grad,
     }
 

@@ -1,4 +1,4 @@
-"""`tf.nn` functions that are more than one call of an op: moments, batch normalization and dropout."""
+"""`tf.nn` functions that are more than one call of an op: moments, batch normalization."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
 from teletape.ops.derived.shape import squeeze
 from teletape.ops.dispatch import call, convert_to_tensor
-from teletape.ops.random import uniform
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["batch_normalization", "bias_add", "dropout", "moments"]
+__all__ = ["batch_normalization", "bias_add", "moments"]
 
 
 def moments(
@@ -75,39 +74,3 @@ def batch_normalization(
     shift: Any = -average * factor if offset is None else offset - average * factor
     result: Tensor = tensor * cast(factor, tensor.dtype) + cast(shift, tensor.dtype)
     return result
-
-
-def dropout(
-    x: to.TensorInput, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
-) -> Tensor:
-    """Replaces elements by zero with probability `rate`, and scales the others by 1 / (1 - rate).
-
-    By hand: it draws random numbers, and takes several ops.
-
-    Args:
-        x: A floating tensor.
-        rate: The probability, in [0, 1).
-        noise_shape: One draw is made for each element of this shape, which broadcasts to that of `x`; None: its shape.
-        seed: Of the draw, as in `tf.random.uniform`.
-        name: Accepted, without effect.
-
-    Raises:
-        ValueError: `x` is not floating, or the rate is outside [0, 1).
-    """
-    tensor = convert_to_tensor(x)
-    if not tensor.dtype.is_floating:
-        raise ValueError(
-            f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={tensor.dtype}"
-        )
-    probability = float(rate)
-    if not 0 <= probability < 1:
-        raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
-    if probability == 0:
-        return tensor
-    shape: Any = tensor.shape
-    if noise_shape is not None:
-        lengths = zip(noise_shape, tensor.shape.as_list(), strict=True)
-        shape = [length if own is None else own for own, length in lengths]
-    keep = call(ops.greater_equal, (uniform(shape, seed=seed, dtype=tensor.dtype), probability))
-    scaled = tensor * (1.0 / (1.0 - probability))
-    return call(ops.where, (keep, scaled, call(ops.zeros_like, (scaled,))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -12,12 +11,14 @@ from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
+from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import broadcast, finfo
 
-__all__ = ["normal", "set_seed", "truncated_normal", "uniform"]
+__all__ = ["categorical", "gamma", "normal", "poisson", "set_seed", "shuffle", "truncated_normal", "uniform"]
 
 _BITS: Final = 31  #: Keys and counters travel as int32 literals.
 _MASK: Final = (1 << _BITS) - 1
@@ -71,7 +72,8 @@ def set_seed(seed: int) -> None:
     _state = fresh
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def dims_of(shape: Any) -> tuple[int, ...]:
+    """The lengths that a shape names; InvalidArgumentError for a number in place of a list, or a negative length."""
     if isinstance(shape, int):
         raise InvalidArgumentError(f"shape must be a vector of {{int32,int64}}, got shape []; write [{shape}]")
     return to.lengths(shape, "RandomStandardNormal")
@@ -86,7 +88,7 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers."""
-    return scaled("random_normal", shape, mean, stddev, dtype, lambda: next_draw(seed))
+    return scaled(ops.random_normal, dims_of(shape), mean, stddev, dtype, next_draw(seed))
 
 
 def truncated_normal(
@@ -98,17 +100,16 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, none further than two standard deviations from the mean."""
-    return scaled("truncated_normal", shape, mean, stddev, dtype, lambda: next_draw(seed))
+    return scaled(ops.truncated_normal, dims_of(shape), mean, stddev, dtype, next_draw(seed))
 
 
-def scaled(op: str, shape: Any, mean: Any, stddev: Any, dtype: Any, keys: Callable[[], tuple[Any, Any]]) -> Tensor:
-    """Numbers that an op draws around 0 with deviation 1, scaled; `keys` gives the op's key and counter."""
+def scaled(op: Op, shape: tuple[int, ...], mean: Any, stddev: Any, dtype: Any, keys: tuple[Any, Any]) -> Tensor:
+    """What the op draws with these keys (of mean 0 and deviation 1), with that mean and deviation."""
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
-    dims, (key, counter) = _dims(shape), keys()
-    drawn = call(CATALOGUE[op], (key, counter), shape=dims, dtype=wanted.np)
-    scaled = drawn if _is(stddev, 1.0) else call(ops.mul, (drawn, spread))
-    return scaled if _is(mean, 0.0) else call(ops.add, (scaled, centre))
+    drawn = call(op, keys, shape=shape, dtype=wanted.np)
+    spread_out = drawn if _is(stddev, 1.0) else call(ops.mul, (drawn, spread))
+    return spread_out if _is(mean, 0.0) else call(ops.add, (spread_out, centre))
 
 
 def _is(value: Any, number: float) -> bool:
@@ -124,23 +125,91 @@ def uniform(
     name: str | None = None,
 ) -> Tensor:
     """Numbers evenly distributed in [minval, maxval); integers need `maxval`."""
-    return uniform_between(shape, minval, maxval, dtype, lambda: next_draw(seed))
-
-
-def uniform_between(shape: Any, minval: Any, maxval: Any, dtype: Any, keys: Callable[[], tuple[Any, Any]]) -> Tensor:
-    """Numbers in [minval, maxval); `keys` gives the key and counter of the draw."""
     wanted = dtypes.as_dtype(dtype)
     if maxval is None:
         if wanted.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
         maxval = 1
-    dims, (key, counter) = _dims(shape), keys()
+    return within(dims_of(shape), minval, maxval, wanted, next_draw(seed))
+
+
+def within(shape: tuple[int, ...], minval: Any, maxval: Any, wanted: DType, keys: tuple[Any, Any]) -> Tensor:
+    """Numbers of that dtype, evenly distributed in [minval, maxval), drawn with these keys."""
     if wanted.is_integer:
         bounds = [convert_to_tensor(bound, wanted) for bound in (minval, maxval)]
-        return call(ops.random_uniform_int, (key, counter, *bounds), shape=dims)
-    drawn = call(ops.random_uniform, (key, counter), shape=dims, dtype=wanted.np)
+        return call(ops.random_uniform_int, (*keys, *bounds), shape=shape)
+    drawn = call(ops.random_uniform, keys, shape=shape, dtype=wanted.np)
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
     low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)
-    scaled: Tensor = drawn * (high - low) + low
-    return scaled
+    result: Tensor = drawn * (high - low) + low
+    return result
+
+
+# --------------------------------------------------------------------------------------- distributions with parameters
+def gamma(
+    shape: to.IntsInput,
+    alpha: to.TensorInput,
+    beta: to.TensorInput | None = None,
+    dtype: to.DTypeInput = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`shape` draws of each gamma distribution of shape parameter alpha and rate beta, which broadcast."""
+    wanted = dtypes.as_dtype(dtype)
+    shapes, rate = convert_to_tensor(alpha, wanted), convert_to_tensor(1 if beta is None else beta, wanted)
+    each = broadcast(tuple(shapes.shape), tuple(rate.shape))
+    return gammas((*dims_of(shape), *each), shapes, None if beta is None else rate, next_draw(seed))
+
+
+def gammas(shape: tuple[int, ...], alpha: Tensor, rate: Tensor | None, keys: tuple[Any, Any]) -> Tensor:
+    """Numbers of gamma distributions whose parameters broadcast to `shape`, drawn with these keys; none is 0."""
+    drawn = call(ops.random_gamma, (*keys, alpha), shape=shape)
+    if rate is not None:
+        drawn = drawn / rate
+    return call(ops.maximum, (drawn, float(finfo(alpha.dtype.np).tiny)))
+
+
+def poisson(
+    shape: to.IntsInput,
+    lam: to.TensorInput,
+    dtype: to.DTypeInput = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`shape` draws of each Poisson distribution of mean lam."""
+    means = convert_to_tensor(lam)
+    dims = (*dims_of(shape), *tuple(means.shape))
+    return call(ops.random_poisson, (*next_draw(seed), means), shape=dims, dtype=dtypes.as_dtype(dtype).np)
+
+
+def categorical(
+    logits: to.TensorInput,
+    num_samples: to.IntInput,
+    dtype: to.DTypeInput | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """For each row of logits that many classes, each drawn with probability softmax(logits)."""
+    return classes(logits, num_samples, dtype, next_draw(seed))
+
+
+def classes(logits: Any, num_samples: Any, dtype: Any, keys: tuple[Any, Any]) -> Tensor:
+    """For each row of logits that many classes of that dtype (None: int64), drawn with these keys."""
+    wanted = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+    inputs = (*keys, convert_to_tensor(logits))
+    return call(ops.random_categorical, inputs, num_samples=to.whole(num_samples), dtype=wanted.np)
+
+
+def shuffle(value: to.TensorInput, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The slices along the first axis in a random order."""
+    return shuffled(value, next_draw(seed))
+
+
+def shuffled(value: Any, keys: tuple[Any, Any]) -> Tensor:
+    """The slices along the first axis in the order that these keys give; a scalar as it is."""
+    tensor = convert_to_tensor(value)
+    if not tensor.shape.rank:
+        return tensor
+    order = call(ops.random_permutation, keys, n=tensor.shape.as_list()[0])
+    return call(ops.gather, (tensor, order), axis=0)

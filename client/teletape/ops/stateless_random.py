@@ -1,29 +1,61 @@
-"""`tf.random.stateless_…`: numbers drawn from a seed that is an argument; the same seed gives the same numbers."""
+"""`tf.random.stateless_…`: draws whose numbers follow from a seed of two numbers, which may be a tensor.
+
+By hand, as the other draws: they take several ops. The values of a seed are not read: they are inputs of the ops.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from teletape.ops import arguments as to
-from teletape.ops.dispatch import convert_to_tensor
-from teletape.ops.random import scaled, uniform_between
+from teletape.ops import random
+from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import shape_text
 
-__all__ = ["stateless_normal", "stateless_truncated_normal", "stateless_uniform"]
+__all__ = [
+    "fold_in",
+    "split",
+    "stateless_binomial",
+    "stateless_categorical",
+    "stateless_gamma",
+    "stateless_normal",
+    "stateless_poisson",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+]
 
 
-def keys(seed: Any) -> tuple[Tensor, Tensor]:
-    """Returns the key and counter of a seed: a vector of two integers.
+def keys(seed: Any) -> tuple[Any, Any]:
+    """The two numbers of a seed, as scalars; InvalidArgumentError unless it has shape [2]."""
+    pair = convert_to_tensor(seed)
+    if tuple(pair.shape) != (2,):
+        raise InvalidArgumentError(f"seed must have shape [2], not {shape_text(tuple(pair.shape))}")
+    return call(ops.strided_slice, (pair,), index=(0,)), call(ops.strided_slice, (pair,), index=(1,))
 
-    Raises:
-        InvalidArgumentError: Another shape or dtype.
-    """
-    numbers = convert_to_tensor(seed)
-    if numbers.shape != [2]:
-        raise InvalidArgumentError(f"seed must have shape [2], not {numbers.shape}")
-    return numbers[0], numbers[1]
+
+def stateless_uniform(
+    shape: to.IntsInput,
+    seed: to.TensorInput,
+    minval: to.TensorInput | None = 0,
+    maxval: to.TensorInput | None = None,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+    alg: Any = "auto_select",
+) -> Tensor:
+    """Numbers evenly distributed in [minval, maxval); integers without both bounds are any but the largest."""
+    wanted = dtypes.as_dtype(dtype)
+    if wanted.is_integer and (minval is None) != (maxval is None):
+        raise ValueError(
+            f"For integer `dtype` argument {wanted!r}, argument `minval` and `maxval` must be both None or not None. "
+            f"Got `minval`={minval} and `maxval`={maxval}."
+        )
+    if minval is None:
+        minval, maxval = (wanted.min, wanted.max) if wanted.is_integer else (0, maxval)
+    return random.within(random.dims_of(shape), minval, 1 if maxval is None else maxval, wanted, keys(seed))
 
 
 def stateless_normal(
@@ -33,10 +65,10 @@ def stateless_normal(
     stddev: to.TensorInput = 1.0,
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
-    alg: str = "auto_select",
+    alg: Any = "auto_select",
 ) -> Tensor:
-    """Normally distributed numbers; `seed` holds two integers."""
-    return scaled("random_normal", shape, mean, stddev, dtype, lambda: keys(seed))
+    """Normally distributed numbers."""
+    return random.scaled(ops.random_normal, random.dims_of(shape), mean, stddev, dtype, keys(seed))
 
 
 def stateless_truncated_normal(
@@ -46,20 +78,79 @@ def stateless_truncated_normal(
     stddev: to.TensorInput = 1.0,
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
-    alg: str = "auto_select",
+    alg: Any = "auto_select",
 ) -> Tensor:
-    """Normally distributed numbers, none further than two standard deviations from the mean; see `stateless_normal`."""
-    return scaled("truncated_normal", shape, mean, stddev, dtype, lambda: keys(seed))
+    """Normally distributed numbers, none further than two standard deviations from the mean."""
+    return random.scaled(ops.truncated_normal, random.dims_of(shape), mean, stddev, dtype, keys(seed))
 
 
-def stateless_uniform(
+def stateless_categorical(
+    logits: to.TensorInput,
+    num_samples: to.IntInput,
+    seed: to.TensorInput,
+    dtype: to.DTypeInput = dtypes.int64,
+    name: str | None = None,
+) -> Tensor:
+    """For each row of logits that many classes, each drawn with probability softmax(logits)."""
+    return random.classes(logits, num_samples, dtype, keys(seed))
+
+
+def stateless_gamma(
     shape: to.IntsInput,
     seed: to.TensorInput,
-    minval: to.TensorInput = 0,
-    maxval: to.TensorInput | None = None,
+    alpha: to.TensorInput,
+    beta: to.TensorInput | None = None,
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
-    alg: str = "auto_select",
 ) -> Tensor:
-    """Numbers evenly distributed in [minval, maxval); integers need `maxval`. `seed` holds two integers."""
-    return uniform_between(shape, minval, maxval, dtype, lambda: keys(seed))
+    """Numbers of gamma distributions of shape parameter alpha and rate beta, which broadcast to `shape`."""
+    wanted = dtypes.as_dtype(dtype)
+    rate = None if beta is None else convert_to_tensor(beta, wanted)
+    return random.gammas(random.dims_of(shape), convert_to_tensor(alpha, wanted), rate, keys(seed))
+
+
+def stateless_poisson(
+    shape: to.IntsInput,
+    seed: to.TensorInput,
+    lam: to.TensorInput,
+    dtype: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Counts of Poisson distributions of mean lam, which broadcasts to `shape`."""
+    inputs = (*keys(seed), convert_to_tensor(lam))
+    return call(ops.random_poisson, inputs, shape=random.dims_of(shape), dtype=dtypes.as_dtype(dtype).np)
+
+
+def stateless_binomial(
+    shape: to.IntsInput,
+    seed: to.TensorInput,
+    counts: to.TensorInput,
+    probs: to.TensorInput,
+    output_dtype: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers of successes among `counts` trials, each of probability `probs`; both broadcast to `shape`."""
+    chances = to.float_tensor(probs)
+    inputs = (*keys(seed), to.cast(counts, chances), chances)
+    return call(ops.random_binomial, inputs, shape=random.dims_of(shape), dtype=dtypes.as_dtype(output_dtype).np)
+
+
+# --------------------------------------------------------------------------------------------------- seeds and orders
+def split(seed: to.TensorInput, num: to.IntInput = 2, alg: Any = "auto_select") -> Tensor:
+    """`num` new seeds from one: [num, 2], of its dtype."""
+    pair = convert_to_tensor(seed)
+    return stateless_uniform([to.whole(num), 2], pair, None, None, pair.dtype)
+
+
+def fold_in(seed: to.TensorInput, data: to.TensorInput, alg: Any = "auto_select") -> Tensor:
+    """A new seed from one and an integer, such as the number of a step."""
+    number = convert_to_tensor(data)
+    drawn = stateless_uniform([], seed, None, None, number.dtype)
+    return call(ops.stack, (drawn, number), axis=0)
+
+
+def stateless_shuffle(
+    value: to.TensorInput, seed: to.TensorInput, alg: Any = "auto_select", name: str | None = None
+) -> Tensor:
+    """The slices along the first axis in an order that follows from the seed."""
+    return random.shuffled(value, keys(seed))

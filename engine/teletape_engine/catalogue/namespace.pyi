@@ -375,8 +375,29 @@ class _Pad(Op):
 class _Pow(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _RandomBinomial(Op):
+    def __call__(
+        self, seed: Array, counter: Array, counts: Array, probs: Array, /, *, shape: Shape, dtype: DType | str = ...
+    ) -> Any: ...
+
+class _RandomCategorical(Op):
+    def __call__(
+        self, seed: Array, counter: Array, logits: Array, /, *, num_samples: int, dtype: DType | str = ...
+    ) -> Any: ...
+
+class _RandomGamma(Op):
+    def __call__(self, seed: Array, counter: Array, alpha: Array, /, *, shape: Shape) -> Any: ...
+
 class _RandomNormal(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _RandomPermutation(Op):
+    def __call__(self, seed: Array, counter: Array, /, *, n: int) -> Any: ...
+
+class _RandomPoisson(Op):
+    def __call__(
+        self, seed: Array, counter: Array, lam: Array, /, *, shape: Shape, dtype: DType | str = ...
+    ) -> Any: ...
 
 class _RandomUniform(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
@@ -691,7 +712,12 @@ class Ops:
     ones_like: Final[_OnesLike]
     pad: Final[_Pad]
     pow: Final[_Pow]
+    random_binomial: Final[_RandomBinomial]
+    random_categorical: Final[_RandomCategorical]
+    random_gamma: Final[_RandomGamma]
     random_normal: Final[_RandomNormal]
+    random_permutation: Final[_RandomPermutation]
+    random_poisson: Final[_RandomPoisson]
     random_uniform: Final[_RandomUniform]
     random_uniform_int: Final[_RandomUniformInt]
     range: Final[_Range]

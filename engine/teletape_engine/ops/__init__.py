@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.ops import assertions, cumulative, image, random, reduce, segment
+from teletape_engine.ops import assertions, cumulative, distributions, image, random, reduce, segment
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
 from teletape_engine.ops.linalg import composites, diagonal, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, conv, gelu, loss, pool
@@ -35,6 +35,7 @@ FAMILIES = (
     nd,
     pool,
     random,
+    distributions,
     reduce,
     cumulative,
     segment,

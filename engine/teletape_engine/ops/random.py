@@ -33,11 +33,13 @@ _WORD: Final = 2**64 - 1
 _KEYS = (np.array(7), np.array(1))
 
 
-def _generator(seed: Any, counter: Any) -> np.random.Generator:
+def generator(seed: Any, counter: Any) -> np.random.Generator:
+    """The generator whose numbers follow from seed and counter."""
     return np.random.Generator(np.random.Philox(key=[int(seed) & _WORD, int(counter) & _WORD]))
 
 
-def _check_keys(*keys: Spec) -> None:
+def check_keys(*keys: Spec) -> None:
+    """Raises InvalidArgumentError unless seed and counter are integer scalars."""
     for name, key in zip(("seed", "counter"), keys, strict=True):
         if key.shape != () or key.dtype not in INTEGER:
             raise InvalidArgumentError(
@@ -46,7 +48,7 @@ def _check_keys(*keys: Spec) -> None:
 
 
 def _spec(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> Spec:
-    _check_keys(seed, counter)
+    check_keys(seed, counter)
     if dtype not in FLOATING:
         takes = ", ".join(name for kind, name in KERNEL_NAMES.items() if kind in FLOATING)
         raise InvalidArgumentError(
@@ -83,7 +85,7 @@ def _computed_in(dtype: DType) -> DType:
 )
 def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1. seed, counter: integer scalars."""
-    numbers = _generator(seed, counter).standard_normal(shape, _computed_in(dtype))
+    numbers = generator(seed, counter).standard_normal(shape, _computed_in(dtype))
     return xp.asarray(np.asarray(numbers).astype(dtype, copy=False))
 
 
@@ -98,12 +100,12 @@ def random_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DTyp
 )
 def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1, those beyond 2 are drawn again. seed, counter: integer scalars."""
-    generator = _generator(seed, counter)
-    numbers = np.asarray(generator.standard_normal(shape, _computed_in(dtype)))
+    source = generator(seed, counter)
+    numbers = np.asarray(source.standard_normal(shape, _computed_in(dtype)))
     flat = numbers.reshape(-1)
     again = np.flatnonzero(np.abs(flat) > 2)
     while again.size:
-        flat[again] = generator.standard_normal(again.size, _computed_in(dtype))
+        flat[again] = source.standard_normal(again.size, _computed_in(dtype))
         again = again[np.abs(flat[again]) > 2]
     return xp.asarray(numbers.astype(dtype, copy=False))
 
@@ -119,14 +121,14 @@ def truncated_normal(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: D
 )
 def random_uniform(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Numbers uniform in [0, 1). seed, counter: integer scalars."""
-    numbers = np.asarray(_generator(seed, counter).random(shape, _computed_in(dtype)))
+    numbers = np.asarray(generator(seed, counter).random(shape, _computed_in(dtype)))
     if dtype in HALF:  # rounding must not reach 1
         numbers = np.minimum(numbers, np.nextafter(dtype.type(1), dtype.type(0)).astype(_F32))
     return xp.asarray(numbers.astype(dtype, copy=False))
 
 
 def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> Spec:
-    _check_keys(seed, counter)
+    check_keys(seed, counter)
     if minval.dtype is not maxval.dtype or minval.dtype not in INDEX or minval.shape or maxval.shape:
         raise InvalidArgumentError(
             f"minval and maxval must be two int32 or two int64 scalars, found {minval!r} and {maxval!r}"
@@ -156,4 +158,4 @@ def random_uniform_int(xp: Any, seed: Any, counter: Any, minval: Any, maxval: An
     low, high = int(minval), int(maxval)
     if low >= high:
         raise InvalidArgumentError(f"Need minval < maxval, got {low} >= {high}")
-    return xp.asarray(_generator(seed, counter).integers(low, high, shape, minval.dtype))
+    return xp.asarray(generator(seed, counter).integers(low, high, shape, minval.dtype))

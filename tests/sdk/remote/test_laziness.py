@@ -150,6 +150,20 @@ def test_a_seed_of_a_wrong_shape_too(remote):
     assert remote.requests == before
 
 
+def test_draws_from_a_seed_that_is_a_tensor_ask_nobody(remote):
+    state = tf.Variable([3, 5], dtype=tf.int64)
+    tf.sync()
+    before = remote.requests
+    seed = tf.cast(tf.math.floormod(state, 1000), tf.int32)
+    state.assign_add([0, 1])
+    x = tf.random.stateless_normal([4, 2], seed=seed)
+    y = tf.nn.experimental.stateless_dropout(x, rate=0.5, seed=seed, noise_shape=tf.shape(x))
+    tf.random.experimental.stateless_shuffle(y, seed=seed)
+    assert remote.requests == before
+    assert y.numpy().shape == (4, 2)
+    assert remote.requests == before + 1
+
+
 def test_an_op_whose_shape_depends_on_values_asks_at_once(remote):
     x = tf.constant([0.0, 3.0, 0.0, 4.0]) * 2.0
     before = remote.requests

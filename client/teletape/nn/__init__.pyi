@@ -1,5 +1,6 @@
 """What `tf.nn` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.nn import experimental as experimental
 from teletape.ops.derived.activations import elu as elu
 from teletape.ops.derived.activations import l2_loss as l2_loss
 from teletape.ops.derived.activations import leaky_relu as leaky_relu
@@ -26,9 +27,9 @@ from teletape.ops.derived.pool import avg_pool as avg_pool
 from teletape.ops.derived.pool import avg_pool2d as avg_pool2d
 from teletape.ops.derived.pool import max_pool as max_pool
 from teletape.ops.derived.pool import max_pool2d as max_pool2d
+from teletape.ops.dropout import dropout as dropout
 from teletape.ops.nn import batch_normalization as batch_normalization
 from teletape.ops.nn import bias_add as bias_add
-from teletape.ops.nn import dropout as dropout
 from teletape.ops.nn import moments as moments
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "experimental",
     "gelu",
     "l2_loss",
     "leaky_relu",

@@ -1,0 +1,5 @@
+"""What `tf.nn.experimental` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.ops.dropout import stateless_dropout as stateless_dropout
+
+__all__ = ["stateless_dropout"]

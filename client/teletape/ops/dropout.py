@@ -1,0 +1,83 @@
+"""`tf.nn.dropout`, and the same from a seed. By hand: they draw random numbers, and take several ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops import random
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.stateless_random import keys
+from teletape.tensors.tensor import Tensor, TensorLike
+from teletape_engine.catalogue.namespace import ops
+
+__all__ = ["dropout", "stateless_dropout"]
+
+
+def dropout(
+    x: to.TensorInput, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Replaces elements by zero with probability `rate`, and scales the others by 1 / (1 - rate).
+
+    Args:
+        x: A floating tensor.
+        rate: The probability, in [0, 1).
+        noise_shape: One draw is made for each element of this shape, which broadcasts to that of `x`; None: its shape.
+        seed: Of the draw, as in `tf.random.uniform`.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: `x` is not floating, or the rate is a number outside [0, 1).
+    """
+    tensor = _floating(x, rate)
+    if _never(rate):
+        return tensor
+    return _dropped(tensor, rate, noise_shape, random.next_draw(seed))
+
+
+def stateless_dropout(
+    x: to.TensorInput,
+    rate: Any,
+    seed: to.TensorInput,
+    rng_alg: Any = None,
+    noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """As dropout; what is replaced follows from the seed, two integers."""
+    tensor = _floating(x, rate)
+    if _never(rate):
+        return tensor
+    return _dropped(tensor, rate, noise_shape, keys(seed))
+
+
+def _floating(x: Any, rate: Any) -> Tensor:
+    tensor = convert_to_tensor(x)
+    if not tensor.dtype.is_floating:
+        raise ValueError(
+            f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={tensor.dtype}"
+        )
+    if not isinstance(rate, TensorLike) and not 0 <= float(rate) < 1:
+        raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
+    return tensor
+
+
+def _never(rate: Any) -> bool:
+    return not isinstance(rate, TensorLike) and float(rate) == 0
+
+
+def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, draw: tuple[Any, Any]) -> Tensor:
+    shape = tuple(tensor.shape)
+    if isinstance(noise_shape, list | tuple) and None in noise_shape:
+        noise_shape = [own if length is None else length for length, own in zip(noise_shape, shape, strict=True)]
+    if noise_shape is not None:
+        shape = to.ints(noise_shape)
+    chances = call(ops.random_uniform, draw, shape=shape, dtype=tensor.dtype.np)
+    if isinstance(rate, TensorLike):
+        rate = to.cast(rate, tensor)
+        scale: Any = 1.0 / (1.0 - rate)
+    else:
+        rate = float(rate)
+        scale = 1.0 / (1.0 - rate)
+    keep = call(ops.greater_equal, (chances, rate))
+    scaled = tensor * scale
+    return call(ops.where, (keep, scaled, call(ops.zeros_like, (scaled,))))

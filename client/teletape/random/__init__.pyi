@@ -1,0 +1,41 @@
+"""What `tf.random` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.ops.random import categorical as categorical
+from teletape.ops.random import gamma as gamma
+from teletape.ops.random import normal as normal
+from teletape.ops.random import poisson as poisson
+from teletape.ops.random import set_seed as set_seed
+from teletape.ops.random import shuffle as shuffle
+from teletape.ops.random import truncated_normal as truncated_normal
+from teletape.ops.random import uniform as uniform
+from teletape.ops.stateless_random import fold_in as fold_in
+from teletape.ops.stateless_random import split as split
+from teletape.ops.stateless_random import stateless_binomial as stateless_binomial
+from teletape.ops.stateless_random import stateless_categorical as stateless_categorical
+from teletape.ops.stateless_random import stateless_gamma as stateless_gamma
+from teletape.ops.stateless_random import stateless_normal as stateless_normal
+from teletape.ops.stateless_random import stateless_poisson as stateless_poisson
+from teletape.ops.stateless_random import stateless_truncated_normal as stateless_truncated_normal
+from teletape.ops.stateless_random import stateless_uniform as stateless_uniform
+from teletape.random import experimental as experimental
+
+__all__ = [
+    "categorical",
+    "experimental",
+    "fold_in",
+    "gamma",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "split",
+    "stateless_binomial",
+    "stateless_categorical",
+    "stateless_gamma",
+    "stateless_normal",
+    "stateless_poisson",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
