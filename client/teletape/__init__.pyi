@@ -16,6 +16,7 @@ from teletape import nest as nest
 from teletape import nn as nn
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import train as train
 from teletape.control_flow.eager import case as case
 from teletape.control_flow.eager import cond as cond
 from teletape.control_flow.eager import switch_case as switch_case
@@ -342,6 +343,7 @@ __all__ = [
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",
+    "train",
     "transpose",
     "truediv",
     "uint8",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from teletape import data, debugging, devices, errors, logs, print_op, python_calls, session_functions
+from teletape import checkpoints, data, debugging, devices, errors, logs, print_op, python_calls, session_functions
 from teletape.control_flow import compat_v1, eager, folds, maps
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
@@ -114,6 +114,7 @@ def names() -> dict[str, Any]:
         ("random.", random),
         ("random.", stateless_random),
         ("dtypes.", dtypes),
+        ("train.", checkpoints),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     for module in (dtypes, session_functions):

@@ -17,6 +17,7 @@ from teletape.functions.tensor_spec import TensorSpec
 from teletape.keras_mount.variable import KerasVariableBase
 from teletape.ops.derived import logic
 from teletape.tensors.tensor import EagerTensor
+from teletape.variables.trackable import AutoTrackable, Trackable
 
 
 # -------------------------------------------------------------------------------------------- sparse and ragged tensors
@@ -120,18 +121,24 @@ _REPLICA: Final = _ReplicaContext()
 
 
 # ----------------------------------------------------------------------------------------------------------- internals
-class Trackable:
-    """The base of what TensorFlow's checkpoints find; here it has no effect."""
+class KerasTrackable(AutoTrackable):
+    """The base of Keras's layers, models and optimizers.
 
-    def _track_trackable(self, *args: Any, **kwargs: Any) -> None:
-        pass
+    A model's layers are saved in the order of `model.layers`, which is the same before and after it is built; its
+    private lists of layers are not.
+    """
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        below = super()._trackable_children(save_type, **kwargs)
+        layers = getattr(self, "layers", None)
+        if isinstance(layers, list):
+            below = {name: value for name, value in below.items() if name not in _LAYERS_OF_MODELS}
+            below["layers"] = layers
+        return below
 
 
-class AutoTrackable(Trackable):
-    """The base of Keras's layers and models."""
-
-    def _trackable_children(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {}
+#: The private attributes in which models keep their layers.
+_LAYERS_OF_MODELS: Final = ("_functional", "_layers", "_operations", "_operations_by_depth")
 
 
 class Optional:
@@ -204,7 +211,7 @@ INERT: Final[dict[str, Any]] = {
     "__internal__.distribute.strategy_supports_no_merge_call": lambda: True,
     "__internal__.eager_context.eager_mode": contextlib.nullcontext,
     "__internal__.smart_cond.smart_cond": smart_cond,
-    "__internal__.tracking.AutoTrackable": AutoTrackable,
+    "__internal__.tracking.AutoTrackable": KerasTrackable,
     "__internal__.tracking.Trackable": Trackable,
     "__internal__.tracking.no_automatic_dependency_tracking": _same,
     "__internal__.types.Tensor": KerasVariableBase,

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from teletape.tensors import nest
 from teletape.variables import name_scope
+from teletape.variables.trackable import AutoTrackable
 from teletape.variables.variable import Variable
 
 R = TypeVar("R")
@@ -17,7 +18,7 @@ _IDENTIFIER: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 _NEW_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
 
 
-class Module:
+class Module(AutoTrackable):
     """A named owner of variables: those in its attributes, in lists, tuples and dicts there, and in their modules.
 
     Attributes are walked by sorted name, each object counts once, and a module's own variables come before those of

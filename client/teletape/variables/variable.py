@@ -228,6 +228,14 @@ class Variable(ScatterMethods):
         """Subtracts `delta`, of the variable's shape; see `assign`."""
         return self._assign(self._same_shape(delta), "sub", read_value)
 
+    def _serialize_to_tensors(self) -> dict[str, Variable]:
+        """What a checkpoint saves of it, by component. TensorFlow's protocol, which Keras's variables call."""
+        return {"VARIABLE_VALUE": self}
+
+    def _restore_from_tensors(self, tensors: dict[str, Any]) -> None:
+        """Restores the value; the inverse of `_serialize_to_tensors`."""
+        self.assign(tensors["VARIABLE_VALUE"], read_value=False)
+
     def _operand_for(self, value: Any) -> Any:
         """A value of the variable's dtype, as an input of an assignment."""
         self.check_session()

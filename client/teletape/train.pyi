@@ -1,0 +1,23 @@
+"""What `tf.train` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.checkpoints.checkpoint import Checkpoint as Checkpoint
+from teletape.checkpoints.checkpoint import CheckpointOptions as CheckpointOptions
+from teletape.checkpoints.manager import CheckpointManager as CheckpointManager
+from teletape.checkpoints.reading import checkpoints_iterator as checkpoints_iterator
+from teletape.checkpoints.reading import list_variables as list_variables
+from teletape.checkpoints.reading import load_checkpoint as load_checkpoint
+from teletape.checkpoints.reading import load_variable as load_variable
+from teletape.checkpoints.state_file import latest as latest_checkpoint
+from teletape.checkpoints.state_file import read as get_checkpoint_state
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "checkpoints_iterator",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+]
