@@ -62,6 +62,7 @@ from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.program.tracebacks import report
 from teletape_engine.catalogue.namespace import ops
 """
 
@@ -142,7 +143,6 @@ def _function(op: Op, record: Function) -> str:
     if "\n" in documentation:
         documentation += "\n"
     body = [
-        f'"""{documentation}"""',
         *_refusals(record),
         *(f"{argument.name} = {_input(argument)}" for argument in _in_order(record) if _input(argument)),
         *_dtype_checks(record),
@@ -150,7 +150,15 @@ def _function(op: Op, record: Function) -> str:
         *_call(op, record),
     ]
     head = f"def {_last(record.names[0])}({', '.join(map(_parameter, record.arguments))}) -> Tensor:"
-    return "\n".join([head, textwrap.indent("\n".join(body), "    ")])
+    lines = [f'"""{documentation}"""', "try:", textwrap.indent("\n".join(body), "    "), _REPORTS]
+    return "\n".join([head, textwrap.indent("\n".join(lines), "    ")])
+
+
+#: What a function does with an exception: see `teletape.program.tracebacks`.
+_REPORTS = """\
+except Exception as error:
+    report(error)
+    raise"""
 
 
 def _parameter(argument: Argument) -> str:

@@ -11,6 +11,11 @@ import numpy as np
 from teletape.derivatives.check_gradients import check_gradients
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.program.tracebacks import (
+    disable_traceback_filtering,
+    enable_traceback_filtering,
+    is_traceback_filtering_enabled,
+)
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -40,6 +45,9 @@ __all__ = [
     "assert_type",
     "check_gradients",
     "check_numerics",
+    "disable_traceback_filtering",
+    "enable_traceback_filtering",
+    "is_traceback_filtering_enabled",
 ]
 
 
@@ -61,7 +69,7 @@ def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None
     if not bool(_all(call(ops.isfinite, (checked,)))):
         kinds = (("isinf", "Inf"), ("isnan", "NaN"))
         present = [kind for op, kind in kinds if not bool(_none(call(CATALOGUE[op], (checked,))))]
-        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(present)} values")
+        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(present)} values [Op:CheckNumerics]")
     return call(ops.identity, (checked,))
 
 

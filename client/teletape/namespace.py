@@ -12,7 +12,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from teletape import checkpoints, data, debugging, devices, errors, logs, print_op, python_calls, session_functions
@@ -26,7 +26,8 @@ from teletape.keras_mount import finders
 from teletape.ops import arrays, clip, create, dispatch, dropout, linalg, nn, random, segments, stateless_random
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
-from teletape.sessions.current import connect
+from teletape.program.tracebacks import report, reports
+from teletape.sessions import current as sessions
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -128,7 +129,7 @@ def names() -> dict[str, Any]:
         "TensorShape": TensorShape,
         "UnconnectedGradients": arguments.UnconnectedGradients,
         "Variable": Variable,
-        "connect": connect,
+        "connect": sessions.connect,
         "constant": dispatch.constant,
         "convert_to_tensor": dispatch.convert_to_tensor,
         "custom_gradient": custom_gradient.custom_gradient,
@@ -159,8 +160,26 @@ def by_module() -> dict[str, dict[str, Any]]:
     return modules
 
 
+def _reporting(path: str, name: str, value: Any) -> Any:
+    """Returns a function of this package so that it reports its errors, as `path.name`; anything else as it is.
+
+    Within the package functions are called as they are.
+    """
+    if not isinstance(value, FunctionType) or not value.__module__.startswith("teletape."):
+        return value
+    if report.__name__ in value.__code__.co_names:
+        return value
+    function = reports(value)
+    function.__module__, function.__qualname__ = path, name  # where pickle finds it
+    function.__name__ = name
+    return function
+
+
 def publish(package: str) -> list[str]:
     """Puts every public name in its place below `package`, and returns those of the package itself."""
+    for module in MODULES.values():
+        for name in module.__all__:
+            setattr(module, name, _reporting(module.__name__, name, getattr(module, name)))
     modules: dict[str, ModuleType] = {"": sys.modules[package], **MODULES}
     for path in sorted(by_module()):  # an outer module before those inside it
         if path:
@@ -169,7 +188,8 @@ def publish(package: str) -> list[str]:
     for path, entries in by_module().items():
         for name, value in entries.items():
             inner = modules.get(f"{path}.{name}".lstrip("."))
-            setattr(modules[path], name, value if inner is None else inner)
+            public_value = _reporting(modules[path].__name__, name, value)
+            setattr(modules[path], name, public_value if inner is None else inner)
         modules[path].__all__ = sorted(entries)  # type: ignore[attr-defined]  # of a module made here
     for path, module in modules.items():
         public: list[str] = module.__all__

@@ -24,6 +24,16 @@ def message(call: Callable[[], Any]) -> dict[str, str]:
     return {"returned": type(value).__name__}
 
 
+def op_named(call: Callable[[], Any]) -> str:
+    """The op type in the message of the error that ``call`` raises, as in ``… [Op:MatMul]``; "none" without one."""
+    try:
+        call()
+    except Exception as error:
+        named = re.search(r" \[Op:(\w+)\]", str(error))
+        return named[1] if named else "none"
+    return "nothing was raised"
+
+
 def raises(call: Callable[[], Any], containing: str = "") -> str:
     """The type name of the error that ``call`` raises, where its text is not part of the contract.
 

@@ -14,6 +14,7 @@ from teletape.derivatives.arguments import UnconnectedGradients
 from teletape.derivatives.custom_jvp import set_tangents
 from teletape.derivatives.tape import GradientTape
 from teletape.ops import dispatch
+from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
@@ -68,7 +69,11 @@ class _Custom:
         return self if instance is None else _Custom(self._f.__get__(instance, owner))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _call(self._f, args, kwargs)
+        try:
+            return _call(self._f, args, kwargs)
+        except Exception as error:
+            report(error)
+            raise
 
 
 def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:

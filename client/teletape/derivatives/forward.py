@@ -9,6 +9,7 @@ from typing import Any
 from teletape import logs
 from teletape.derivatives.arguments import UnconnectedGradients
 from teletape.ops import dispatch
+from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -98,6 +99,7 @@ class ForwardAccumulator:
             self._recording = False
             self._session.close_accumulator(self._accumulator)
 
+    @reports
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The tangents of results that were computed inside; they are looked up, not computed.
 

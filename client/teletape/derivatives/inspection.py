@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from teletape.derivatives.arguments import recorded_values, sources_of, targets_of
 from teletape.errors import GradientMismatch
+from teletape.program.tracebacks import reports
 from teletape.sessions.session import Session
 from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import ENTRIES, Settings
@@ -88,6 +89,7 @@ class TapeInspection:
         """The tape's session; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    @reports
     def graph(self, target: Any = None, sources: Any = None, *, nodes: int = MAX_NODES) -> TapeGraph:
         """The tape's graph as a picture: what it watched, the calls it recorded, and what each keeps.
 
@@ -110,6 +112,7 @@ class TapeInspection:
         path = ([], []) if target is None else _recorded(targets_of(target), sources_of(sources), owner)
         return TapeGraph(owner.diagram(tape, *path, nodes), owner.drawer(tape, *path, nodes))
 
+    @reports
     def memory(self) -> TapeMemory:
         """The bytes that the tape keeps, and those that its end would free. Over HTTP this is a round trip.
 
@@ -119,6 +122,7 @@ class TapeInspection:
         tape = self._entered_tape("count")
         return TapeMemory(tape.length, *self._of_session().footprint(tape))
 
+    @reports
     def check_gradients(
         self,
         target: Any,

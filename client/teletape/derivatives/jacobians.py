@@ -24,6 +24,7 @@ from teletape.derivatives.arguments import (
     wants_zeros,
 )
 from teletape.derivatives.questions import BATCH_JACOBIAN, HESSIAN, HVP, JACOBIAN, VJPS, Question, ask
+from teletape.program.tracebacks import reports
 from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import wrap
@@ -54,6 +55,7 @@ class Jacobians:
         """One gradient; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    @reports
     def gradients(self, questions: Sequence[Any], unconnected_gradients: Any = NONE) -> list[Any]:
         """Several gradients, one after the other; a tape that is not persistent answers all of them. Teletape's own.
 
@@ -85,6 +87,7 @@ class Jacobians:
             )
         return results
 
+    @reports
     def jacobian(
         self,
         target: Any,
@@ -136,6 +139,7 @@ class Jacobians:
             sources, [None if is_text(source) else wrap(next(derivatives), owner) for source in flat]
         )
 
+    @reports
     def batch_jacobian(
         self,
         target: Any,
@@ -182,6 +186,7 @@ class Jacobians:
             [derivative] = ask(owner, BATCH_JACOBIAN, query, vectorize=experimental_use_pfor)
         return wrap(derivative, owner)
 
+    @reports
     def vjps(
         self,
         target: Any,
@@ -218,6 +223,7 @@ class Jacobians:
         query = _query(owner, tape, targets, flat, output_gradients=stacks, zeros=zeros, max_bytes=max_bytes)
         return nest.pack_sequence_as(sources, self._ask(VJPS, owner, query))
 
+    @reports
     def hessian(
         self, target: Any, sources: Any, unconnected_gradients: Any = NONE, *, max_bytes: int | None = None
     ) -> Any:
@@ -247,6 +253,7 @@ class Jacobians:
         rows = [nest.pack_sequence_as(sources, blocks[i * n : (i + 1) * n]) for i in range(n)]
         return nest.pack_sequence_as(sources, rows)
 
+    @reports
     def hvp(self, target: Any, sources: Any, vectors: Any, unconnected_gradients: Any = NONE) -> Any:
         """The Hessian of `target`, summed over all its parts, times a vector: about two gradients. Teletape's own.
 

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any, TypeAlias, TypeVar, overload
 
 from teletape import logs
-from teletape.call_site import call_site_text, caller
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
     cotangents_for,
@@ -21,6 +20,8 @@ from teletape.derivatives.arguments import (
 from teletape.derivatives.inspection import TapeInspection
 from teletape.derivatives.jacobians import Jacobians
 from teletape.functions.not_traceable import NotTraceable
+from teletape.program.call_site import call_site_text, caller
+from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import nest
@@ -85,6 +86,7 @@ class GradientTape(Jacobians, TapeInspection):
         if self._recording:
             self._pop()
 
+    @reports
     def _push(self) -> None:
         if self._recording:
             raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
@@ -111,6 +113,7 @@ class GradientTape(Jacobians, TapeInspection):
         assert self._session is not None
         return self._session
 
+    @reports
     def watch(self, tensor: Any) -> None:
         """Follows `tensor` (a tensor, a variable, or a nested structure of them) from now on.
 
@@ -217,6 +220,7 @@ class GradientTape(Jacobians, TapeInspection):
             self.watched_variables()
             self._past, self._tape = self._tape, None
 
+    @reports
     def explain(self, target: Any, sources: Any) -> Any:
         """Why the gradient of `target` with respect to each of `sources` is what it is.
 
@@ -295,7 +299,11 @@ class GradientTape(Jacobians, TapeInspection):
             LookupError: An op without a gradient lies between a target and what the tape watched.
             teletape.errors.InvalidArgumentError: An output gradient of the wrong shape or dtype.
         """
-        return self._gradient(target, sources, output_gradients, unconnected_gradients)
+        try:
+            return self._gradient(target, sources, output_gradients, unconnected_gradients)
+        except Exception as error:
+            report(error)
+            raise
 
     def _gradient(
         self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, retain_tape: bool = False

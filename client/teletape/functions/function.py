@@ -28,6 +28,7 @@ from teletape.functions.signature import (
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.functions.tracing_session import TracingSession
 from teletape.ops.dispatch import convert_to_tensor
+from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current, outside_traces
 from teletape.sessions.session import Session
 from teletape.tensors import nest
@@ -137,31 +138,35 @@ class Function(Generic[P, R]):
         self._instances: dict[int, tuple[Any, Function[..., Any]]] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if _run_eagerly:
-            return self.python_function(*args, **kwargs)
-        owner = current()
-        if not kwargs and self._home is owner and self.input_signature is None:
-            inputs = []
-            for tensor in args:
-                if tensor.__class__ is not EagerTensor or tensor.session is not owner:
-                    break
-                inputs.append(tensor.recorded)
-            else:
-                quick = self._quick.get(tuple([value.spec for value in inputs]))
-                if quick is not None:
-                    self._retracing.reused()
-                    return quick.call(inputs)  # type: ignore[no-any-return]  # what the function returns
-        arguments = self._bind(args, kwargs)
-        traced, leaves = self._traced_for(arguments, owner)
-        if traced is None:
-            with running_through():
-                result = self.python_function(*arguments[0], **arguments[1])
-                return nest.map_structure(as_result, result)  # type: ignore[no-any-return]
-        values = values_of(leaves)
-        only_tensors = not kwargs and not owner.tracing and len(leaves) == len(args) == len(arguments[0])
-        if only_tensors and all(arg.__class__ is EagerTensor for arg in args):
-            self._quick[tuple([value.spec for value in values])] = traced
-        return traced.call(values)  # type: ignore[no-any-return]
+        try:
+            if _run_eagerly:
+                return self.python_function(*args, **kwargs)
+            owner = current()
+            if not kwargs and self._home is owner and self.input_signature is None:
+                inputs = []
+                for tensor in args:
+                    if tensor.__class__ is not EagerTensor or tensor.session is not owner:
+                        break
+                    inputs.append(tensor.recorded)
+                else:
+                    quick = self._quick.get(tuple([value.spec for value in inputs]))
+                    if quick is not None:
+                        self._retracing.reused()
+                        return quick.call(inputs)  # type: ignore[no-any-return]  # what the function returns
+            arguments = self._bind(args, kwargs)
+            traced, leaves = self._traced_for(arguments, owner)
+            if traced is None:
+                with running_through():
+                    result = self.python_function(*arguments[0], **arguments[1])
+                    return nest.map_structure(as_result, result)  # type: ignore[no-any-return]
+            values = values_of(leaves)
+            only_tensors = not kwargs and not owner.tracing and len(leaves) == len(args) == len(arguments[0])
+            if only_tensors and all(arg.__class__ is EagerTensor for arg in args):
+                self._quick[tuple([value.spec for value in values])] = traced
+            return traced.call(values)  # type: ignore[no-any-return]
+        except Exception as error:
+            report(error)
+            raise
 
     # ------------------------------------------------------------------------------------------------------ arguments
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -274,6 +279,7 @@ class Function(Generic[P, R]):
                 error.advice,
             )
 
+    @reports
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Returns the function traced for such arguments; a TensorSpec replaces a tensor.
 
@@ -372,6 +378,7 @@ class ConcreteFunction:
         """The trainable variables among the captured inputs."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
+    @reports
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors alone, in order, or on all arguments of the Python function."""
         if kwargs or len(args) != len(self._input_specs):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from teletape import call_site, environment
+from teletape import environment
+from teletape.program import call_site
 from teletape.sessions.current import current
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape.program.tracebacks import unwrapped
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -186,6 +187,7 @@ def _only_computes(value: Any) -> bool:
         return value in _BUILTINS
     if not isinstance(value, FunctionType):
         return False
+    value = unwrapped(value)
     module = value.__module__
     computing = module in _MODULES or module.startswith("teletape.ops.derived.")
     return computing or f"{module}.{value.__qualname__}" in _FUNCTIONS

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape import call_site, environment
+from teletape import environment
 from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.step_log import StepLog, Symbol
+from teletape.program import call_site
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import Attrs

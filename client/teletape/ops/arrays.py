@@ -12,6 +12,7 @@ from teletape.ops import arguments as to
 from teletape.ops.derived.index import gather
 from teletape.ops.derived.shape import reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
+from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -38,11 +39,15 @@ __all__ = [
 # ------------------------------------------------------------------------------------------------- joining and taking
 def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tensor:
     """Joins tensors along `axis`. By hand: a list of one tensor is an identity."""
-    if not isinstance(values, list | tuple):
-        values = [values]
-    if len(values) == 1:
-        return call(ops.identity, (convert_to_tensor(values[0]),))
-    return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
+    try:
+        if not isinstance(values, list | tuple):
+            values = [values]
+        if len(values) == 1:
+            return call(ops.identity, (convert_to_tensor(values[0]),))
+        return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
+    except Exception as error:
+        report(error)
+        raise
 
 
 def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
@@ -51,17 +56,21 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
     Raises:
         ValueError: There is no such axis.
     """
-    if isinstance(values, TensorLike):
-        values = unstack(values)
-    if not len(values):
-        return constant([])
-    at = to.whole(axis)
-    if not holds_tensors(values):
-        values = unstack(constant(values))  # numbers among themselves agree on one dtype
-    first = next((value.shape.rank for value in values if isinstance(value, TensorLike)), None)
-    rank = (np.ndim(values[0]) if first is None else first) + 1
-    _check_axis(at, rank)
-    return call(ops.stack, values, axis=at)
+    try:
+        if isinstance(values, TensorLike):
+            values = unstack(values)
+        if not len(values):
+            return constant([])
+        at = to.whole(axis)
+        if not holds_tensors(values):
+            values = unstack(constant(values))  # numbers among themselves agree on one dtype
+        first = next((value.shape.rank for value in values if isinstance(value, TensorLike)), None)
+        rank = (np.ndim(values[0]) if first is None else first) + 1
+        _check_axis(at, rank)
+        return call(ops.stack, values, axis=at)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def unstack(
@@ -198,11 +207,15 @@ def where(
 
     By hand: these are two ops.
     """
-    if (x is None) != (y is None):
-        raise ValueError("x and y must both be non-None or both be None.")
-    if x is None:
-        return call(ops.nonzero, (convert_to_tensor(condition),))
-    return call(ops.where, (convert_to_tensor(condition), x, y))
+    try:
+        if (x is None) != (y is None):
+            raise ValueError("x and y must both be non-None or both be None.")
+        if x is None:
+            return call(ops.nonzero, (convert_to_tensor(condition),))
+        return call(ops.where, (convert_to_tensor(condition), x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def boolean_mask(
@@ -252,6 +265,10 @@ def rank(input: to.TensorInput, name: str | None = None) -> Tensor:
 
 def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the same values. By hand: IndexedSlices stay IndexedSlices."""
-    if isinstance(input, IndexedSlices):
-        return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
-    return call(ops.identity, (to.value(input),))
+    try:
+        if isinstance(input, IndexedSlices):
+            return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
+        return call(ops.identity, (to.value(input),))
+    except Exception as error:
+        report(error)
+        raise

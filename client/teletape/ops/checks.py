@@ -51,7 +51,8 @@ def compatible_shape(x: TensorLike, shape: Any) -> None:
         if expected.dims is not None:
             text = "[" + ",".join("?" if length is None else str(length) for length in expected) + "]"
         raise InvalidArgumentError(
-            f"Shape of tensor input {shape_text(tuple(x.shape))} is not compatible with expected shape {text}."
+            f"Shape of tensor input {shape_text(tuple(x.shape))} is not compatible with expected shape {text}. "
+            "[Op:EnsureShape]"
         )
 
 

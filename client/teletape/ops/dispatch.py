@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import Where, latest_code, new_call_site
+from teletape.program.call_site import Where, latest_code, new_call_site
+from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
@@ -39,26 +40,32 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         TypeError: A value that the dtype cannot hold; a shape of another size.
         ValueError: No tensor can be made of it.
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(value, TensorLike):
-        tensor = as_tensor(unwrapped(value))
-        if wanted is not None and tensor.dtype is not wanted:
-            raise TypeError(f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}.")
-        return tensor
-    array = host_array(value, wanted)
-    if shape is not None:
-        dims = tuple(TensorShape(shape).as_list())
-        size = int(np.prod(dims, dtype=np.int64))
-        if array.size == size:
-            array = array.reshape(dims)
-        elif array.size == 1:
-            array = np.full(dims, array.reshape(-1)[0], array.dtype)
-        else:
-            raise TypeError(
-                f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from {value}) has "
-                f"{array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
-            )
-    return from_host(array)
+    try:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        if isinstance(value, TensorLike):
+            tensor = as_tensor(unwrapped(value))
+            if wanted is not None and tensor.dtype is not wanted:
+                raise TypeError(
+                    f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}."
+                )
+            return tensor
+        array = host_array(value, wanted)
+        if shape is not None:
+            dims = tuple(TensorShape(shape).as_list())
+            size = int(np.prod(dims, dtype=np.int64))
+            if array.size == size:
+                array = array.reshape(dims)
+            elif array.size == 1:
+                array = np.full(dims, array.reshape(-1)[0], array.dtype)
+            else:
+                raise TypeError(
+                    f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from {value}) "
+                    f"has {array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
+                )
+        return from_host(array)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
@@ -74,29 +81,34 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
         ValueError: A tensor of another dtype than `dtype`; no tensor can be made of it.
         TypeError: A Python value that the dtype cannot hold.
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if isinstance(value, TensorLike | IndexedSlices):
-        value = unwrapped(value)
-        if wanted is not None and value.dtype is not wanted:
-            if not isinstance(value, EagerTensor | IndexedSlices):
+    try:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        if isinstance(value, TensorLike | IndexedSlices):
+            value = unwrapped(value)
+            if wanted is not None and value.dtype is not wanted:
+                if not isinstance(value, EagerTensor | IndexedSlices):
+                    raise ValueError(
+                        f"Incompatible type conversion requested to type {wanted.name} for `tf.Variable of type "
+                        f"{value.dtype.name}. (Variable: {value!r})"
+                    )
                 raise ValueError(
-                    f"Incompatible type conversion requested to type {wanted.name} for `tf.Variable of type "
-                    f"{value.dtype.name}. (Variable: {value!r})"
+                    f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: "
+                    f"{value!r}"
                 )
-            raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
-            )
-        return as_tensor(value)
-    if isinstance(value, list | tuple) and holds_tensors(value):
-        return _stacked(value, wanted)
-    if isinstance(value, TensorShape):
-        value = np.array(value.as_list(), np.int32)
-    if wanted is None and dtype_hint is not None:
-        try:
-            return constant(value, dtype_hint)
-        except (TypeError, ValueError):
-            pass
-    return constant(value, wanted)
+            return as_tensor(value)
+        if isinstance(value, list | tuple) and holds_tensors(value):
+            return _stacked(value, wanted)
+        if isinstance(value, TensorShape):
+            value = np.array(value.as_list(), np.int32)
+        if wanted is None and dtype_hint is not None:
+            try:
+                return constant(value, dtype_hint)
+            except (TypeError, ValueError):
+                pass
+        return constant(value, wanted)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def as_tensor(value: Any) -> Tensor:

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import latest_code, new_call_site
 from teletape.ops.arrays import boolean_mask
 from teletape.ops.derived.arithmetic import truediv
 from teletape.ops.dispatch import as_tensor, call, constant, operand, took
+from teletape.program.call_site import latest_code, new_call_site
+from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.tensors.convert import fits
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -37,36 +38,40 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
     theirs_first = f"__r{python}__"
 
     def operate(self: Any, other: Any) -> Any:
-        frame = _frame(1)  # `call_site.caller` written out: a call costs as much as all of this
-        code = frame.f_code
-        where = (code, frame.f_lasti) if code is latest_code[0] else new_call_site(frame)
-        owner = current()
-        mine = self.recorded if self.__class__ is EagerTensor and self.session is owner else self.operand()
-        kind = other.__class__
-        if kind is float or kind is int:
-            dtype = mine.spec.dtype
-            if dtype in DIFFERENTIABLE or (kind is int and not division and fits(other, dtype)):
-                number = Literal(other)
-                pair = (number, mine) if reflected else (mine, number)
-                if owner.numbers:
-                    return took(op, pair, attrs, where)
-                return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
-        elif kind is EagerTensor and other.session is owner:
-            theirs = other.recorded
-            if not division or (mine.spec.dtype is theirs.spec.dtype and mine.spec.dtype in NUMERIC):
-                return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs, where), owner)
-        if isinstance(other, IndexedSlices):
-            other = as_tensor(other)
-        if isinstance(other, TensorLike):
-            pair = (other, self) if reflected else (self, other)
-            return truediv(*pair) if division else call(op, pair)
-        if not reflected and hasattr(type(other), theirs_first) and not _converts(other):
-            return NotImplemented
-        if division and not reflected:
-            return truediv(self, other)
-        operand_of_other = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
-        pair = (operand_of_other, mine) if reflected else (mine, operand_of_other)
-        return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
+        try:
+            frame = _frame(1)  # `call_site.caller` written out: a call costs as much as all of this
+            code = frame.f_code
+            where = (code, frame.f_lasti) if code is latest_code[0] else new_call_site(frame)
+            owner = current()
+            mine = self.recorded if self.__class__ is EagerTensor and self.session is owner else self.operand()
+            kind = other.__class__
+            if kind is float or kind is int:
+                dtype = mine.spec.dtype
+                if dtype in DIFFERENTIABLE or (kind is int and not division and fits(other, dtype)):
+                    number = Literal(other)
+                    pair = (number, mine) if reflected else (mine, number)
+                    if owner.numbers:
+                        return took(op, pair, attrs, where)
+                    return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
+            elif kind is EagerTensor and other.session is owner:
+                theirs = other.recorded
+                if not division or (mine.spec.dtype is theirs.spec.dtype and mine.spec.dtype in NUMERIC):
+                    return EagerTensor(owner.recorder().apply(op, (mine, theirs), attrs, where), owner)
+            if isinstance(other, IndexedSlices):
+                other = as_tensor(other)
+            if isinstance(other, TensorLike):
+                pair = (other, self) if reflected else (self, other)
+                return truediv(*pair) if division else call(op, pair)
+            if not reflected and hasattr(type(other), theirs_first) and not _converts(other):
+                return NotImplemented
+            if division and not reflected:
+                return truediv(self, other)
+            operand_of_other = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
+            pair = (operand_of_other, mine) if reflected else (mine, operand_of_other)
+            return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
+        except Exception as error:
+            report(error)
+            raise
 
     return operate
 
@@ -87,17 +92,26 @@ def _compare(name: str) -> Callable[[Any, Any], Any]:
             return unlike
         try:
             return call(op, (self, other))
-        except InvalidArgumentError as error:
-            if "Incompatible shapes" not in error.message:
-                raise
-            return constant(unlike)
+        except Exception as error:
+            if isinstance(error, InvalidArgumentError) and "Incompatible shapes" in error.message:
+                return constant(unlike)
+            report(error)
+            raise
 
     return operate
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
     op = CATALOGUE[name]
-    return lambda self: call(op, (self,))
+
+    def operate(self: Any) -> Any:
+        try:
+            return call(op, (self,))
+        except Exception as error:
+            report(error)
+            raise
+
+    return operate
 
 
 def _logical(logical: str, bitwise: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -106,11 +120,16 @@ def _logical(logical: str, bitwise: str, reflected: bool = False) -> Callable[[A
 
     def operate(self: Any, other: Any) -> Any:
         op = truths if self.dtype.is_bool else bits
-        return call(op, (other, self) if reflected else (self, other))
+        try:
+            return call(op, (other, self) if reflected else (self, other))
+        except Exception as error:
+            report(error)
+            raise
 
     return operate
 
 
+@reports
 def _invert(self: Any) -> Any:
     return call(CATALOGUE["logical_not" if self.dtype.is_bool else "invert"], (self,))
 
@@ -143,10 +162,14 @@ def give_operators(cls: type) -> None:
 
 
 def _getitem(self: Any, key: Any) -> Any:
-    mask = _mask(key)
-    if mask is not None:
-        return boolean_mask(self, mask)
-    return call(ops.strided_slice, (self,), index=index_spec(key))
+    try:
+        mask = _mask(key)
+        if mask is not None:
+            return boolean_mask(self, mask)
+        return call(ops.strided_slice, (self,), index=index_spec(key))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def _mask(key: Any) -> Any:

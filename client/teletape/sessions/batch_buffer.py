@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import cast
 
-from teletape.call_site import Where
 from teletape.errors import TeletapeError
+from teletape.program.call_site import Where
 from teletape.sessions.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import teletape_wire as wire
 from teletape import environment, logs
-from teletape.call_site import Where, caller
 from teletape.errors import ConnectionFailed, TeletapeError
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
+from teletape.program.call_site import Where, caller
 from teletape.sessions.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sealed_batch import Recording, Reply
 from teletape.sessions.sender import FORKED, Sender, ended

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from teletape import call_site, environment
+from teletape import environment
+from teletape.program import call_site
 from teletape.sessions.session import Recorded, Session, with_functions
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from teletape.call_site import Where
+from teletape.program.call_site import Where
 from teletape.sessions.batch_buffer import ContextName, Name
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray

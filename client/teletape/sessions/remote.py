@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.call_site import CallSite, ReadCounts, caller
 from teletape.network.http import Connection
+from teletape.program.call_site import CallSite, caller
+from teletape.program.read_counts import ReadCounts
 from teletape.sessions import custom_backward
 from teletape.sessions.batch_buffer import Name
 from teletape.sessions.channel import Channel

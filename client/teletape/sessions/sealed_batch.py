@@ -10,7 +10,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from teletape.call_site import Where
+from teletape.program.call_site import Where
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Batch, Call, Command, ContextSwitch, Id, Input
 from teletape_engine.commands.results import Answer, Result

@@ -38,10 +38,11 @@ from typing import Final
 
 import teletape_wire as wire
 from teletape import logs
-from teletape.call_site import call_site_text
 from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
 from teletape.network.frame_socket import Response
 from teletape.network.http import Connection
+from teletape.program.call_site import call_site_text
+from teletape.program.tracebacks import with_op
 from teletape.sessions.batch_buffer import BatchBuffer
 from teletape.sessions.exclusive import Exclusive
 from teletape.sessions.sealed_batch import Reply, SealedBatch
@@ -400,5 +401,5 @@ def _cause(failure: Failure, sealed: SealedBatch) -> TeletapeError:
     where = sealed.call_sites[failure.index]
     details = [f"op {failure.op!r}"] if failure.op else []
     details += [f"recorded at {call_site_text(where)}"] if where else []
-    text = failure.message + ("\n  " + ", ".join(details) if details else "")
+    text = with_op(failure.message, failure.op) + ("\n  " + ", ".join(details) if details else "")
     return error_for(failure.code, text, op=failure.op, **failure.details)

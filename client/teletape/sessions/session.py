@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape.call_site import shown_call_site
+from teletape.program.call_site import shown_call_site
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue

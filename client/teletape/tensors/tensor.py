@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from teletape import host_memory
+from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
@@ -159,19 +160,31 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
-        array = self.session.fetch(self.recorded)
+        try:
+            array = self.session.fetch(self.recorded)
+        except Exception as error:
+            report(error)
+            raise
         if array.ndim == 0:
             return array[()]
         return host_memory.copy(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        array = np.array(self.session.fetch(self.recorded))
+        try:
+            array = np.array(self.session.fetch(self.recorded))
+        except Exception as error:
+            report(error)
+            raise
         return array if dtype is None else array.astype(dtype)
 
     def _scalar(self) -> Any:
         if self.recorded.spec.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return self.session.fetch(self.recorded)[()]
+        try:
+            return self.session.fetch(self.recorded)[()]
+        except Exception as error:
+            report(error)
+            raise
 
     def __float__(self) -> float:
         return float(self._scalar())
@@ -185,7 +198,7 @@ class EagerTensor(Tensor):
     def __index__(self) -> int:
         if self.recorded.spec.dtype not in INTEGER or self.recorded.spec.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self.session.fetch(self.recorded))
+        return int(self._scalar())
 
     def __bool__(self) -> bool:
         if self.recorded.spec.size == 0:
@@ -194,7 +207,11 @@ class EagerTensor(Tensor):
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        return bool(self.session.fetch(self.recorded).reshape(-1)[0])
+        try:
+            return bool(self.session.fetch(self.recorded).reshape(-1)[0])
+        except Exception as error:
+            report(error)
+            raise
 
     def __len__(self) -> int:
         if not self.recorded.spec.shape:

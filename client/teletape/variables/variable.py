@@ -10,6 +10,7 @@ import numpy as np
 
 from teletape import host_memory
 from teletape.ops import dispatch
+from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
@@ -182,7 +183,11 @@ class Variable(ScatterMethods):
 
     def _fetched(self) -> HostArray:
         owner = current()
-        return (owner if owner.tracing else self.session).fetch(self.recorded.value)
+        try:
+            return (owner if owner.tracing else self.session).fetch(self.recorded.value)
+        except Exception as error:
+            report(error)
+            raise
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
@@ -208,25 +213,37 @@ class Variable(ScatterMethods):
         Raises:
             ValueError: Another shape, or a tensor of another dtype.
         """
-        operand = self._operand_for(value)
-        if operand.spec.shape != self.recorded.spec.shape:
-            raise ValueError(
-                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, and "
-                f"the assigned value shape {TensorShape(operand.spec.shape)} are incompatible."
-            )
-        return self._assign(operand, "set", read_value)
+        try:
+            operand = self._operand_for(value)
+            if operand.spec.shape != self.recorded.spec.shape:
+                raise ValueError(
+                    f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self.shape}, "
+                    f"and the assigned value shape {TensorShape(operand.spec.shape)} are incompatible."
+                )
+            return self._assign(operand, "set", read_value)
+        except Exception as error:
+            report(error)
+            raise
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds `delta`, of the variable's shape; see `assign`."""
-        return self._assign(self._same_shape(delta), "add", read_value)
+        try:
+            return self._assign(self._same_shape(delta, "add"), "add", read_value)
+        except Exception as error:
+            report(error)
+            raise
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts `delta`, of the variable's shape; see `assign`."""
-        return self._assign(self._same_shape(delta), "sub", read_value)
+        try:
+            return self._assign(self._same_shape(delta, "sub"), "sub", read_value)
+        except Exception as error:
+            report(error)
+            raise
 
     def _serialize_to_tensors(self) -> dict[str, Variable]:
         """What a checkpoint saves of it, by component. TensorFlow's protocol, which Keras's variables call."""
@@ -241,12 +258,12 @@ class Variable(ScatterMethods):
         self.check_session()
         return dispatch.convert_to_tensor(value, self.dtype).operand()
 
-    def _same_shape(self, delta: Any) -> Any:
+    def _same_shape(self, delta: Any, mode: str) -> Any:
         operand = self._operand_for(delta)
         if operand.spec.shape != self.recorded.spec.shape:
             raise InvalidArgumentError(
                 f"Cannot update variable with shape {shape_text(self.recorded.spec.shape)} using a Tensor with shape "
-                f"{shape_text(operand.spec.shape)}, shapes must be equal."
+                f"{shape_text(operand.spec.shape)}, shapes must be equal. [Op:Assign{mode.title()}VariableOp]"
             )
         return operand
 
@@ -254,6 +271,7 @@ class Variable(ScatterMethods):
         current().assign(self.recorded, value, mode)
         return self._same(_UnreadVariable) if read_value else None
 
+    @reports
     def _scattered(self, mode: str, indices: Any, updates: Any) -> Any:
         value, at = self._operand_for(updates), dispatch.convert_to_tensor(indices).operand()
         check_scatter(self.recorded.spec, value.spec, at.spec, mode)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import teletape as tf
-from teletape import call_site
+from teletape.program import call_site
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 

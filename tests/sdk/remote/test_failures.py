@@ -35,7 +35,7 @@ def test_a_failure_surfaces_once_at_the_next_read_with_the_op_and_the_line(remot
     with open(__file__) as source:
         line = next(number for number, text in enumerate(source, 1) if text.startswith("    return tf.gather(x, "))
     message, answer = str(caught.value).splitlines()
-    assert message == "indices[0] = 100 is not in [0, 2)"
+    assert message == "indices[0] = 100 is not in [0, 2) [Op:GatherV2]"
     assert answer.startswith("  op 'gather', recorded at ")
     assert answer.endswith(f"test_failures.py:{line}, in out_of_range")
     assert caught.value.details["op"] == "gather"

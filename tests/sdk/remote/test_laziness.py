@@ -8,7 +8,7 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.call_site import ReadCounts
+from teletape.program.read_counts import ReadCounts
 from teletape.sessions import channel as module
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession

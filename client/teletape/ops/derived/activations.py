@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
@@ -25,53 +26,89 @@ _L2_LOSS = ops.l2_loss
 
 def relu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
-    return call(_RELU, (features,))
+    try:
+        return call(_RELU, (features,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def relu6(features: to.TensorInput, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
-    return call(_RELU6, (features,))
+    try:
+        return call(_RELU6, (features,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def leaky_relu(features: to.TensorInput, alpha: float | TensorLike = 0.2, name: str | None = None) -> Tensor:
     """x above zero, alpha·x elsewhere, elementwise. The gradient at 0 is alpha."""
-    features = to.float_tensor(features)
-    return call(_LEAKY_RELU, (features,), alpha=to.real_number(alpha))
+    try:
+        features = to.float_tensor(features)
+        return call(_LEAKY_RELU, (features,), alpha=to.real_number(alpha))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def elu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
-    return call(_ELU, (features,))
+    try:
+        return call(_ELU, (features,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def selu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
-    return call(_SELU, (features,))
+    try:
+        return call(_SELU, (features,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def silu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """x·sigmoid(x), elementwise."""
-    return call(_SILU, (features,))
+    try:
+        return call(_SILU, (features,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> Tensor:
     """eˣ / Σ eˣ along `axis`, without overflow."""
-    logits = to.tensor(logits)
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.whole(axis)
-    return call(_SOFTMAX, (logits,), **attrs)
+    try:
+        logits = to.tensor(logits)
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.whole(axis)
+        return call(_SOFTMAX, (logits,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> Tensor:
     """x - log Σ eˣ along `axis`, without overflow."""
-    logits = to.tensor(logits)
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.whole(axis)
-    return call(_LOG_SOFTMAX, (logits,), **attrs)
+    try:
+        logits = to.tensor(logits)
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.whole(axis)
+        return call(_LOG_SOFTMAX, (logits,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def l2_loss(t: to.TensorInput, name: str | None = None) -> Tensor:
     """Σ x² / 2, a scalar."""
-    return call(_L2_LOSS, (t,))
+    try:
+        return call(_L2_LOSS, (t,))
+    except Exception as error:
+        report(error)
+        raise

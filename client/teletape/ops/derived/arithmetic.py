@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -32,40 +33,64 @@ _SATURATE_CAST = ops.saturate_cast
 
 def add(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a + b, elementwise."""
-    return call(_ADD, (x, y))
+    try:
+        return call(_ADD, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def subtract(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a - b, elementwise."""
-    return call(_SUB, (x, y))
+    try:
+        return call(_SUB, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def multiply(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a * b, elementwise."""
-    return call(_MUL, (x, y))
+    try:
+        return call(_MUL, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def truediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
-    x = to.value(x)
-    y = to.hinted(y, x)
-    checks.same_numeric_dtype(x, y)
-    return call(_DIV, (x, y))
+    try:
+        x = to.value(x)
+        y = to.hinted(y, x)
+        checks.same_numeric_dtype(x, y)
+        return call(_DIV, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
-    x = to.like(x, y)
-    y = to.hinted(y, x)
-    checks.same_numeric_dtype(x, y)
-    return call(_DIV, (x, y))
+    try:
+        x = to.like(x, y)
+        y = to.hinted(y, x)
+        checks.same_numeric_dtype(x, y)
+        return call(_DIV, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def divide_no_nan(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a / b, elementwise, and 0 where b is 0: so are the gradients there."""
-    x = to.like(x, y)
-    y = to.hinted(y, x)
-    return call(_DIV_NO_NAN, (x, y))
+    try:
+        x = to.like(x, y)
+        y = to.hinted(y, x)
+        return call(_DIV_NO_NAN, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
@@ -74,7 +99,11 @@ def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
     Raises:
         InvalidArgumentError: An integer divided by zero.
     """
-    return call(_FLOORDIV, (x, y))
+    try:
+        return call(_FLOORDIV, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
@@ -83,7 +112,11 @@ def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
     Raises:
         InvalidArgumentError: An integer divided by zero.
     """
-    return call(_FLOORMOD, (x, y))
+    try:
+        return call(_FLOORMOD, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
@@ -92,46 +125,78 @@ def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor
     Raises:
         InvalidArgumentError: An integer to a negative power.
     """
-    return call(_POW, (x, y))
+    try:
+        return call(_POW, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def maximum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
-    return call(_MAXIMUM, (x, y))
+    try:
+        return call(_MAXIMUM, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def minimum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
-    return call(_MINIMUM, (x, y))
+    try:
+        return call(_MINIMUM, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def squared_difference(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """(a - b)², elementwise."""
-    return call(_SQUARED_DIFFERENCE, (x, y))
+    try:
+        return call(_SQUARED_DIFFERENCE, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def atan2(y: to.TensorInput, x: to.TensorInput, name: str | None = None) -> Tensor:
     """The angle of the point (x=b, y=a) in (-π, π], elementwise, in radians."""
-    return call(_ATAN2, (y, x))
+    try:
+        return call(_ATAN2, (y, x))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> Tensor:
     """The sum of arrays of one shape and dtype."""
-    inputs = to.tensors(inputs)
-    return call(_ADD_N, inputs)
+    try:
+        inputs = to.tensors(inputs)
+        return call(_ADD_N, inputs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def clip_by_value(
     t: to.TensorInput, clip_value_min: to.TensorInput, clip_value_max: to.TensorInput, name: str | None = None
 ) -> Tensor:
     """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
-    return call(_CLIP_BY_VALUE, (t, clip_value_min, clip_value_max))
+    try:
+        return call(_CLIP_BY_VALUE, (t, clip_value_min, clip_value_max))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def saturate_cast(value: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Tensor:
     """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
-    value = to.tensor(value)
-    result = checks.itself_if_dtype(value, dtype)
-    if result is not None:
-        return result
-    return call(_SATURATE_CAST, (value,), dtype=to.dtype(dtype))
+    try:
+        value = to.tensor(value)
+        result = checks.itself_if_dtype(value, dtype)
+        if result is not None:
+            return result
+        return call(_SATURATE_CAST, (value,), dtype=to.dtype(dtype))
+    except Exception as error:
+        report(error)
+        raise

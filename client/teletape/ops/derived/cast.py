@@ -10,6 +10,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -25,25 +26,41 @@ def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Te
     To integers: toward zero; to bool: whether it is not 0; complex to real: the real part. The gradient passes between
     floating and complex dtypes, and is None through integers and bool.
     """
-    x = to.tensor(x)
-    result = checks.itself_if_dtype(x, dtype)
-    if result is not None:
-        return result
-    return call(_CAST, (x,), dtype=to.dtype(dtype))
+    try:
+        x = to.tensor(x)
+        result = checks.itself_if_dtype(x, dtype)
+        if result is not None:
+            return result
+        return call(_CAST, (x,), dtype=to.dtype(dtype))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def ensure_shape(x: to.TensorInput, shape: Any, name: str | None = None) -> Tensor:
     """`x`, if its shape is compatible with `shape`, which may hold None for any length."""
-    x = to.tensor(x)
-    checks.compatible_shape(x, shape)
-    return call(_IDENTITY, (x,))
+    try:
+        x = to.tensor(x)
+        checks.compatible_shape(x, shape)
+        return call(_IDENTITY, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def stop_gradient(input: to.TensorInput, name: str | None = None) -> Tensor:
     """x itself, as a constant: no gradient passes through it."""
-    return call(_STOP_GRADIENT, (input,))
+    try:
+        return call(_STOP_GRADIENT, (input,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def no_gradient(input: to.TensorInput, T: Any = None, name: str | None = None) -> Tensor:
     """x itself, declared non-differentiable: the gradient through it is None."""
-    return call(_NO_GRADIENT, (input,))
+    try:
+        return call(_NO_GRADIENT, (input,))
+    except Exception as error:
+        report(error)
+        raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -22,42 +23,62 @@ _ANGLE = ops.angle
 
 def real(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The real part of a complex array, as its real dtype."""
-    input = to.tensor(input)
-    result = checks.itself_if_real(input)
-    if result is not None:
-        return result
-    return call(_REAL, (input,))
+    try:
+        input = to.tensor(input)
+        result = checks.itself_if_real(input)
+        if result is not None:
+            return result
+        return call(_REAL, (input,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def imag(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The imaginary part of a complex array, as its real dtype."""
-    input = to.tensor(input)
-    result = checks.zeros_if_real(input)
-    if result is not None:
-        return result
-    return call(_IMAG, (input,))
+    try:
+        input = to.tensor(input)
+        result = checks.zeros_if_real(input)
+        if result is not None:
+            return result
+        return call(_IMAG, (input,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def conj(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The complex conjugate, elementwise."""
-    x = to.tensor(x)
-    result = checks.itself_if_real(x)
-    if result is not None:
-        return result
-    return call(_CONJ, (x,))
+    try:
+        x = to.tensor(x)
+        result = checks.itself_if_real(x)
+        if result is not None:
+            return result
+        return call(_CONJ, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def complex(real: to.TensorInput, imag: to.TensorInput, name: str | None = None) -> Tensor:
     """a + ib from two real arrays (float32 or float64), elementwise; shapes broadcast."""
-    real = to.value(real)
-    imag = to.value(imag)
-    checks.complex_parts(real, imag)
-    return call(_COMPLEX, (real, imag))
+    try:
+        real = to.value(real)
+        imag = to.value(imag)
+        checks.complex_parts(real, imag)
+        return call(_COMPLEX, (real, imag))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def abs(x: to.TensorInput, name: str | None = None) -> Tensor:
     """|x|, elementwise; of a complex array as its real dtype. The gradient at 0 is 0."""
-    return call(_ABS, (x,))
+    try:
+        return call(_ABS, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def sign(x: to.TensorInput, name: str | None = None) -> Tensor:
@@ -66,13 +87,21 @@ def sign(x: to.TensorInput, name: str | None = None) -> Tensor:
     The gradient of a real x is zero, not None. In TensorFlow that of a complex x is zero too, unlike the
     derivative.
     """
-    return call(_SIGN, (x,))
+    try:
+        return call(_SIGN, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def angle(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""
-    input = to.tensor(input)
-    result = checks.angle_if_real(input)
-    if result is not None:
-        return result
-    return call(_ANGLE, (input,))
+    try:
+        input = to.tensor(input)
+        result = checks.angle_if_real(input)
+        if result is not None:
+            return result
+        return call(_ANGLE, (input,))
+    except Exception as error:
+        report(error)
+        raise

@@ -10,6 +10,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -33,40 +34,60 @@ def matvec(
 
     `transpose_a` swaps the last two axes of `a` first; `adjoint_a` conjugates it too.
     """
-    a = to.value(a)
-    b = to.hinted(b, a)
-    attrs: dict[str, Any] = {}
-    if transpose_a is not False:
-        attrs["transpose_a"] = to.flag(transpose_a)
-    if adjoint_a is not False:
-        attrs["adjoint_a"] = to.flag(adjoint_a)
-    return call(_MATVEC, (a, b), **attrs)
+    try:
+        a = to.value(a)
+        b = to.hinted(b, a)
+        attrs: dict[str, Any] = {}
+        if transpose_a is not False:
+            attrs["transpose_a"] = to.flag(transpose_a)
+        if adjoint_a is not False:
+            attrs["adjoint_a"] = to.flag(adjoint_a)
+        return call(_MATVEC, (a, b), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def trace(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of matrices [..., n, m]."""
-    x = to.tensor(x)
-    return call(_TRACE, (x,))
+    try:
+        x = to.tensor(x)
+        return call(_TRACE, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def logdet(matrix: to.TensorInput, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of Hermitian, positive definite matrices [..., n, n]; NaN of others."""
-    matrix = to.tensor(matrix)
-    return call(_LOGDET, (matrix,))
+    try:
+        matrix = to.tensor(matrix)
+        return call(_LOGDET, (matrix,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def matrix_transpose(a: to.TensorInput, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The last two axes swapped, and the elements conjugated if `conjugate`."""
-    a = to.tensor(a)
-    checks.matrices(a)
-    attrs: dict[str, Any] = {}
-    if conjugate is not False:
-        attrs["conjugate"] = to.flag(conjugate)
-    return call(_MATRIX_TRANSPOSE, (a,), **attrs)
+    try:
+        a = to.tensor(a)
+        checks.matrices(a)
+        attrs: dict[str, Any] = {}
+        if conjugate is not False:
+            attrs["conjugate"] = to.flag(conjugate)
+        return call(_MATRIX_TRANSPOSE, (a,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def adjoint(matrix: to.TensorInput, name: str | None = None) -> Tensor:
     """The last two axes swapped, and the elements conjugated."""
-    matrix = to.tensor(matrix)
-    checks.matrices(matrix)
-    return call(_ADJOINT, (matrix,))
+    try:
+        matrix = to.tensor(matrix)
+        checks.matrices(matrix)
+        return call(_ADJOINT, (matrix,))
+    except Exception as error:
+        report(error)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -30,11 +31,15 @@ def conv2d(
     x: [..., height, width, channels]; filters: [height, width, channels / groups, out]; the result: [..., rows,
     columns, out]. `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]].
     """
-    to.channels_last(data_format)
-    attrs: dict[str, Any] = {"strides": to.window(strides, "strides"), **to.padding(padding)}
-    if dilations is not None:
-        attrs["dilations"] = to.window(dilations, "dilations")
-    return call(_CONV2D, (input, filters), **attrs)
+    try:
+        to.channels_last(data_format)
+        attrs: dict[str, Any] = {"strides": to.window(strides, "strides"), **to.padding(padding)}
+        if dilations is not None:
+            attrs["dilations"] = to.window(dilations, "dilations")
+        return call(_CONV2D, (input, filters), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def conv2d_transpose(
@@ -48,12 +53,16 @@ def conv2d_transpose(
     name: str | None = None,
 ) -> Tensor:
     """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
-    to.channels_last(data_format)
-    attrs: dict[str, Any] = {
-        "shape": to.ints(output_shape, "output_shape"),
-        "strides": to.window(strides, "strides"),
-        **to.padding(padding),
-    }
-    if dilations is not None:
-        attrs["dilations"] = to.window(dilations, "dilations")
-    return call(_CONV2D_BACKPROP_INPUT, (input, filters), **attrs)
+    try:
+        to.channels_last(data_format)
+        attrs: dict[str, Any] = {
+            "shape": to.ints(output_shape, "output_shape"),
+            "strides": to.window(strides, "strides"),
+            **to.padding(padding),
+        }
+        if dilations is not None:
+            attrs["dilations"] = to.window(dilations, "dilations")
+        return call(_CONV2D_BACKPROP_INPUT, (input, filters), **attrs)
+    except Exception as error:
+        report(error)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
@@ -19,8 +20,12 @@ _EYE = ops.eye
 
 def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None) -> Tensor:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
-    value = to.scalar(value)
-    return call(_FILL, (value,), shape=to.lengths(dims, "Fill"))
+    try:
+        value = to.scalar(value)
+        return call(_FILL, (value,), shape=to.lengths(dims, "Fill"))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def eye(
@@ -31,9 +36,13 @@ def eye(
     name: str | None = None,
 ) -> Tensor:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
-    attrs: dict[str, Any] = {"num_rows": to.whole(num_rows), "dtype": to.dtype(dtype)}
-    if num_columns is not None:
-        attrs["num_columns"] = to.whole(num_columns)
-    if batch_shape is not None:
-        attrs["batch_shape"] = to.lengths(batch_shape, "Fill")
-    return call(_EYE, (), **attrs)
+    try:
+        attrs: dict[str, Any] = {"num_rows": to.whole(num_rows), "dtype": to.dtype(dtype)}
+        if num_columns is not None:
+            attrs["num_columns"] = to.whole(num_columns)
+        if batch_shape is not None:
+            attrs["batch_shape"] = to.lengths(batch_shape, "Fill")
+        return call(_EYE, (), **attrs)
+    except Exception as error:
+        report(error)
+        raise

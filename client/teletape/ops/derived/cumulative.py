@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -20,12 +21,16 @@ def cumsum(
     x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
-    attrs: dict[str, Any] = {"axis": to.whole(axis)}
-    if exclusive is not False:
-        attrs["exclusive"] = to.flag(exclusive)
-    if reverse is not False:
-        attrs["reverse"] = to.flag(reverse)
-    return call(_CUMSUM, (x,), **attrs)
+    try:
+        attrs: dict[str, Any] = {"axis": to.whole(axis)}
+        if exclusive is not False:
+            attrs["exclusive"] = to.flag(exclusive)
+        if reverse is not False:
+            attrs["reverse"] = to.flag(reverse)
+        return call(_CUMSUM, (x,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def cumprod(
@@ -35,9 +40,13 @@ def cumprod(
 
     The gradient of an element that is 0 is 0, as in TensorFlow.
     """
-    attrs: dict[str, Any] = {"axis": to.whole(axis)}
-    if exclusive is not False:
-        attrs["exclusive"] = to.flag(exclusive)
-    if reverse is not False:
-        attrs["reverse"] = to.flag(reverse)
-    return call(_CUMPROD, (x,), **attrs)
+    try:
+        attrs: dict[str, Any] = {"axis": to.whole(axis)}
+        if exclusive is not False:
+            attrs["exclusive"] = to.flag(exclusive)
+        if reverse is not False:
+            attrs["reverse"] = to.flag(reverse)
+        return call(_CUMPROD, (x,), **attrs)
+    except Exception as error:
+        report(error)
+        raise

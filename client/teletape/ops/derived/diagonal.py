@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -26,8 +27,12 @@ def diag_part(
     align: Any = "RIGHT_LEFT",
 ) -> Tensor:
     """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
-    input = to.tensor(input)
-    return call(_DIAG_PART, (input,), k=to.diagonal(k))
+    try:
+        input = to.tensor(input)
+        return call(_DIAG_PART, (input,), k=to.diagonal(k))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def diag(
@@ -40,15 +45,19 @@ def diag(
     align: Any = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: the fewest."""
-    diagonal = to.tensor(diagonal)
-    return call(
-        _DIAG,
-        (diagonal,),
-        k=to.diagonal(k),
-        num_rows=to.whole(num_rows),
-        num_cols=to.whole(num_cols),
-        padding_value=to.number(padding_value),
-    )
+    try:
+        diagonal = to.tensor(diagonal)
+        return call(
+            _DIAG,
+            (diagonal,),
+            k=to.diagonal(k),
+            num_rows=to.whole(num_rows),
+            num_cols=to.whole(num_cols),
+            padding_value=to.number(padding_value),
+        )
+    except Exception as error:
+        report(error)
+        raise
 
 
 def set_diag(
@@ -59,9 +68,17 @@ def set_diag(
     align: Any = "RIGHT_LEFT",
 ) -> Tensor:
     """x with `diagonal` [..., n] in place of its k-th diagonal."""
-    return call(_SET_DIAG, (input, diagonal), k=to.diagonal(k))
+    try:
+        return call(_SET_DIAG, (input, diagonal), k=to.diagonal(k))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def band_part(x: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None) -> Tensor:
     """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
-    return call(_BAND_PART, (x,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
+    try:
+        return call(_BAND_PART, (x,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
+    except Exception as error:
+        report(error)
+        raise

@@ -10,6 +10,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -21,6 +22,10 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
 
     Labels are letters; "..." means any leading axes, which broadcast. Several inputs are multiplied from left to right.
     """
-    inputs = to.each(inputs)
-    checks.equation(equation, inputs)
-    return call(_EINSUM, inputs, equation=equation)
+    try:
+        inputs = to.each(inputs)
+        checks.equation(equation, inputs)
+        return call(_EINSUM, inputs, equation=equation)
+    except Exception as error:
+        report(error)
+        raise

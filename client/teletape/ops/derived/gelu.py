@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -17,7 +18,11 @@ _GELU = ops.gelu
 
 def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> Tensor:
     """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
-    attrs: dict[str, Any] = {}
-    if approximate is not False:
-        attrs["approximate"] = to.flag(approximate)
-    return call(_GELU, (features,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if approximate is not False:
+            attrs["approximate"] = to.flag(approximate)
+        return call(_GELU, (features,), **attrs)
+    except Exception as error:
+        report(error)
+        raise

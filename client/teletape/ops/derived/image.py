@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -18,4 +19,8 @@ def adjust_contrast(images: to.TensorInput, contrast_factor: to.TensorInput, nam
 
     TensorFlow registers no gradient for it: asking for one is a LookupError.
     """
-    return call(_ADJUST_CONTRAST, (images, contrast_factor))
+    try:
+        return call(_ADJUST_CONTRAST, (images, contrast_factor))
+    except Exception as error:
+        report(error)
+        raise

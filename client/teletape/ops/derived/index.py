@@ -10,6 +10,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -32,8 +33,12 @@ def gather(
     Raises:
         InvalidArgumentError: `indices[0] = 5 is not in [0, 3)`; an index counts from the front only.
     """
-    indices = to.tensor(indices)
-    return call(_GATHER, (params, indices), axis=to.axis(axis, batch_dims), batch_dims=to.whole(batch_dims))
+    try:
+        indices = to.tensor(indices)
+        return call(_GATHER, (params, indices), axis=to.axis(axis, batch_dims), batch_dims=to.whole(batch_dims))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def embedding_lookup(
@@ -43,10 +48,14 @@ def embedding_lookup(
     name: str | None = None,
 ) -> Tensor:
     """Rows of `params` at `ids`. The gradient of a variable is IndexedSlices."""
-    to.not_offered(max_norm, "embedding_lookup", "max_norm")
-    params = to.shards(params)
-    ids = to.tensor(ids)
-    return call(_GATHER, (params, ids))
+    try:
+        to.not_offered(max_norm, "embedding_lookup", "max_norm")
+        params = to.shards(params)
+        ids = to.tensor(ids)
+        return call(_GATHER, (params, ids))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def unsorted_segment_sum(
@@ -65,10 +74,14 @@ def unsorted_segment_sum(
     Raises:
         InvalidArgumentError: An id of num_segments or more.
     """
-    return call(
-        _UNSORTED_SEGMENT_SUM,
-        (data, segment_ids),
-        num_segments=to.whole(num_segments),
-        axis=to.whole(axis),
-        batch_dims=to.whole(batch_dims),
-    )
+    try:
+        return call(
+            _UNSORTED_SEGMENT_SUM,
+            (data, segment_ids),
+            num_segments=to.whole(num_segments),
+            axis=to.whole(axis),
+            batch_dims=to.whole(batch_dims),
+        )
+    except Exception as error:
+        report(error)
+        raise

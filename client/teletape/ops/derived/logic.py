@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -30,86 +31,154 @@ _ISFINITE = ops.isfinite
 
 def equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a == b, elementwise, as bool; nan equals nothing."""
-    return call(_EQUAL, (x, y))
+    try:
+        return call(_EQUAL, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def not_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a != b, elementwise, as bool."""
-    return call(_NOT_EQUAL, (x, y))
+    try:
+        return call(_NOT_EQUAL, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def logical_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = "LogicalXor") -> Tensor:
     """True where exactly one of two bool tensors is. A value that is no bool is a TypeError, a tensor a ValueError."""
-    x = to.bool_tensor(x)
-    y = to.bool_tensor(y)
-    return call(_NOT_EQUAL, (x, y))
+    try:
+        x = to.bool_tensor(x)
+        y = to.bool_tensor(y)
+        return call(_NOT_EQUAL, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def less(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a < b, elementwise, as bool."""
-    return call(_LESS, (x, y))
+    try:
+        return call(_LESS, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def less_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a <= b, elementwise, as bool."""
-    return call(_LESS_EQUAL, (x, y))
+    try:
+        return call(_LESS_EQUAL, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def greater(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a > b, elementwise, as bool."""
-    return call(_GREATER, (x, y))
+    try:
+        return call(_GREATER, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def greater_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a >= b, elementwise, as bool."""
-    return call(_GREATER_EQUAL, (x, y))
+    try:
+        return call(_GREATER_EQUAL, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def logical_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether both are true, elementwise."""
-    return call(_LOGICAL_AND, (x, y))
+    try:
+        return call(_LOGICAL_AND, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def logical_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether one or both are true, elementwise."""
-    return call(_LOGICAL_OR, (x, y))
+    try:
+        return call(_LOGICAL_OR, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def logical_not(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The opposite truth value, elementwise."""
-    return call(_LOGICAL_NOT, (x,))
+    try:
+        return call(_LOGICAL_NOT, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def bitwise_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The bits set in both, elementwise, of integers."""
-    return call(_BITWISE_AND, (x, y))
+    try:
+        return call(_BITWISE_AND, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def bitwise_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The bits set in one or both, elementwise, of integers."""
-    return call(_BITWISE_OR, (x, y))
+    try:
+        return call(_BITWISE_OR, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def bitwise_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """The bits set in one but not both, elementwise, of integers."""
-    return call(_BITWISE_XOR, (x, y))
+    try:
+        return call(_BITWISE_XOR, (x, y))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def invert(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Every bit flipped, elementwise, of integers."""
-    return call(_INVERT, (x,))
+    try:
+        return call(_INVERT, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def is_nan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is not a number, elementwise, as bool."""
-    return call(_ISNAN, (x,))
+    try:
+        return call(_ISNAN, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def is_inf(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is inf or -inf, elementwise, as bool."""
-    return call(_ISINF, (x,))
+    try:
+        return call(_ISINF, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def is_finite(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is neither nan nor infinite, elementwise, as bool."""
-    return call(_ISFINITE, (x,))
+    try:
+        return call(_ISFINITE, (x,))
+    except Exception as error:
+        report(error)
+        raise

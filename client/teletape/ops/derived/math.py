@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -39,102 +40,182 @@ _CEIL = ops.ceil
 
 def negative(x: to.TensorInput, name: str | None = None) -> Tensor:
     """-x, elementwise."""
-    return call(_NEG, (x,))
+    try:
+        return call(_NEG, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def square(x: to.TensorInput, name: str | None = None) -> Tensor:
     """x², elementwise."""
-    return call(_SQUARE, (x,))
+    try:
+        return call(_SQUARE, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def sqrt(x: to.TensorInput, name: str | None = None) -> Tensor:
     """√x, elementwise; nan below zero. The gradient at 0 is inf."""
-    return call(_SQRT, (x,))
+    try:
+        return call(_SQRT, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def rsqrt(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1/√x, elementwise; inf at zero."""
-    return call(_RSQRT, (x,))
+    try:
+        return call(_RSQRT, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reciprocal(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1/x, elementwise."""
-    return call(_RECIPROCAL, (x,))
+    try:
+        return call(_RECIPROCAL, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def exp(x: to.TensorInput, name: str | None = None) -> Tensor:
     """eˣ, elementwise."""
-    return call(_EXP, (x,))
+    try:
+        return call(_EXP, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def expm1(x: to.TensorInput, name: str | None = None) -> Tensor:
     """eˣ - 1, elementwise, exact near zero."""
-    return call(_EXPM1, (x,))
+    try:
+        return call(_EXPM1, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def log(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Natural logarithm, elementwise; -inf at zero, nan below."""
-    return call(_LOG, (x,))
+    try:
+        return call(_LOG, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def log1p(x: to.TensorInput, name: str | None = None) -> Tensor:
     """log(1 + x), elementwise, exact near zero."""
-    return call(_LOG1P, (x,))
+    try:
+        return call(_LOG1P, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def sin(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Sine of x in radians, elementwise."""
-    return call(_SIN, (x,))
+    try:
+        return call(_SIN, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def cos(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Cosine of x in radians, elementwise."""
-    return call(_COS, (x,))
+    try:
+        return call(_COS, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def tan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Tangent of x in radians, elementwise."""
-    return call(_TAN, (x,))
+    try:
+        return call(_TAN, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def sinh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Hyperbolic sine, elementwise."""
-    return call(_SINH, (x,))
+    try:
+        return call(_SINH, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def cosh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Hyperbolic cosine, elementwise."""
-    return call(_COSH, (x,))
+    try:
+        return call(_COSH, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def tanh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Hyperbolic tangent, elementwise."""
-    return call(_TANH, (x,))
+    try:
+        return call(_TANH, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def asin(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse sine in radians, elementwise; nan outside [-1, 1]."""
-    return call(_ASIN, (x,))
+    try:
+        return call(_ASIN, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def acos(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse cosine in radians, elementwise; nan outside [-1, 1]."""
-    return call(_ACOS, (x,))
+    try:
+        return call(_ACOS, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def atan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse tangent in radians, elementwise."""
-    return call(_ATAN, (x,))
+    try:
+        return call(_ATAN, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def sigmoid(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1 / (1 + e⁻ˣ), elementwise."""
-    return call(_SIGMOID, (x,))
+    try:
+        return call(_SIGMOID, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def softplus(x: to.TensorInput, name: str | None = None) -> Tensor:
     """log(1 + eˣ), elementwise, without overflow."""
-    return call(_SOFTPLUS, (x,))
+    try:
+        return call(_SOFTPLUS, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def erf(x: to.TensorInput, name: str | None = None) -> Tensor:
@@ -143,24 +224,44 @@ def erf(x: to.TensorInput, name: str | None = None) -> Tensor:
     Raises:
         UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
     """
-    return call(_ERF, (x,))
+    try:
+        return call(_ERF, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def round(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
-    return call(_ROUND, (x,))
+    try:
+        return call(_ROUND, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def rint(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
-    return call(_RINT, (x,))
+    try:
+        return call(_RINT, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def floor(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The largest whole number not above x, elementwise; the gradient is None."""
-    return call(_FLOOR, (x,))
+    try:
+        return call(_FLOOR, (x,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def ceil(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The smallest whole number not below x, elementwise; the gradient is None."""
-    return call(_CEIL, (x,))
+    try:
+        return call(_CEIL, (x,))
+    except Exception as error:
+        report(error)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -22,7 +23,11 @@ def cholesky(input: to.TensorInput, name: str | None = None) -> Tensor:
 
     Only the lower triangle of x is read; the gradient is Hermitian.
     """
-    return call(_CHOLESKY, (input,))
+    try:
+        return call(_CHOLESKY, (input,))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def triangular_solve(
@@ -32,14 +37,22 @@ def triangular_solve(
 
     matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
     """
-    attrs: dict[str, Any] = {}
-    if lower is not True:
-        attrs["lower"] = to.flag(lower)
-    if adjoint is not False:
-        attrs["adjoint"] = to.flag(adjoint)
-    return call(_TRIANGULAR_SOLVE, (matrix, rhs), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if lower is not True:
+            attrs["lower"] = to.flag(lower)
+        if adjoint is not False:
+            attrs["adjoint"] = to.flag(adjoint)
+        return call(_TRIANGULAR_SOLVE, (matrix, rhs), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def cholesky_solve(chol: to.TensorInput, rhs: to.TensorInput, name: str | None = None) -> Tensor:
     """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""
-    return call(_CHOLESKY_SOLVE, (chol, rhs))
+    try:
+        return call(_CHOLESKY_SOLVE, (chol, rhs))
+    except Exception as error:
+        report(error)
+        raise

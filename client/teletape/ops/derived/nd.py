@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -25,7 +26,11 @@ def gather_nd(params: to.TensorInput, indices: to.TensorInput, name: str | None 
     Raises:
         InvalidArgumentError: `indices[0] = [0, 5] does not index into param shape [2,3]`.
     """
-    return call(_GATHER_ND, (params, indices))
+    try:
+        return call(_GATHER_ND, (params, indices))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def scatter_nd(
@@ -36,25 +41,41 @@ def scatter_nd(
     Raises:
         InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.
     """
-    return call(_SCATTER_ND, (indices, updates), shape=to.ints(shape, "shape"))
+    try:
+        return call(_SCATTER_ND, (indices, updates), shape=to.ints(shape, "shape"))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def tensor_scatter_nd_update(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
 ) -> Tensor:
     """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
-    return call(_TENSOR_SCATTER_ND_UPDATE, (tensor, indices, updates))
+    try:
+        return call(_TENSOR_SCATTER_ND_UPDATE, (tensor, indices, updates))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def tensor_scatter_nd_add(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
 ) -> Tensor:
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
-    return call(_TENSOR_SCATTER_ND_ADD, (tensor, indices, updates))
+    try:
+        return call(_TENSOR_SCATTER_ND_ADD, (tensor, indices, updates))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def tensor_scatter_nd_sub(
     tensor: to.TensorInput, indices: to.TensorInput, updates: to.TensorInput, name: str | None = None
 ) -> Tensor:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
-    return call(_TENSOR_SCATTER_ND_SUB, (tensor, indices, updates))
+    try:
+        return call(_TENSOR_SCATTER_ND_SUB, (tensor, indices, updates))
+    except Exception as error:
+        report(error)
+        raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -27,15 +28,19 @@ def max_pool2d(
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
     in TensorFlow.
     """
-    to.channels_last(data_format)
-    input = to.tensor(input)
-    return call(
-        _MAX_POOL,
-        (input,),
-        ksize=to.window(ksize, "ksize"),
-        strides=to.window(strides, "strides"),
-        **to.padding(padding),
-    )
+    try:
+        to.channels_last(data_format)
+        input = to.tensor(input)
+        return call(
+            _MAX_POOL,
+            (input,),
+            ksize=to.window(ksize, "ksize"),
+            strides=to.window(strides, "strides"),
+            **to.padding(padding),
+        )
+    except Exception as error:
+        report(error)
+        raise
 
 
 def max_pool(
@@ -51,15 +56,19 @@ def max_pool(
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
     in TensorFlow.
     """
-    to.channels_last(data_format)
-    input = to.tensor(input)
-    return call(
-        _MAX_POOL,
-        (input,),
-        ksize=to.window(ksize, "ksize"),
-        strides=to.window(strides, "strides"),
-        **to.padding(padding),
-    )
+    try:
+        to.channels_last(data_format)
+        input = to.tensor(input)
+        return call(
+            _MAX_POOL,
+            (input,),
+            ksize=to.window(ksize, "ksize"),
+            strides=to.window(strides, "strides"),
+            **to.padding(padding),
+        )
+    except Exception as error:
+        report(error)
+        raise
 
 
 def avg_pool2d(
@@ -71,15 +80,19 @@ def avg_pool2d(
     name: str | None = None,
 ) -> Tensor:
     """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
-    to.channels_last(data_format)
-    input = to.tensor(input)
-    return call(
-        _AVG_POOL,
-        (input,),
-        ksize=to.window(ksize, "ksize"),
-        strides=to.window(strides, "strides"),
-        padding=to.padding_word(padding),
-    )
+    try:
+        to.channels_last(data_format)
+        input = to.tensor(input)
+        return call(
+            _AVG_POOL,
+            (input,),
+            ksize=to.window(ksize, "ksize"),
+            strides=to.window(strides, "strides"),
+            padding=to.padding_word(padding),
+        )
+    except Exception as error:
+        report(error)
+        raise
 
 
 def avg_pool(
@@ -91,12 +104,16 @@ def avg_pool(
     name: str | None = None,
 ) -> Tensor:
     """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
-    to.channels_last(data_format)
-    input = to.tensor(input)
-    return call(
-        _AVG_POOL,
-        (input,),
-        ksize=to.window(ksize, "ksize"),
-        strides=to.window(strides, "strides"),
-        padding=to.padding_word(padding),
-    )
+    try:
+        to.channels_last(data_format)
+        input = to.tensor(input)
+        return call(
+            _AVG_POOL,
+            (input,),
+            ksize=to.window(ksize, "ksize"),
+            strides=to.window(strides, "strides"),
+            padding=to.padding_word(padding),
+        )
+    except Exception as error:
+        report(error)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -33,17 +34,21 @@ def matmul(
 
     `transpose_*` swaps the last two axes of an input first; `adjoint_*` conjugates it too. Both need two axes or more.
     """
-    a = to.value(a)
-    b = to.hinted(b, a)
-    if output_type is not None:
-        to.same_dtype(output_type, a, "matmul", "output_type")
-    attrs: dict[str, Any] = {}
-    if transpose_a is not False:
-        attrs["transpose_a"] = to.flag(transpose_a)
-    if transpose_b is not False:
-        attrs["transpose_b"] = to.flag(transpose_b)
-    if adjoint_a is not False:
-        attrs["adjoint_a"] = to.flag(adjoint_a)
-    if adjoint_b is not False:
-        attrs["adjoint_b"] = to.flag(adjoint_b)
-    return call(_MATMUL, (a, b), **attrs)
+    try:
+        a = to.value(a)
+        b = to.hinted(b, a)
+        if output_type is not None:
+            to.same_dtype(output_type, a, "matmul", "output_type")
+        attrs: dict[str, Any] = {}
+        if transpose_a is not False:
+            attrs["transpose_a"] = to.flag(transpose_a)
+        if transpose_b is not False:
+            attrs["transpose_b"] = to.flag(transpose_b)
+        if adjoint_a is not False:
+            attrs["adjoint_a"] = to.flag(adjoint_a)
+        if adjoint_b is not False:
+            attrs["adjoint_b"] = to.flag(adjoint_b)
+        return call(_MATMUL, (a, b), **attrs)
+    except Exception as error:
+        report(error)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
@@ -32,143 +33,195 @@ def reduce_sum(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The sum over `axis` (an integer, several, or null for all); integers wrap around. Of nothing: 0."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_SUM, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_SUM, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_mean(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_MEAN, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_MEAN, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_max(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_MAX, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_MAX, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_min(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_MIN, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_MIN, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_prod(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order. Of nothing: 1."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_PROD, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_PROD, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_any(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether any is true over `axis`. Of nothing: false."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_ANY, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_ANY, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_all(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether all are true over `axis`. Of nothing: true."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_ALL, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_ALL, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_logsumexp(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_LOGSUMEXP, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_LOGSUMEXP, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_euclidean_norm(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_EUCLIDEAN_NORM, (input_tensor,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_EUCLIDEAN_NORM, (input_tensor,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_variance(
     x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean squared distance from the mean over `axis` (divided by n)."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_VARIANCE, (x,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_VARIANCE, (x,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def reduce_std(
     x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    if keepdims is not False:
-        attrs["keepdims"] = to.flag(keepdims)
-    return call(_REDUCE_STD, (x,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_REDUCE_STD, (x,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def argmax(
     input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
 ) -> Tensor:
     """The index of the largest along `axis`, the first of equals; nan is ignored."""
-    return call(_ARGMAX, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+    try:
+        return call(_ARGMAX, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def argmin(
     input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
 ) -> Tensor:
     """The index of the smallest along `axis`, the first of equals; nan is ignored."""
-    return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+    try:
+        return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+    except Exception as error:
+        report(error)
+        raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -27,7 +28,11 @@ def unsorted_segment_max(
     Raises:
         InvalidArgumentError: An id of num_segments or more.
     """
-    return call(_UNSORTED_SEGMENT_MAX, (data, segment_ids), num_segments=to.whole(num_segments))
+    try:
+        return call(_UNSORTED_SEGMENT_MAX, (data, segment_ids), num_segments=to.whole(num_segments))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def unsorted_segment_min(
@@ -40,18 +45,30 @@ def unsorted_segment_min(
     Raises:
         InvalidArgumentError: An id of num_segments or more.
     """
-    return call(_UNSORTED_SEGMENT_MIN, (data, segment_ids), num_segments=to.whole(num_segments))
+    try:
+        return call(_UNSORTED_SEGMENT_MIN, (data, segment_ids), num_segments=to.whole(num_segments))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def unsorted_segment_mean(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
 ) -> Tensor:
     """The mean of the entries that share an id; 0 for an id without entries."""
-    return call(_UNSORTED_SEGMENT_MEAN, (data, segment_ids), num_segments=to.whole(num_segments))
+    try:
+        return call(_UNSORTED_SEGMENT_MEAN, (data, segment_ids), num_segments=to.whole(num_segments))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def unsorted_segment_sqrt_n(
     data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
 ) -> Tensor:
     """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
-    return call(_UNSORTED_SEGMENT_SQRT_N, (data, segment_ids), num_segments=to.whole(num_segments))
+    try:
+        return call(_UNSORTED_SEGMENT_SQRT_N, (data, segment_ids), num_segments=to.whole(num_segments))
+    except Exception as error:
+        report(error)
+        raise

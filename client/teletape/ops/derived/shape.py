@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -22,38 +23,62 @@ _TILE = ops.tile
 
 def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> Tensor:
     """The same elements in row-major order in another shape; one length may be -1: it is computed."""
-    return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
+    try:
+        return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def expand_dims(input: to.TensorInput, axis: to.IntsInput, name: str | None = None) -> Tensor:
     """x with a new axis of length 1 at `axis` of the result."""
-    return call(_EXPAND_DIMS, (input,), axis=to.one_int(axis, "axis", "ExpandDims"))
+    try:
+        return call(_EXPAND_DIMS, (input,), axis=to.one_int(axis, "axis", "ExpandDims"))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str | None = None) -> Tensor:
     """x without the named axes, which must have length 1; without all such axes if none is named."""
-    attrs: dict[str, Any] = {}
-    if axis is not None:
-        attrs["axis"] = to.axes(axis)
-    return call(_SQUEEZE, (input,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        return call(_SQUEEZE, (input,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def transpose(
     a: to.TensorInput, perm: to.IntsInput | None = None, conjugate: bool = False, name: str | None = None
 ) -> Tensor:
     """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
-    attrs: dict[str, Any] = {}
-    if perm is not None:
-        attrs["perm"] = to.ints(perm, "perm")
-    result = call(_TRANSPOSE, (a,), **attrs)
-    return to.conjugate(result) if conjugate else result
+    try:
+        attrs: dict[str, Any] = {}
+        if perm is not None:
+            attrs["perm"] = to.ints(perm, "perm")
+        result = call(_TRANSPOSE, (a,), **attrs)
+        return to.conjugate(result) if conjugate else result
+    except Exception as error:
+        report(error)
+        raise
 
 
 def broadcast_to(input: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> Tensor:
     """x repeated along new leading axes and along its axes of length 1."""
-    return call(_BROADCAST_TO, (input,), shape=to.lengths(shape, "BroadcastTo"))
+    try:
+        return call(_BROADCAST_TO, (input,), shape=to.lengths(shape, "BroadcastTo"))
+    except Exception as error:
+        report(error)
+        raise
 
 
 def tile(input: to.TensorInput, multiples: to.IntsInput, name: str | None = None) -> Tensor:
     """x repeated `multiples[i]` times along axis i."""
-    return call(_TILE, (input,), multiples=to.ints(multiples, "multiples"))
+    try:
+        return call(_TILE, (input,), multiples=to.ints(multiples, "multiples"))
+    except Exception as error:
+        report(error)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
@@ -23,10 +24,14 @@ def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -
     Raises:
         InvalidArgumentError: A matrix has no inverse.
     """
-    attrs: dict[str, Any] = {}
-    if adjoint is not False:
-        attrs["adjoint"] = to.flag(adjoint)
-    return call(_INV, (input,), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if adjoint is not False:
+            attrs["adjoint"] = to.flag(adjoint)
+        return call(_INV, (input,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -35,12 +40,20 @@ def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, na
     Raises:
         InvalidArgumentError: A matrix is singular.
     """
-    attrs: dict[str, Any] = {}
-    if adjoint is not False:
-        attrs["adjoint"] = to.flag(adjoint)
-    return call(_SOLVE, (matrix, rhs), **attrs)
+    try:
+        attrs: dict[str, Any] = {}
+        if adjoint is not False:
+            attrs["adjoint"] = to.flag(adjoint)
+        return call(_SOLVE, (matrix, rhs), **attrs)
+    except Exception as error:
+        report(error)
+        raise
 
 
 def det(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
-    return call(_DET, (input,))
+    try:
+        return call(_DET, (input,))
+    except Exception as error:
+        report(error)
+        raise

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
 import teletape_engine
 from teletape import environment
+from teletape.program.cells import cell_of
 
 #: A code object of the user's program and the offset of the instruction in it.
 CallSite: TypeAlias = tuple[CodeType, int]
 #: None: not recorded.
 Where: TypeAlias = CallSite | None
 
-_SITES: Final = 1024  #: Call sites whose reads are counted without their text.
-_packages: Final = [os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, teletape_engine.__file__)]
+#: Where Teletape's own modules are.
+PACKAGES: Final = tuple(
+    os.path.dirname(os.path.abspath(file)) + os.sep
+    for file in (os.path.dirname(os.path.abspath(__file__)), teletape_engine.__file__)
+)
+_packages: Final = list(PACKAGES)
 
 
 class _Files(dict[str, bool]):
@@ -70,7 +74,10 @@ def caller() -> CallSite:
 
 
 def call_site_text(where: Where) -> str:
-    """Returns the file, line and function; the path is relative if the file is below the working directory."""
+    """Returns the file, line and function; of code in a notebook the cell, as IPython writes it.
+
+    A path is relative if the file is below the working directory.
+    """
     if where is None:
         return "an unknown line (TELETAPE_WHERE=0)"
     code, offset = where
@@ -78,6 +85,9 @@ def call_site_text(where: Where) -> str:
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
             line = number
+    cell = cell_of(code.co_filename)
+    if cell is not None:
+        return f"{cell}, line {line}" + ("" if code.co_name.startswith("<") else f", in {code.co_name}")
     path = os.path.relpath(code.co_filename) if code.co_filename.startswith(os.getcwd() + os.sep) else code.co_filename
     return f"{path}:{line}, in {code.co_name}"
 
@@ -87,28 +97,3 @@ def shown_call_site(where: Any) -> str | None:
     if where is None or isinstance(where, str):
         return where
     return call_site_text(where) if environment.call_sites() else None
-
-
-class ReadCounts:
-    """Counts reads by the line of the program. A line is only looked up for the text: that takes longer than a read."""
-
-    def __init__(self) -> None:
-        self._by_site: dict[tuple[int, int], list[Any]] = {}  # by the code's identity, which it keeps: site, count
-        self._by_line: Counter[str] = Counter()  # of sites that are no longer in the first table
-
-    def note(self, where: CallSite) -> None:
-        """Counts a read."""
-        key = (id(where[0]), where[1])
-        entry = self._by_site.get(key)
-        if entry is None:
-            if len(self._by_site) >= _SITES:  # code that is made again and again is not kept
-                self._by_line, self._by_site = Counter(dict(self.by_line())), {}
-            entry = self._by_site.setdefault(key, [where, 0])
-        entry[1] += 1
-
-    def by_line(self) -> list[tuple[str, int]]:
-        """Returns the counts, the largest first."""
-        counts = Counter(self._by_line)
-        for where, count in list(self._by_site.values()):
-            counts[call_site_text(where)] += count
-        return counts.most_common()

@@ -1,0 +1,130 @@
+"""What a program sees of an exception: TensorFlow's name for the op, and a traceback that has no frames of Teletape.
+
+A public function reports what it raises in its own `except` clause (the generated ones, and what runs often), or is
+wrapped by `reports`. Without an exception the clause costs nothing. `namespace.publish` wraps the functions that
+are written by hand.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numpy as np
+
+from teletape.program.call_site import PACKAGES
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OP: Final = " [Op:"
+_WIRE: Final = importlib.util.find_spec("teletape_wire")  #: Not imported: a program without a server does not need it.
+#: What is not the program's: Teletape, NumPy, and the standard library.
+_OTHERS: Final = (
+    *PACKAGES,
+    *[os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (_WIRE and _WIRE.origin, np.__file__)],
+)
+_LIBRARY: Final = os.path.dirname(os.__file__) + os.sep
+_INSTALLED: Final = ("site-packages", "dist-packages")  #: Folders of the standard library's that are the program's.
+
+
+class _Filter(threading.local):
+    """Whether tracebacks are filtered in a thread, as in TensorFlow."""
+
+    enabled = True
+
+
+_filter: Final = _Filter()
+
+
+def enable_traceback_filtering() -> None:
+    """Leaves frames of Teletape out of the tracebacks of this thread's exceptions, as is done by default."""
+    _filter.enabled = True
+
+
+def disable_traceback_filtering() -> None:
+    """Shows frames of Teletape in the tracebacks of this thread's exceptions."""
+    _filter.enabled = False
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Whether frames of Teletape are left out of the tracebacks of this thread's exceptions."""
+    return _filter.enabled
+
+
+def reports(function: Callable[P, R]) -> Callable[P, R]:
+    """Wraps a function so that it reports what it raises. A call takes 0.05 µs more: not for what runs at each op."""
+
+    @functools.wraps(function)
+    def reporting(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            report(error)
+            raise
+
+    return reporting
+
+
+def unwrapped(function: Any) -> Any:
+    """Returns the function that `reports` has wrapped; anything else as it is."""
+    return function.__wrapped__ if getattr(function, "__code__", None) is _REPORTING else function
+
+
+def report(error: Exception) -> None:
+    """Changes an exception that leaves Teletape into what the program is to see; a bare `raise` must follow.
+
+    Its message names the op, and its traceback loses Teletape's frames; those of functions of the program that Teletape
+    called stay. An exception that Teletape caught on the way is not shown as its context.
+    """
+    if isinstance(error, InvalidArgumentError | ResourceExhaustedError):
+        error.message = with_op(error.message, error.details.get("op"))
+    if _filter.enabled:
+        context = error.__context__
+        if context is not None and _is_own(context):
+            error.__suppress_context__ = True
+        cause = error.__cause__
+        if cause is not None and _is_own(cause) and isinstance(error, InvalidArgumentError | ResourceExhaustedError):
+            error.__cause__ = None  # an exception of NumPy, which the message has translated
+        error.__traceback__ = _frames_of_program(error.__traceback__)
+
+
+_REPORTING: Final = reports(report).__code__
+
+
+def with_op(message: str, op: str | None) -> str:
+    """Returns a message with TensorFlow's type of an op of the catalogue at the end of its first line."""
+    if op is None or op not in CATALOGUE or _OP in message:
+        return message
+    first, newline, rest = message.partition("\n")
+    return f"{first}{_OP}{CATALOGUE[op].op_type}]{newline}{rest}"
+
+
+def _frames_of_program(trace: TracebackType | None) -> TracebackType | None:
+    entries = []
+    while trace is not None:
+        if not _is_hidden(trace.tb_frame.f_code.co_filename):
+            entries.append(trace)
+        trace = trace.tb_next
+    for entry in reversed(entries):
+        trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return trace
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether an exception was raised and caught in Teletape: no line of the program had a part in it."""
+    return _frames_of_program(error.__traceback__) is None
+
+
+@functools.cache
+def _is_hidden(file: str) -> bool:
+    if file.startswith(_LIBRARY):
+        return not file.startswith(tuple(_LIBRARY + folder + os.sep for folder in _INSTALLED))
+    return file.startswith(_OTHERS)

@@ -1,0 +1,160 @@
+"""Tracebacks: the program's own lines, and at most two more; in this process and over HTTP."""
+
+import inspect
+import pickle
+import sys
+import traceback
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+import teletape as tf
+from teletape.namespace import MODULES, by_module
+from teletape.ops.derived import DERIVED
+from teletape.program import tracebacks
+from teletape.sessions.current import use
+from teletape.sessions.local import LocalSession
+
+A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+
+
+@pytest.fixture(params=["in this process", "over HTTP"])
+def session(request):
+    return use(LocalSession()) if request.param == "in this process" else request.getfixturevalue("remote")
+
+
+def product(x):
+    return tf.matmul(x, x)
+
+
+def gradient_with_a_wrong_function():
+    @tf.custom_gradient
+    def double(x):
+        return x * 2.0, lambda upstream: product(tf.constant(A))
+
+    x = tf.Variable(A)
+    with tf.GradientTape() as tape:
+        y = double(x)
+    tape.gradient(y, x)
+
+
+def gradient_of_another_shape():
+    x = tf.Variable(A)
+    with tf.GradientTape() as tape:
+        y = x * x
+    tape.gradient(y, x, output_gradients=tf.ones(4))
+
+
+def second_gradient():
+    x = tf.Variable(A)
+    with tf.GradientTape() as tape:
+        y = x * x
+    tape.gradient(y, x)
+    tape.gradient(y, x)
+
+
+#: What raises, and how many lines of this file lie between the test and the error.
+MISTAKES = {
+    "a function": (lambda: tf.matmul(tf.constant(A), tf.constant(A)), 1),
+    "an operator": (lambda: tf.constant(A) @ tf.constant(A), 1),
+    "a comparison": (lambda: tf.constant(A) < tf.ones(2), 1),
+    "an index": (lambda: tf.constant(A)[5], 1),
+    "an attribute": (lambda: tf.reduce_sum(tf.constant(A), axis=[[0.5]]), 1),
+    "a composite written by hand": (lambda: tf.norm(tf.constant(A), axis=7), 1),
+    "a constant": (lambda: tf.constant([[1, 2], [3]]), 1),
+    "a dtype": (lambda: tf.cast(tf.constant(A), "float31"), 1),
+    "an assignment": (lambda: tf.Variable(A).assign(tf.ones(3)), 1),
+    "an addition to a variable": (lambda: tf.Variable(A).assign_add(tf.ones(3)), 1),
+    "a conversion": (lambda: float(tf.constant(A)), 1),
+    "a function of the program's, traced": (lambda: tf.function(product)(tf.constant(A)), 2),
+    "a loop": (lambda: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, product(x)), [0, tf.constant(A)]), 3),
+    "a gradient function of the program's": (gradient_with_a_wrong_function, 3),
+    "a gradient of another shape": (gradient_of_another_shape, 1),
+    "a second gradient": (second_gradient, 1),
+    "a value": (lambda: tf.gather(tf.constant(A), [9]).numpy(), 1),
+    "a value that is read later": (lambda: float((tf.gather(tf.constant(A), [9]) * 2.0)[0, 0]), 1),
+    "an assertion": (lambda: tf.debugging.assert_equal(tf.constant(A), 2.0 * tf.constant(A)), 1),
+    "a dataset": (lambda: list(tf.data.Dataset.from_tensors(A).map(product)), 2),
+    "an argument": (lambda: tf.GradientTape().gradient(None, None), 1),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_an_error_shows_the_lines_of_the_program(session, mistake):
+    call, own = MISTAKES[mistake]
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # of each its own
+        call()
+    entries = traceback.extract_tb(caught.value.__traceback__)
+    assert [entry.filename for entry in entries].count(__file__) == own + 1
+    assert len(entries) <= own + 1 + 2
+    text = "".join(traceback.format_exception(caught.value))
+    assert "During handling" not in text
+    assert "direct cause" not in text
+
+
+def test_an_error_names_its_op_and_the_line_that_recorded_it(remote):
+    positions = tf.cast(9.0 * tf.ones(20), tf.int32)  # too many for this side to know them
+    picked = tf.gather(tf.constant(A), positions)
+    line = inspect.currentframe().f_lineno - 1
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        (picked * 2.0).numpy()
+    first, second = str(caught.value).split("\n")
+    assert first == "indices[0] = 9 is not in [0, 2) [Op:GatherV2]"
+    assert second.startswith(f"  op 'gather', recorded at tests/sdk/remote/test_tracebacks.py:{line}, in test_an_error")
+
+
+def test_filtering_can_be_disabled(session):
+    assert tf.debugging.is_traceback_filtering_enabled()
+    tf.debugging.disable_traceback_filtering()
+    try:
+        assert not tf.debugging.is_traceback_filtering_enabled()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[Op:MatMul\]") as caught:
+            product(tf.constant(A))
+        assert caught.traceback[-1].name == "_matmul_spec"
+    finally:
+        tf.debugging.enable_traceback_filtering()
+    assert tf.debugging.is_traceback_filtering_enabled()
+
+
+def test_what_the_program_was_handling_stays(session):
+    def handle():
+        try:
+            raise KeyError("mine")
+        except KeyError:
+            product(tf.constant(A))
+
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        handle()
+    assert isinstance(caught.value.__context__, KeyError)
+    assert "During handling" in "".join(traceback.format_exception(caught.value))
+
+
+def test_an_error_in_a_function_of_the_program_is_its_own(session):
+    def body(row):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        tf.map_fn(body, tf.constant(A))
+    entries = traceback.extract_tb(caught.value.__traceback__)
+    assert [entry.name for entry in entries if entry.filename == __file__][-1] == "body"
+    assert len(entries) <= 4
+
+
+def test_every_public_function_reports_its_errors():
+    functions = [getattr(module, name) for module in public_modules() for name in module.__all__]
+    own = [each for each in functions if isinstance(each, FunctionType)]
+    assert len(own) > len(DERIVED)
+    assert [each for each in own if tracebacks.report.__name__ not in each.__code__.co_names] == []
+    for function in own:
+        assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301  # made here
+
+
+def public_modules():
+    """The modules that `import teletape` publishes, without Keras, which filters its tracebacks itself."""
+    modules = [module for path, module in sys.modules.items() if path == "teletape" or path in public_paths()]
+    return [module for module in modules if not module.__name__.startswith("teletape.keras")]
+
+
+def public_paths():
+    return {f"teletape.{path}" for path in (*by_module(), *MODULES)}
