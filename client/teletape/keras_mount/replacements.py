@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.data import Dataset
-from teletape.keras_mount import output_specs, surface
+from teletape.keras_mount import output_specs, reading, recurrent, surface
 from teletape.ops.derived.nd import tensor_scatter_nd_update
 
 
@@ -26,9 +26,11 @@ def replace(module: ModuleType) -> None:
     if functions is None:
         return
     for name, value in functions(module).items():
-        if name not in module.__dict__:
+        class_name, _, attribute = name.rpartition(".")
+        owner = getattr(module, class_name, None) if class_name else module
+        if attribute not in vars(owner or object):
             raise ImportError(f"tf.keras does not know this version of Keras: {module.__name__} has no {name!r}")
-        module.__dict__[name] = value
+        setattr(owner, attribute, value)
 
 
 def _core(module: ModuleType) -> Mapping[str, Any]:
@@ -68,10 +70,25 @@ def _data_adapters(module: ModuleType) -> Mapping[str, Any]:
     return {"is_tf_dataset": lambda x: isinstance(x, Dataset)}
 
 
+_BATCH_ENDS: Final = ("on_batch_end", "on_train_batch_end", "on_test_batch_end", "on_predict_batch_end")
+
+
+def _callback_list(module: ModuleType) -> Mapping[str, Any]:
+    return {f"CallbackList._{name}": reading.batch_end(module, name) for name in _BATCH_ENDS}
+
+
 #: By the names of modules: what a module of Keras gets, by its names there.
 _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = {
     "keras.src.backend.tensorflow.core": _core,
+    "keras.src.backend.tensorflow.rnn": lambda module: {
+        "cudnn_ok": lambda *args, **kwargs: False,  # cells are traced
+        "rnn": recurrent.rnn(module),
+    },
     "keras.src.backend.tensorflow.trainer": _trainer,
+    "keras.src.callbacks.callback_list": _callback_list,
+    "keras.src.layers.layer": lambda module: {"Layer.get_weights": reading.get_weights},
+    "keras.src.saving.saving_lib": lambda module: {"_save_state": reading.save_state(module)},
     "keras.src.trainers.data_adapters": _data_adapters,
     "keras.src.utils.module_utils": _module_utils,
+    "keras.src.utils.python_utils": lambda module: {"pythonify_logs": reading.pythonify_logs(module)},
 }

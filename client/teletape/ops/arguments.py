@@ -34,6 +34,11 @@ PaddingInput: TypeAlias = str | Sequence[Any] | TensorLike | npt.NDArray[Any]
 tensor = convert_to_tensor
 
 
+def slices_or_tensor(x: Any) -> Any:
+    """IndexedSlices as they are, anything else as a tensor."""
+    return x if isinstance(x, IndexedSlices) else convert_to_tensor(x)
+
+
 def value(x: Any) -> TensorLike:
     """A tensor or variable as it is, anything else as a tensor."""
     return unwrapped(x) if isinstance(x, TensorLike) else convert_to_tensor(x)

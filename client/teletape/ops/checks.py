@@ -12,6 +12,7 @@ from typing import Any
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
+from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
 from teletape_engine.catalogue.namespace import ops
@@ -103,6 +104,17 @@ def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
     if dtypes.string in (x.dtype, wanted):
         raise UnimplementedError(f"Cast {c_name(x.dtype)} to {c_name(wanted)} is not supported [Op:Cast]")
     return None
+
+
+def itself_or_slices(x: Any, dtype: Any) -> Tensor | None:
+    """As `itself_if_dtype`; of IndexedSlices the rows are cast."""
+    if isinstance(x, IndexedSlices):
+        rows = x.values
+        result = itself_if_dtype(rows, dtype)
+        if result is None:
+            result = call(ops.cast, (rows,), dtype=dtypes.as_dtype(dtype).np)
+        return IndexedSlices(result, x.indices, x.dense_shape)  # type: ignore[return-value]  # as if it were a tensor
+    return itself_if_dtype(x, dtype)
 
 
 def itself_if_real(x: Tensor) -> Tensor | None:

@@ -27,6 +27,7 @@ class Conversion(enum.StrEnum):
     # Inputs.
     OPERAND = "operand"  #: as it is; a value that is no tensor takes the dtype of the inputs that are
     TENSOR = "tensor"  #: a tensor first, by itself; a variable is read
+    SLICES = "slices_or_tensor"  #: as TENSOR, but IndexedSlices stay IndexedSlices
     VALUE = "value"  #: as TENSOR, but a variable stays a variable
     HINTED = "hinted"  #: as VALUE; a value that is no tensor takes the dtype of argument `of` if it fits
     LIKE = "like"  #: as VALUE; a value that is no tensor takes the dtype of argument `of`

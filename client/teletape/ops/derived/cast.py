@@ -27,8 +27,8 @@ def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Te
     floating and complex dtypes, and is None through integers and bool.
     """
     try:
-        x = to.tensor(x)
-        result = checks.itself_if_dtype(x, dtype)
+        x = to.slices_or_tensor(x)
+        result = checks.itself_or_slices(x, dtype)
         if result is not None:
             return result
         return call(_CAST, (x,), dtype=to.dtype(dtype))

@@ -29,7 +29,7 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
         sample((3,), dtype=_I32),
         sample((3,), dtype=DTYPES["bool"]),
     ],
-    tf=(function("cast dtypes.cast", Conversion.TENSOR("x"), Conversion.DTYPE("dtype"), shortcut="itself_if_dtype"),),
+    tf=(function("cast dtypes.cast", Conversion.SLICES("x"), Conversion.DTYPE("dtype"), shortcut="itself_or_slices"),),
     views=True,
     traits=[Trait.CONVERTS],
 )
