@@ -40,14 +40,10 @@ TYPES = {
     Conversion.LENGTHS: "to.IntsInput",
     Conversion.AXES: "to.IntsInput",
     Conversion.DIAGONAL: "to.IntsInput",
-    Conversion.WINDOW: "to.IntsInput",
-    Conversion.PADDING: "to.PaddingInput",
-    Conversion.PADDING_WORD: "str",
     Conversion.NUMBER: "to.NumberInput",
     Conversion.REAL: "float | TensorLike",
     Conversion.DTYPE: "to.DTypeInput",
     Conversion.AS_IS: "str",
-    Conversion.CHANNELS_LAST: "str",
     Conversion.SAME_DTYPE: "to.DTypeInput",
 }
 
@@ -178,7 +174,6 @@ def _parameter(argument: Argument) -> str:
 def _refusals(record: Function) -> list[str]:
     """Checks of arguments that reach no op."""
     calls = {
-        Conversion.CHANNELS_LAST: "to.channels_last({name})",
         Conversion.NOT_OFFERED: "to.not_offered({name}, {function!r}, {name!r})",
     }
     return [
@@ -233,10 +228,7 @@ def _call(op: Op, record: Function) -> list[str]:
             continue
         value = _attribute(op, argument)
         flag = isinstance(argument.default, bool) and argument.default is usual[target]
-        if argument.conversion is Conversion.PADDING:  # two attributes
-            keywords.append(f"**{value}")
-            entries.append(f"**{value}")
-        elif (flag or argument.default is None) and argument.conversion is not Conversion.AXIS:
+        if (flag or argument.default is None) and argument.conversion is not Conversion.AXIS:
             optional.append(f"if {argument.name} is not {argument.default!r}:\n    attrs[{target!r}] = {value}")
         else:
             keywords.append(f"{target}={value}")
@@ -267,6 +259,5 @@ def _attribute(op: Op, argument: Argument) -> str:
         Conversion.LENGTHS: [repr(argument.of or op.op_type)],
         Conversion.ONE_INT: [repr(name), repr(op.op_type)],
         Conversion.AXIS: [argument.of],
-        Conversion.WINDOW: [repr(name)],
     }
     return f"to.{conversion.value}({', '.join([name, *also_read.get(conversion, [])])})"

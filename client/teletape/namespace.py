@@ -23,7 +23,20 @@ from teletape.derivatives.tape import GradientTape
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.keras_mount import finders
-from teletape.ops import arrays, clip, create, dispatch, dropout, linalg, nn, random, segments, stateless_random
+from teletape.ops import (
+    arrays,
+    clip,
+    convolutions,
+    create,
+    dispatch,
+    dropout,
+    linalg,
+    nn,
+    pools,
+    random,
+    segments,
+    stateless_random,
+)
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
 from teletape.program.tracebacks import report, reports
@@ -51,7 +64,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     for path, module in (
         *(("", module) for module in (create, arrays, clip, eager, folds, maps)),
         ("linalg.", linalg),
-        ("nn.", nn),
+        *(("nn.", module) for module in (nn, convolutions, pools)),
         ("math.", segments),
         ("compat.v1.", compat_v1),
     ):

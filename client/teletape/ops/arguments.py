@@ -198,59 +198,7 @@ def dtype(x: Any) -> np.dtype[Any]:
     return x.np if isinstance(x, DType) else dtypes.as_dtype(x).np
 
 
-# ------------------------------------------------------------------------------------------------------------ windows
-def window(x: Any, what: str) -> tuple[int, int]:
-    """(rows, columns) from one, two or four lengths.
-
-    Raises:
-        UnimplementedError: Lengths other than 1 along the batch or the channels.
-        ValueError: Another count of lengths.
-    """
-    numbers = (int(x),) if isinstance(x, int | float) else ints(x, what)
-    match numbers:
-        case (length,):
-            return length, length
-        case (rows, columns):
-            return rows, columns
-        case (1, rows, columns, 1):
-            return rows, columns
-        case (_, _, _, _):
-            raise UnimplementedError(
-                f"Current implementation does not yet support {what} in the batch and depth dimensions."
-            )
-    raise ValueError(f"{what} should be of length 1, 2 or 4. Received: {what}={x} of length {len(numbers)}")
-
-
-def padding_word(x: Any) -> str:
-    """A word such as "SAME"; TypeError for anything else."""
-    if not isinstance(x, str):
-        raise TypeError(f"Expected string for argument 'padding' not {x!r}.")
-    return x
-
-
-def padding(x: Any) -> dict[str, Any]:
-    """The attributes for a padding: a word, or four pairs [before, after], of which the first and last are zero."""
-    if isinstance(x, str):
-        return {"padding": x}
-    if isinstance(x, TensorLike):
-        x = x.numpy().tolist()
-    if not isinstance(x, Sequence) or len(x) != 4:
-        raise ValueError(f"When padding is a list, it must be of size 4. Received: padding={x} of size {len(x)}")
-    pairs = tuple((int(before), int(after)) for before, after in x)
-    if pairs[0] != (0, 0) or pairs[3] != (0, 0):
-        raise InvalidArgumentError("Nonzero explicit padding in the batch or depth dimensions is not supported")
-    return {"padding": "EXPLICIT", "paddings": pairs[1:3]}
-
-
 # ----------------------------------------------------------------------------------------------- neither of the two
-def channels_last(data_format: Any) -> None:
-    """UnimplementedError unless the format is NHWC or None."""
-    if data_format not in (None, "NHWC"):
-        raise UnimplementedError(
-            f"data_format {data_format} is not offered, only NHWC: transpose the images so that channels come last"
-        )
-
-
 def same_dtype(x: Any, other: Any, function: str, argument: str) -> None:
     """ValueError unless the dtype is that of `other`."""
     if dtypes.as_dtype(x) is not other.dtype:

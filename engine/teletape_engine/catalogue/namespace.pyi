@@ -52,6 +52,19 @@ class _AvgPoolBackprop(Op):
         self, x: Array, /, *, shape: Shape, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
     ) -> Any: ...
 
+class _AvgPooling(Op):
+    def __call__(
+        self,
+        x: Array,
+        /,
+        *,
+        ksize: Ints,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        channels_first: bool = ...,
+    ) -> Any: ...
+
 class _BandPart(Op):
     def __call__(self, x: Array, /, *, num_lower: int, num_upper: int) -> Any: ...
 
@@ -141,6 +154,35 @@ class _Conv2dBackpropInput(Op):
         dilations: Ints = ...,
     ) -> Any: ...
 
+class _Convolution(Op):
+    def __call__(
+        self,
+        x: Array,
+        filters: Array,
+        /,
+        *,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        dilations: Ints = ...,
+        channels_first: bool = ...,
+    ) -> Any: ...
+
+class _ConvolutionTranspose(Op):
+    def __call__(
+        self,
+        x: Array,
+        filters: Array,
+        /,
+        *,
+        shape: Shape,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        dilations: Ints = ...,
+        channels_first: bool = ...,
+    ) -> Any: ...
+
 class _Cos(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -155,6 +197,20 @@ class _Cumsum(Op):
 
 class _Dependency(Op):
     def __call__(self, *xs: Array) -> Any: ...
+
+class _DepthwiseConv2d(Op):
+    def __call__(
+        self,
+        x: Array,
+        filters: Array,
+        /,
+        *,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        dilations: Ints = ...,
+        channels_first: bool = ...,
+    ) -> Any: ...
 
 class _Det(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -327,6 +383,19 @@ class _MaxPoolBackprop(Op):
 class _MaxPoolPick(Op):
     def __call__(
         self, t: Array, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
+    ) -> Any: ...
+
+class _MaxPooling(Op):
+    def __call__(
+        self,
+        x: Array,
+        /,
+        *,
+        ksize: Ints,
+        strides: Ints = ...,
+        padding: str = ...,
+        paddings: Pairs | None = ...,
+        channels_first: bool = ...,
     ) -> Any: ...
 
 class _Maximum(Op):
@@ -625,6 +694,7 @@ class Ops:
     atan2: Final[_Atan2]
     avg_pool: Final[_AvgPool]
     avg_pool_backprop: Final[_AvgPoolBackprop]
+    avg_pooling: Final[_AvgPooling]
     band_part: Final[_BandPart]
     bias_add: Final[_BiasAdd]
     bitwise_and: Final[_BitwiseAnd]
@@ -644,11 +714,14 @@ class Ops:
     conv2d: Final[_Conv2d]
     conv2d_backprop_filter: Final[_Conv2dBackpropFilter]
     conv2d_backprop_input: Final[_Conv2dBackpropInput]
+    convolution: Final[_Convolution]
+    convolution_transpose: Final[_ConvolutionTranspose]
     cos: Final[_Cos]
     cosh: Final[_Cosh]
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
     dependency: Final[_Dependency]
+    depthwise_conv2d: Final[_DepthwiseConv2d]
     det: Final[_Det]
     det_sign: Final[_DetSign]
     diag: Final[_Diag]
@@ -700,6 +773,7 @@ class Ops:
     max_pool: Final[_MaxPool]
     max_pool_backprop: Final[_MaxPoolBackprop]
     max_pool_pick: Final[_MaxPoolPick]
+    max_pooling: Final[_MaxPooling]
     maximum: Final[_Maximum]
     minimum: Final[_Minimum]
     mirror_pad: Final[_MirrorPad]

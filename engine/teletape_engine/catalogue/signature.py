@@ -47,16 +47,12 @@ class Conversion(enum.StrEnum):
     AXES = "axes"  #: one axis, several, or None
     AXIS = "axis"  #: one axis; None: argument `of`, or the last axis
     DIAGONAL = "diagonal"  #: one diagonal, also as a range of one
-    WINDOW = "window"  #: (rows, columns), from one, two or four lengths
-    PADDING = "padding"  #: a word, or a border as four pairs: two attributes
-    PADDING_WORD = "padding_word"  #: a word
     NUMBER = "number"
     REAL = "real_number"
     DTYPE = "dtype"
     AS_IS = "as_is"
     # Neither.
     IGNORED = "ignored"  #: accepted, without effect
-    CHANNELS_LAST = "channels_last"  #: only NHWC is offered
     SAME_DTYPE = "same_dtype"  #: None or the dtype of argument `of`
     CHECKED = "checked"  #: read by the function's check alone
     NOT_OFFERED = "not_offered"  #: None
@@ -82,7 +78,6 @@ INPUTS: Final = frozenset(list(Conversion)[: list(Conversion).index(Conversion.F
 WITHOUT_TARGET: Final = frozenset(
     {
         Conversion.IGNORED,
-        Conversion.CHANNELS_LAST,
         Conversion.SAME_DTYPE,
         Conversion.CHECKED,
         Conversion.NOT_OFFERED,

@@ -14,7 +14,7 @@ from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Cut, Trait
-from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn import direct
 from teletape_engine.ops.nn.patches import (
@@ -210,17 +210,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     batch=_batch,
     samples=[sample(images, filters, seed=i, **at) for i, (images, filters, at) in enumerate(_CASES)],
     op_type="Conv2D",
-    tf=(
-        function(
-            "nn.conv2d",
-            "input",
-            "filters",
-            Conversion.WINDOW("strides"),
-            Conversion.PADDING("padding"),
-            Conversion.CHANNELS_LAST("data_format", "NHWC"),
-            Conversion.WINDOW("dilations", None),
-        ),
-    ),
+    tf=(by_hand("nn.conv2d", "its lengths depend on the data format"),),
     like=(0, 0),
     workspace=lambda x, filters, **at: _workspace(x.shape, filters.shape, x.dtype, at),
     work=lambda x, filters, **at: _work(_result(x.shape, filters.shape, at), filters.shape),
@@ -270,18 +260,7 @@ def conv2d(
         for i, (images, filters, at) in enumerate(_CASES)
     ],
     op_type="Conv2DBackpropInput",
-    tf=(
-        function(
-            "nn.conv2d_transpose",
-            "input",
-            "filters",
-            Conversion.INTS("output_shape", to="shape"),
-            Conversion.WINDOW("strides"),
-            Conversion.PADDING("padding", "SAME"),
-            Conversion.CHANNELS_LAST("data_format", "NHWC"),
-            Conversion.WINDOW("dilations", None),
-        ),
-    ),
+    tf=(by_hand("nn.conv2d_transpose", "its lengths depend on the data format"),),
     like=(0, 0),
     workspace=lambda grad, filters, *, shape, **at: _input_workspace(shape, filters.shape, grad.dtype, at),
     work=lambda grad, filters, **_: _work(grad.shape, filters.shape),

@@ -17,7 +17,7 @@ from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import always
-from teletape_engine.catalogue.signature import Conversion, Function, function
+from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn import direct
 from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
@@ -203,17 +203,6 @@ _CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
-def _function(name: str, padding: Conversion, data_format: str | None) -> Function:
-    return function(
-        name,
-        Conversion.TENSOR("input"),
-        Conversion.WINDOW("ksize"),
-        Conversion.WINDOW("strides"),
-        padding("padding"),
-        Conversion.CHANNELS_LAST("data_format", data_format),
-    )
-
-
 def _whole(at: dict[str, Any]) -> dict[str, Any]:
     return {"padding": "VALID", "paddings": None} | at
 
@@ -224,10 +213,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     jvp=lambda t, x, **at: ops.max_pool_pick(t, x, **at),
     batch=_batch,
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
-    tf=(
-        _function("nn.max_pool2d", Conversion.PADDING, "NHWC"),
-        _function("nn.max_pool", Conversion.PADDING, None),
-    ),
+    tf=(by_hand("nn.max_pool2d nn.max_pool", "its lengths depend on the rank and the data format"),),
     workspace=lambda x, **at: _border(x, at) + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
     traits=[Trait.SELECTS],
 )
@@ -327,10 +313,7 @@ def _average_bytes(images: Spec, pooled: Spec, at: dict[str, Any]) -> int:
     vjp=lambda ct, x_spec, **at: ops.avg_pool_backprop(ct, shape=x_spec.shape, **at),
     batch=_batch,
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
-    tf=(
-        _function("nn.avg_pool2d", Conversion.PADDING_WORD, "NHWC"),
-        _function("nn.avg_pool", Conversion.PADDING_WORD, None),
-    ),
+    tf=(by_hand("nn.avg_pool2d nn.avg_pool", "its lengths depend on the rank and the data format"),),
     workspace=lambda x, **at: _average_bytes(x, x.with_shape(_pooled(x.shape, at)), at),
 )
 def avg_pool(
