@@ -40,6 +40,8 @@ TYPES = {
     Conversion.LENGTHS: "to.IntsInput",
     Conversion.AXES: "to.IntsInput",
     Conversion.DIAGONAL: "to.IntsInput",
+    Conversion.PAIRS: "to.PaddingInput",
+    Conversion.CHANNELS_FIRST: "str",
     Conversion.NUMBER: "to.NumberInput",
     Conversion.REAL: "float | TensorLike",
     Conversion.DTYPE: "to.DTypeInput",

@@ -81,6 +81,9 @@ from teletape.ops.derived.arithmetic import pow as pow
 from teletape.ops.derived.arithmetic import saturate_cast as saturate_cast
 from teletape.ops.derived.arithmetic import subtract as subtract
 from teletape.ops.derived.arithmetic import truediv as truediv
+from teletape.ops.derived.blocks import batch_to_space as batch_to_space
+from teletape.ops.derived.blocks import space_to_batch as space_to_batch
+from teletape.ops.derived.blocks import space_to_batch as space_to_batch_nd
 from teletape.ops.derived.cast import cast as cast
 from teletape.ops.derived.cast import ensure_shape as ensure_shape
 from teletape.ops.derived.cast import stop_gradient as stop_gradient
@@ -208,6 +211,7 @@ __all__ = [
     "atan",
     "atan2",
     "autodiff",
+    "batch_to_space",
     "bfloat16",
     "bitwise",
     "bool",
@@ -326,6 +330,8 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "space_to_batch",
+    "space_to_batch_nd",
     "split",
     "sqrt",
     "square",

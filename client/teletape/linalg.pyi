@@ -15,6 +15,7 @@ from teletape.ops.derived.einsum import einsum as einsum
 from teletape.ops.derived.matrix import cholesky as cholesky
 from teletape.ops.derived.matrix import cholesky_solve as cholesky_solve
 from teletape.ops.derived.matrix import triangular_solve as triangular_solve
+from teletape.ops.derived.normalization import l2_normalize as l2_normalize
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.solve import det as det
 from teletape.ops.derived.solve import inv as inv
@@ -35,6 +36,7 @@ __all__ = [
     "eye",
     "global_norm",
     "inv",
+    "l2_normalize",
     "logdet",
     "matmul",
     "matrix_transpose",

@@ -64,6 +64,10 @@ from teletape.ops.derived.math import sqrt as sqrt
 from teletape.ops.derived.math import square as square
 from teletape.ops.derived.math import tan as tan
 from teletape.ops.derived.math import tanh as tanh
+from teletape.ops.derived.normalization import in_top_k as in_top_k
+from teletape.ops.derived.normalization import l2_normalize as l2_normalize
+from teletape.ops.derived.normalization import softsign as softsign
+from teletape.ops.derived.normalization import zero_fraction as zero_fraction
 from teletape.ops.derived.reduce import argmax as argmax
 from teletape.ops.derived.reduce import argmin as argmin
 from teletape.ops.derived.reduce import reduce_all as reduce_all
@@ -115,9 +119,11 @@ __all__ = [
     "greater",
     "greater_equal",
     "imag",
+    "in_top_k",
     "is_finite",
     "is_inf",
     "is_nan",
+    "l2_normalize",
     "less",
     "less_equal",
     "log",
@@ -160,6 +166,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "softsign",
     "sqrt",
     "square",
     "squared_difference",
@@ -172,4 +179,5 @@ __all__ = [
     "unsorted_segment_min",
     "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
+    "zero_fraction",
 ]

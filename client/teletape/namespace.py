@@ -30,6 +30,7 @@ from teletape.ops import (
     create,
     dispatch,
     dropout,
+    images,
     linalg,
     nn,
     pools,
@@ -65,6 +66,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         *(("", module) for module in (create, arrays, clip, eager, folds, maps)),
         ("linalg.", linalg),
         *(("nn.", module) for module in (nn, convolutions, pools)),
+        ("image.", images),
         ("math.", segments),
         ("compat.v1.", compat_v1),
     ):

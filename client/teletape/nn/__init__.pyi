@@ -23,20 +23,36 @@ from teletape.ops.derived.activations import selu as selu
 from teletape.ops.derived.activations import silu as silu
 from teletape.ops.derived.activations import silu as swish
 from teletape.ops.derived.activations import softmax as softmax
+from teletape.ops.derived.blocks import depth_to_space as depth_to_space
+from teletape.ops.derived.blocks import space_to_batch as space_to_batch
+from teletape.ops.derived.blocks import space_to_depth as space_to_depth
 from teletape.ops.derived.gelu import gelu as gelu
 from teletape.ops.derived.index import embedding_lookup as embedding_lookup
+from teletape.ops.derived.loss import log_poisson_loss as log_poisson_loss
 from teletape.ops.derived.loss import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from teletape.ops.derived.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from teletape.ops.derived.loss import (
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
 )
+from teletape.ops.derived.loss import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
 from teletape.ops.derived.math import sigmoid as sigmoid
 from teletape.ops.derived.math import softplus as softplus
 from teletape.ops.derived.math import tanh as tanh
+from teletape.ops.derived.normalization import crelu as crelu
+from teletape.ops.derived.normalization import in_top_k as in_top_k
+from teletape.ops.derived.normalization import l2_normalize as l2_normalize
+from teletape.ops.derived.normalization import local_response_normalization as local_response_normalization
+from teletape.ops.derived.normalization import local_response_normalization as lrn
+from teletape.ops.derived.normalization import softsign as softsign
+from teletape.ops.derived.normalization import zero_fraction as zero_fraction
 from teletape.ops.dropout import dropout as dropout
 from teletape.ops.nn import batch_normalization as batch_normalization
 from teletape.ops.nn import bias_add as bias_add
+from teletape.ops.nn import compute_average_loss as compute_average_loss
 from teletape.ops.nn import moments as moments
+from teletape.ops.nn import normalize_moments as normalize_moments
+from teletape.ops.nn import scale_regularization_loss as scale_regularization_loss
+from teletape.ops.nn import sufficient_statistics as sufficient_statistics
 from teletape.ops.pools import avg_pool as avg_pool
 from teletape.ops.pools import avg_pool1d as avg_pool1d
 from teletape.ops.pools import avg_pool2d as avg_pool2d
@@ -56,6 +72,7 @@ __all__ = [
     "avg_pool3d",
     "batch_normalization",
     "bias_add",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -64,23 +81,32 @@ __all__ = [
     "conv3d_transpose",
     "conv_transpose",
     "convolution",
+    "crelu",
+    "depth_to_space",
     "depthwise_conv2d",
     "dropout",
     "elu",
     "embedding_lookup",
     "experimental",
     "gelu",
+    "in_top_k",
     "l2_loss",
+    "l2_normalize",
     "leaky_relu",
+    "local_response_normalization",
+    "log_poisson_loss",
     "log_softmax",
+    "lrn",
     "max_pool",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
     "moments",
+    "normalize_moments",
     "pool",
     "relu",
     "relu6",
+    "scale_regularization_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -89,7 +115,13 @@ __all__ = [
     "softmax",
     "softmax_cross_entropy_with_logits",
     "softplus",
+    "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics",
     "swish",
     "tanh",
+    "weighted_cross_entropy_with_logits",
+    "zero_fraction",
 ]

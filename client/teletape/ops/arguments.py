@@ -183,6 +183,25 @@ def diagonal(k: Any) -> int:
     return numbers.pop()
 
 
+def pairs(x: Any) -> tuple[tuple[int, int], ...]:
+    """Pairs [before, after] from lists, an array or a tensor (whose values are read).
+
+    Raises:
+        InvalidArgumentError: They are no pairs of whole numbers.
+    """
+    array = np.asarray(x.numpy() if isinstance(x, TensorLike) else x)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise InvalidArgumentError(f"pairs [before, after] of whole numbers are expected, found {x!r}")
+    return tuple((int(before), int(after)) for before, after in array)
+
+
+def channels_first(data_format: Any) -> bool:
+    """Whether channels come before rows and columns; ValueError for a data format that there is not."""
+    if data_format not in (None, "NHWC", "NCHW"):
+        raise ValueError(f"`data_format` must be NHWC or NCHW, found {data_format!r}")
+    return bool(data_format == "NCHW")
+
+
 def number(x: Any) -> Any:
     """A Python number, also from a tensor of one."""
     return x.numpy().item() if hasattr(x, "numpy") else x

@@ -87,7 +87,7 @@ def a_class_per_row(labels: Tensor, logits: Tensor) -> None:
         )
 
 
-def same_shape(labels: TensorLike, logits: TensorLike) -> None:
+def same_shape(labels: TensorLike, logits: TensorLike, *_: Any) -> None:
     """ValueError unless labels and logits have one shape."""
     if labels.shape.as_list() != logits.shape.as_list():
         raise ValueError(

@@ -1,7 +1,8 @@
-"""`tf.nn` functions that are more than one call of an op: moments, batch normalization."""
+"""`tf.nn` functions that are more than one call of an op: moments, batch normalization, average losses."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from teletape.ops import arguments as to
@@ -12,7 +13,15 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["batch_normalization", "bias_add", "moments"]
+__all__ = [
+    "batch_normalization",
+    "bias_add",
+    "compute_average_loss",
+    "moments",
+    "normalize_moments",
+    "scale_regularization_loss",
+    "sufficient_statistics",
+]
 
 
 def moments(
@@ -74,3 +83,48 @@ def batch_normalization(
     shift: Any = -average * factor if offset is None else offset - average * factor
     result: Tensor = tensor * cast(factor, tensor.dtype) + cast(shift, tensor.dtype)
     return result
+
+
+def sufficient_statistics(
+    x: to.TensorInput, axes: to.IntsInput, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The count, the sum and the sum of squares of x - shift over `axes`, and the shift. By hand: several results."""
+    tensor, over = convert_to_tensor(x), to.axes(axes)
+    each = tuple(tensor.shape)
+    chosen = range(len(each)) if over is None else (over,) if isinstance(over, int) else over
+    count = convert_to_tensor(math.prod(each[axis] for axis in chosen), tensor.dtype)
+    moved = tensor if shift is None else tensor - shift
+    sums = call(ops.reduce_sum, (moved,), axis=over, keepdims=keepdims)
+    squares = call(ops.reduce_sum, (call(ops.square, (moved,)),), axis=over, keepdims=keepdims)
+    return count, sums, squares, None if shift is None else convert_to_tensor(shift, tensor.dtype)
+
+
+def normalize_moments(
+    counts: to.TensorInput, mean_ss: to.TensorInput, variance_ss: to.TensorInput, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance from what `sufficient_statistics` gives. By hand: two results."""
+    divisor: Any = call(ops.reciprocal, (convert_to_tensor(counts),))
+    shifted = convert_to_tensor(mean_ss) * divisor
+    mean = shifted if shift is None else shifted + shift
+    return mean, convert_to_tensor(variance_ss) * divisor - call(ops.square, (shifted,))
+
+
+# ------------------------------------------------------------------------------------------------------------- losses
+def compute_average_loss(
+    per_example_loss: to.TensorInput, sample_weight: Any = None, global_batch_size: Any = None
+) -> Tensor:
+    """The sum of the losses of examples, each times its weight, over the size of the batch. By hand: several ops."""
+    losses = convert_to_tensor(per_example_loss)
+    if sample_weight is not None:
+        losses = losses * cast(convert_to_tensor(sample_weight), losses.dtype)
+    if global_batch_size is None:
+        if not losses.ndim:
+            raise ValueError("a loss without a batch axis needs `global_batch_size`")
+        global_batch_size = losses.shape.as_list()[0]
+    result: Tensor = call(ops.reduce_sum, (losses,)) / cast(convert_to_tensor(global_batch_size), losses.dtype)
+    return result
+
+
+def scale_regularization_loss(regularization_loss: to.TensorInput) -> Tensor:
+    """The sum of the regularization losses; there is one replica to divide it by. By hand: TensorFlow divides it."""
+    return call(ops.reduce_sum, (convert_to_tensor(regularization_loss),))

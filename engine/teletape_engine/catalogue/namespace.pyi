@@ -68,6 +68,9 @@ class _AvgPooling(Op):
 class _BandPart(Op):
     def __call__(self, x: Array, /, *, num_lower: int, num_upper: int) -> Any: ...
 
+class _BatchToSpace(Op):
+    def __call__(self, x: Array, /, *, block_shape: Ints, crops: Pairs) -> Any: ...
+
 class _BiasAdd(Op):
     def __call__(self, value: Array, bias: Array, /) -> Any: ...
 
@@ -189,6 +192,9 @@ class _Cos(Op):
 class _Cosh(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Crelu(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
+
 class _Cumprod(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
 
@@ -197,6 +203,9 @@ class _Cumsum(Op):
 
 class _Dependency(Op):
     def __call__(self, *xs: Array) -> Any: ...
+
+class _DepthToSpace(Op):
+    def __call__(self, x: Array, /, *, block_size: int, channels_first: bool = ...) -> Any: ...
 
 class _DepthwiseConv2d(Op):
     def __call__(
@@ -256,6 +265,9 @@ class _ExpandDims(Op):
 class _Expm1(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _ExtractPatches(Op):
+    def __call__(self, x: Array, /, *, sizes: Ints, strides: Ints, rates: Ints = ..., padding: str = ...) -> Any: ...
+
 class _Eye(Op):
     def __call__(
         self, *, num_rows: int, num_columns: int | None = ..., batch_shape: Shape = ..., dtype: DType | str = ...
@@ -297,6 +309,9 @@ class _Identity(Op):
 class _Imag(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _InTopK(Op):
+    def __call__(self, targets: Array, predictions: Array, /, *, k: int) -> Any: ...
+
 class _Inv(Op):
     def __call__(self, x: Array, /, *, adjoint: bool = ...) -> Any: ...
 
@@ -315,6 +330,9 @@ class _Isnan(Op):
 class _L2Loss(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _L2Normalize(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., epsilon: float = ...) -> Any: ...
+
 class _LeakyRelu(Op):
     def __call__(self, x: Array, /, *, alpha: float = ...) -> Any: ...
 
@@ -327,6 +345,11 @@ class _LessEqual(Op):
 class _Linspace(Op):
     def __call__(self, start: Array, stop: Array, /, *, num: int, axis: Axis = ...) -> Any: ...
 
+class _LocalResponseNormalization(Op):
+    def __call__(
+        self, x: Array, /, *, depth_radius: int = ..., bias: float = ..., alpha: float = ..., beta: float = ...
+    ) -> Any: ...
+
 class _Log(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -335,6 +358,9 @@ class _Log1p(Op):
 
 class _LogAbsDet(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _LogPoissonLoss(Op):
+    def __call__(self, targets: Array, log_input: Array, /, *, compute_full_loss: bool = ...) -> Any: ...
 
 class _LogSoftmax(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
@@ -567,7 +593,7 @@ class _Sign(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
 class _Silu(Op):
-    def __call__(self, x: Array, /) -> Any: ...
+    def __call__(self, x: Array, /, *, beta: float = ...) -> Any: ...
 
 class _Sin(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -584,8 +610,17 @@ class _SoftmaxCrossEntropy(Op):
 class _Softplus(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Softsign(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Solve(Op):
     def __call__(self, matrix: Array, rhs: Array, /, *, adjoint: bool = ...) -> Any: ...
+
+class _SpaceToBatch(Op):
+    def __call__(self, x: Array, /, *, block_shape: Ints, paddings: Pairs) -> Any: ...
+
+class _SpaceToDepth(Op):
+    def __call__(self, x: Array, /, *, block_size: int, channels_first: bool = ...) -> Any: ...
 
 class _SparseSoftmaxCrossEntropy(Op):
     def __call__(self, labels: Array, logits: Array, /) -> Any: ...
@@ -670,8 +705,14 @@ class _UnsortedSegmentSum(Op):
         self, data: Array, segment_ids: Array, /, *, num_segments: int, axis: Axis = ..., batch_dims: int = ...
     ) -> Any: ...
 
+class _WeightedCrossEntropy(Op):
+    def __call__(self, labels: Array, logits: Array, pos_weight: Array, /) -> Any: ...
+
 class _Where(Op):
     def __call__(self, condition: Array, a: Array, b: Array, /) -> Any: ...
+
+class _ZeroFraction(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _ZerosEdge(Op):
     def __call__(self, *xs: Array) -> Any: ...
@@ -696,6 +737,7 @@ class Ops:
     avg_pool_backprop: Final[_AvgPoolBackprop]
     avg_pooling: Final[_AvgPooling]
     band_part: Final[_BandPart]
+    batch_to_space: Final[_BatchToSpace]
     bias_add: Final[_BiasAdd]
     bitwise_and: Final[_BitwiseAnd]
     bitwise_or: Final[_BitwiseOr]
@@ -718,9 +760,11 @@ class Ops:
     convolution_transpose: Final[_ConvolutionTranspose]
     cos: Final[_Cos]
     cosh: Final[_Cosh]
+    crelu: Final[_Crelu]
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
     dependency: Final[_Dependency]
+    depth_to_space: Final[_DepthToSpace]
     depthwise_conv2d: Final[_DepthwiseConv2d]
     det: Final[_Det]
     det_sign: Final[_DetSign]
@@ -736,6 +780,7 @@ class Ops:
     exp: Final[_Exp]
     expand_dims: Final[_ExpandDims]
     expm1: Final[_Expm1]
+    extract_patches: Final[_ExtractPatches]
     eye: Final[_Eye]
     fill: Final[_Fill]
     floor: Final[_Floor]
@@ -749,19 +794,23 @@ class Ops:
     greater_equal: Final[_GreaterEqual]
     identity: Final[_Identity]
     imag: Final[_Imag]
+    in_top_k: Final[_InTopK]
     inv: Final[_Inv]
     invert: Final[_Invert]
     isfinite: Final[_Isfinite]
     isinf: Final[_Isinf]
     isnan: Final[_Isnan]
     l2_loss: Final[_L2Loss]
+    l2_normalize: Final[_L2Normalize]
     leaky_relu: Final[_LeakyRelu]
     less: Final[_Less]
     less_equal: Final[_LessEqual]
     linspace: Final[_Linspace]
+    local_response_normalization: Final[_LocalResponseNormalization]
     log: Final[_Log]
     log1p: Final[_Log1p]
     log_abs_det: Final[_LogAbsDet]
+    log_poisson_loss: Final[_LogPoissonLoss]
     log_softmax: Final[_LogSoftmax]
     logdet: Final[_Logdet]
     logical_and: Final[_LogicalAnd]
@@ -830,7 +879,10 @@ class Ops:
     softmax: Final[_Softmax]
     softmax_cross_entropy: Final[_SoftmaxCrossEntropy]
     softplus: Final[_Softplus]
+    softsign: Final[_Softsign]
     solve: Final[_Solve]
+    space_to_batch: Final[_SpaceToBatch]
+    space_to_depth: Final[_SpaceToDepth]
     sparse_softmax_cross_entropy: Final[_SparseSoftmaxCrossEntropy]
     sqrt: Final[_Sqrt]
     sqrt_grad: Final[_SqrtGrad]
@@ -858,7 +910,9 @@ class Ops:
     unsorted_segment_min: Final[_UnsortedSegmentMin]
     unsorted_segment_sqrt_n: Final[_UnsortedSegmentSqrtN]
     unsorted_segment_sum: Final[_UnsortedSegmentSum]
+    weighted_cross_entropy: Final[_WeightedCrossEntropy]
     where: Final[_Where]
+    zero_fraction: Final[_ZeroFraction]
     zeros_edge: Final[_ZerosEdge]
     zeros_like: Final[_ZerosLike]
 

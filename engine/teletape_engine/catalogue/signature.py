@@ -47,6 +47,8 @@ class Conversion(enum.StrEnum):
     AXES = "axes"  #: one axis, several, or None
     AXIS = "axis"  #: one axis; None: argument `of`, or the last axis
     DIAGONAL = "diagonal"  #: one diagonal, also as a range of one
+    PAIRS = "pairs"  #: pairs [before, after]
+    CHANNELS_FIRST = "channels_first"  #: whether a data format begins with NC
     NUMBER = "number"
     REAL = "real_number"
     DTYPE = "dtype"

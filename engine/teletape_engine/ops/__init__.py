@@ -6,7 +6,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.ops import assertions, cumulative, distributions, image, random, reduce, segment
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
 from teletape_engine.ops.linalg import composites, diagonal, einsum, matrix, products, solve
-from teletape_engine.ops.nn import activations, conv, forms, gelu, loss, pool
+from teletape_engine.ops.nn import activations, blocks, conv, forms, gelu, loss, normalization, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, shape
 
 CATALOGUE.freeze()
@@ -35,6 +35,8 @@ FAMILIES = (
     nd,
     pool,
     forms,
+    normalization,
+    blocks,
     random,
     distributions,
     reduce,

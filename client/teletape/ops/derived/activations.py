@@ -70,10 +70,11 @@ def selu(features: to.TensorInput, name: str | None = None) -> Tensor:
         raise
 
 
-def silu(features: to.TensorInput, name: str | None = None) -> Tensor:
-    """x·sigmoid(x), elementwise."""
+def silu(features: to.TensorInput, beta: float | TensorLike = 1.0, name: str | None = None) -> Tensor:
+    """x·sigmoid(beta·x), elementwise."""
     try:
-        return call(_SILU, (features,))
+        features = to.float_tensor(features)
+        return call(_SILU, (features,), beta=to.real_number(beta))
     except Exception as error:
         report(error)
         raise

@@ -5,6 +5,8 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 
 from __future__ import annotations
 
+from typing import Any
+
 from teletape.ops import arguments as to
 from teletape.ops import checks
 from teletape.ops.dispatch import call
@@ -15,6 +17,8 @@ from teletape_engine.catalogue.namespace import ops
 _SOFTMAX_CROSS_ENTROPY = ops.softmax_cross_entropy
 _SPARSE_SOFTMAX_CROSS_ENTROPY = ops.sparse_softmax_cross_entropy
 _SIGMOID_CROSS_ENTROPY = ops.sigmoid_cross_entropy
+_WEIGHTED_CROSS_ENTROPY = ops.weighted_cross_entropy
+_LOG_POISSON_LOSS = ops.log_poisson_loss
 
 
 def softmax_cross_entropy_with_logits(
@@ -60,6 +64,37 @@ def sigmoid_cross_entropy_with_logits(
         labels = to.like(labels, logits)
         checks.same_shape(labels, logits)
         return call(_SIGMOID_CROSS_ENTROPY, (labels, logits))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def weighted_cross_entropy_with_logits(
+    labels: to.TensorInput, logits: to.TensorInput, pos_weight: to.TensorInput, name: str | None = None
+) -> Tensor:
+    """sigmoid_cross_entropy whose first term counts pos_weight times: to weigh positive labels more, or less."""
+    try:
+        logits = to.tensor(logits)
+        labels = to.like(labels, logits)
+        pos_weight = to.like(pos_weight, logits)
+        checks.same_shape(labels, logits, pos_weight)
+        return call(_WEIGHTED_CROSS_ENTROPY, (labels, logits, pos_weight))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def log_poisson_loss(
+    targets: to.TensorInput, log_input: to.TensorInput, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(log_input) - targets·log_input, elementwise; the full loss adds Stirling's approximation of log(targets!)."""
+    try:
+        log_input = to.tensor(log_input)
+        targets = to.like(targets, log_input)
+        attrs: dict[str, Any] = {}
+        if compute_full_loss is not False:
+            attrs["compute_full_loss"] = to.flag(compute_full_loss)
+        return call(_LOG_POISSON_LOSS, (targets, log_input), **attrs)
     except Exception as error:
         report(error)
         raise

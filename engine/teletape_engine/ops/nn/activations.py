@@ -108,10 +108,20 @@ def selu(xp: Any, x: Any) -> Any:
     return xp.where(x > 0, scale * x, steep * xp.expm1(xp.minimum(x, 0)))
 
 
-@composite(args="features", tf="nn.silu nn.swish", samples=[sample((2, 3)), sample(())])
-def silu(x: Any) -> Any:
-    """x·sigmoid(x), elementwise."""
-    return x * sigmoid(x)
+@composite(
+    tf=(
+        function(
+            "nn.silu nn.swish",
+            Conversion.FLOAT("features"),
+            Conversion.REAL("beta", 1.0),
+            Conversion.IGNORED("name", None),
+        ),
+    ),
+    samples=[sample((2, 3)), sample(()), sample((2,), beta=0.5, seed=1)],
+)
+def silu(x: Any, *, beta: float = 1.0) -> Any:
+    """x·sigmoid(beta·x), elementwise."""
+    return x * sigmoid(x if beta == 1 else x * beta)
 
 
 # ----------------------------------------------------------------------------------------------------------- softmax

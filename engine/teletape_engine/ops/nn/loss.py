@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.elementwise.logic import where
-from teletape_engine.ops.elementwise.math import exp, log1p
+from teletape_engine.ops.elementwise.logic import logical_and, where
+from teletape_engine.ops.elementwise.math import exp, log, log1p
 from teletape_engine.ops.nn.activations import check_axis, log_softmax, shifted, softmax
 from teletape_engine.ops.reduce import reduce_sum
-from teletape_engine.ops.shapes.create import one_hot, zeros_like
+from teletape_engine.ops.shapes.create import one_hot, ones_like, zeros_like
 from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims
 from teletape_engine.spec import FLOATING, INDEX, KERNEL_NAMES, Spec, broadcast, shape_text, wide_bytes
 
@@ -218,3 +219,44 @@ def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
         )
     positive = logits >= zeros_like(logits)
     return where(positive, logits, zeros_like(logits)) - logits * labels + log1p(exp(where(positive, -logits, logits)))
+
+
+@composite(
+    tf=(
+        function(
+            "nn.weighted_cross_entropy_with_logits",
+            Conversion.LIKE("labels", of="logits"),
+            Conversion.TENSOR("logits"),
+            Conversion.LIKE("pos_weight", of="logits"),
+            check="same_shape",
+        ),
+    ),
+    samples=[sample((2, 3), (2, 3), ()), sample((2, 2), (2, 2), (2,), seed=1)],
+)
+def weighted_cross_entropy(labels: Any, logits: Any, pos_weight: Any) -> Any:
+    """sigmoid_cross_entropy whose first term counts pos_weight times: to weigh positive labels more, or less."""
+    weight = labels * (pos_weight - 1) + 1
+    positive = logits >= zeros_like(logits)
+    overflow = log1p(exp(where(positive, -logits, logits))) + where(positive, zeros_like(logits), -logits)
+    return (1 - labels) * logits + weight * overflow
+
+
+@composite(
+    tf=(
+        function(
+            "nn.log_poisson_loss",
+            Conversion.LIKE("targets", of="log_input"),
+            Conversion.TENSOR("log_input"),
+            Conversion.FLAG("compute_full_loss", False),
+        ),
+    ),
+    samples=[sample((2, 3), (2, 3)), sample((3,), (3,), compute_full_loss=True, low=1.2, high=4.0, seed=1)],
+)
+def log_poisson_loss(targets: Any, log_input: Any, *, compute_full_loss: bool = False) -> Any:
+    """exp(log_input) - targets·log_input, elementwise; the full loss adds Stirling's approximation of log(targets!)."""
+    loss = exp(log_input) - log_input * targets
+    if not compute_full_loss:
+        return loss
+    stirling = targets * log(targets) - targets + log(targets * (2 * math.pi)) * 0.5
+    small = logical_and(targets >= zeros_like(targets), targets <= ones_like(targets))
+    return loss + where(small, zeros_like(targets), stirling)
