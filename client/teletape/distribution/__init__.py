@@ -1,0 +1,1 @@
+"""`tf.distribute` with one replica: a program for several devices runs unchanged, on its session's device."""

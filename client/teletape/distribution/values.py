@@ -1,0 +1,100 @@
+"""What the functions of a distributed dataset get, and classes of values that only several replicas have."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+__all__ = ["DistributedDataset", "DistributedIterator", "DistributedValues", "InputContext", "ValueContext"]
+
+
+class InputContext:
+    """What a function that makes a dataset knows of the replicas.
+
+    Args:
+        num_input_pipelines: How many datasets are made.
+        input_pipeline_id: Which of them this is.
+        num_replicas_in_sync: How many replicas share a step.
+    """
+
+    def __init__(
+        self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1
+    ) -> None:
+        self._pipelines, self._pipeline, self._replicas = num_input_pipelines, input_pipeline_id, num_replicas_in_sync
+
+    @property
+    def num_input_pipelines(self) -> int:
+        """How many datasets are made."""
+        return self._pipelines
+
+    @property
+    def input_pipeline_id(self) -> int:
+        """Which of the datasets this is."""
+        return self._pipeline
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas share a step."""
+        return self._replicas
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """Returns the part of a batch that one replica gets.
+
+        Raises:
+            ValueError: The batch cannot be divided evenly.
+        """
+        if global_batch_size % self._replicas:
+            raise ValueError(
+                f"The `global_batch_size` {global_batch_size!r} is not divisible by `num_replicas_in_sync` "
+                f"{self._replicas!r} "
+            )
+        return global_batch_size // self._replicas
+
+
+class ValueContext:
+    """What a function that makes the value of a replica knows of it.
+
+    Args:
+        replica_id_in_sync_group: Which replica it is.
+        num_replicas_in_sync: How many replicas there are.
+    """
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self._replica, self._replicas = replica_id_in_sync_group, num_replicas_in_sync
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._replicas
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """Which replica it is."""
+        return self._replica
+
+
+class _OfSeveralReplicas:
+    """A class without instances: a strategy of one replica returns the dataset or the value itself."""
+
+    instead: ClassVar[str] = "a strategy has one replica here and returns the value itself"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"tf.distribute.{type(self).__name__} has no instances: {self.instead}")
+
+
+class DistributedValues(_OfSeveralReplicas):
+    """The values of several replicas; nothing is an instance of it."""
+
+
+_DATASETS: Final = "a strategy has one replica here and returns the dataset itself"
+
+
+class DistributedDataset(_OfSeveralReplicas):
+    """A dataset divided over several replicas; nothing is an instance of it."""
+
+    instead = _DATASETS
+
+
+class DistributedIterator(_OfSeveralReplicas):
+    """An iterator over a DistributedDataset; nothing is an instance of it."""
+
+    instead = _DATASETS
