@@ -52,18 +52,17 @@ def _stub(path: str, entries: dict[str, Any]) -> str:
     package = f"teletape.{path}".rstrip(".")
     modules = {*namespace.by_module(), *namespace.MODULES}
     lines = [HEAD.format(name=f"tf.{path}" if path else "teletape")]
-    values = [] if path else ["__version__: str"]
+    values = [] if path else ["__version__: str", "__git_version__: str", "__compiler_version__: str"]
     for name in () if path else sorted(namespace.LAZY):
-        lines.append(
-            f"from {package}.keras import {name} as {name}"
-            if namespace.LAZY[name]
-            else f"from {package} import {name} as {name}"
-        )
+        home, _, own = namespace.LAZY[name].rpartition(".")
+        lines.append(f"from {home} import {own} as {name}")
     for name, value in sorted(entries.items()):
         if f"{path}.{name}".lstrip(".") in modules:
             lines.append(f"from {package} import {name} as {name}")
         elif value is None:
             values.append(f"{name}: None")
+        elif isinstance(value, str | int):
+            values.append(f"{name}: {type(value).__name__}")
         else:
             home, own = _home(name, value)
             lines.append(f"from {home} import {own} as {name}")

@@ -6,8 +6,10 @@ The names are those of teletape.namespace. `__init__.pyi` and its neighbours lis
 `make reference` writes them.
 """
 
+from teletape.configuration import version as _version
 from teletape.namespace import publish as _publish
 
-__version__ = "0.1.0"
+__version__ = _version.VERSION
+__git_version__, __compiler_version__ = _version.GIT_VERSION, _version.COMPILER_VERSION
 
 __all__ = _publish(__name__)

@@ -6,8 +6,10 @@ from teletape import compat as compat
 from teletape import config as config
 from teletape import data as data
 from teletape import debugging as debugging
+from teletape import distribute as distribute
 from teletape import dtypes as dtypes
 from teletape import errors as errors
+from teletape import experimental as experimental
 from teletape import image as image
 from teletape import keras as keras
 from teletape import linalg as linalg
@@ -16,7 +18,10 @@ from teletape import nest as nest
 from teletape import nn as nn
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import test as test
 from teletape import train as train
+from teletape import version as version
+from teletape.configuration.devices import device as device
 from teletape.control_flow.eager import case as case
 from teletape.control_flow.eager import cond as cond
 from teletape.control_flow.eager import switch_case as switch_case
@@ -37,10 +42,12 @@ from teletape.derivatives.custom_gradient import grad_pass_through as grad_pass_
 from teletape.derivatives.custom_gradient import recompute_grad as recompute_grad
 from teletape.derivatives.registered_gradient import RegisterGradient as RegisterGradient
 from teletape.derivatives.tape import GradientTape as GradientTape
-from teletape.devices import device as device
+from teletape.distribution.reductions import VariableAggregation as VariableAggregation
+from teletape.distribution.reductions import VariableSynchronization as VariableSynchronization
 from teletape.functions.function import function as function
 from teletape.functions.function import init_scope as init_scope
 from teletape.functions.tensor_spec import TensorSpec as TensorSpec
+from teletape.functions.tensor_spec import TypeSpec as TypeSpec
 from teletape.keras import initializers as initializers
 from teletape.keras import losses as losses
 from teletape.keras import metrics as metrics
@@ -146,6 +153,7 @@ from teletape.ops.dispatch import constant as constant
 from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
 from teletape.ops.linalg import norm as norm
 from teletape.ops.linalg import tensordot as tensordot
+from teletape.ops.static_values import get_static_value as get_static_value
 from teletape.print_op import tf_print as print
 from teletape.python_calls import numpy_function as numpy_function
 from teletape.python_calls import py_function as py_function
@@ -183,6 +191,8 @@ from teletape.variables.name_scope import name_scope as name_scope
 from teletape.variables.variable import Variable as Variable
 
 __version__: str
+__git_version__: str
+__compiler_version__: str
 newaxis: None
 __all__ = [
     "Assert",
@@ -194,8 +204,11 @@ __all__ = [
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
     "UnconnectedGradients",
     "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
     "abs",
     "acos",
     "add",
@@ -239,6 +252,7 @@ __all__ = [
     "data",
     "debugging",
     "device",
+    "distribute",
     "divide",
     "double",
     "dtypes",
@@ -249,6 +263,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "experimental",
     "eye",
     "fill",
     "float16",
@@ -261,6 +276,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_logger",
+    "get_static_value",
     "grad_pass_through",
     "greater",
     "greater_equal",
@@ -358,6 +374,7 @@ __all__ = [
     "uint64",
     "unstack",
     "vectorized_map",
+    "version",
     "where",
     "while_loop",
     "zeros",

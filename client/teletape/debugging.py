@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape.configuration.execution import get_log_device_placement, set_log_device_placement
 from teletape.derivatives.check_gradients import check_gradients
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
@@ -47,7 +48,9 @@ __all__ = [
     "check_numerics",
     "disable_traceback_filtering",
     "enable_traceback_filtering",
+    "get_log_device_placement",
     "is_traceback_filtering_enabled",
+    "set_log_device_placement",
 ]
 
 

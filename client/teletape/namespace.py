@@ -15,13 +15,17 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
-from teletape import checkpoints, data, debugging, devices, errors, logs, print_op, python_calls, session_functions
+from teletape import checkpoints, data, debugging, errors, logs, print_op, python_calls, session_functions
+from teletape.configuration import devices
+from teletape.configuration import public as configuration
 from teletape.control_flow import compat_v1, eager, folds, maps
+from teletape.control_flow.optional import Optional
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
+from teletape.distribution import public as distribution
 from teletape.functions import function as functions
-from teletape.functions.tensor_spec import TensorSpec
+from teletape.functions.tensor_spec import TensorSpec, TypeSpec
 from teletape.keras_mount import finders
 from teletape.ops import (
     arrays,
@@ -40,6 +44,7 @@ from teletape.ops import (
 )
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
+from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
 from teletape.sessions import current as sessions
 from teletape.tensors import dtypes, nest
@@ -111,13 +116,14 @@ MODULES: Final = {
     "errors": errors,
 }
 
-#: The public modules that are Keras's, and what each is a submodule of `teletape.keras` by. Imported when first used.
+#: The public modules that are imported when first used, most of them Keras's, and what is imported.
 LAZY: Final = {
-    "initializers": "initializers",
-    "keras": "",
-    "losses": "losses",
-    "metrics": "metrics",
-    "optimizers": "optimizers",
+    "initializers": "teletape.keras.initializers",
+    "keras": "teletape.keras",
+    "losses": "teletape.keras.losses",
+    "metrics": "teletape.keras.metrics",
+    "optimizers": "teletape.keras.optimizers",
+    "test": "teletape.test",
 }
 
 
@@ -135,6 +141,7 @@ def names() -> dict[str, Any]:
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     for module in (dtypes, session_functions):
         entries |= {name: getattr(module, name) for name in module.__all__}
+    entries |= configuration.NAMES | distribution.NAMES
     return entries | {
         "GradientTape": GradientTape,
         "IndexedSlices": IndexedSlices,
@@ -142,14 +149,19 @@ def names() -> dict[str, Any]:
         "RegisterGradient": registered_gradient.RegisterGradient,
         "Tensor": Tensor,
         "TensorShape": TensorShape,
+        "TypeSpec": TypeSpec,
         "UnconnectedGradients": arguments.UnconnectedGradients,
         "Variable": Variable,
+        "config.experimental_functions_run_eagerly": functions.functions_run_eagerly,
+        "config.experimental_run_functions_eagerly": functions.run_functions_eagerly,
         "connect": sessions.connect,
         "constant": dispatch.constant,
         "convert_to_tensor": dispatch.convert_to_tensor,
         "custom_gradient": custom_gradient.custom_gradient,
+        "experimental.Optional": Optional,
         "function": functions.function,
         "get_logger": logs.get_logger,
+        "get_static_value": get_static_value,
         "grad_pass_through": custom_gradient.grad_pass_through,
         "init_scope": functions.init_scope,
         "name_scope": name_scope,
@@ -234,7 +246,7 @@ REMEDIES: Final[Mapping[str, str]] = {
 
 
 def _missing(path: str, name: str) -> Any:
-    """The `__getattr__` of a public module: imports what is Keras's.
+    """The `__getattr__` of a public module: imports what is imported when first used.
 
     Raises:
         AttributeError: No such name; it says the nearest names, and what to do if that is known.
@@ -242,7 +254,7 @@ def _missing(path: str, name: str) -> Any:
     """
     dotted = f"{path}.{name}".lstrip(".")
     if dotted in LAZY:
-        value = importlib.import_module(f"teletape.keras.{LAZY[dotted]}".rstrip("."))
+        value = importlib.import_module(LAZY[dotted])
         setattr(sys.modules["teletape"], name, value)
         return value
     if name.startswith("_"):

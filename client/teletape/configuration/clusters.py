@@ -6,8 +6,6 @@ from typing import Any, NoReturn
 
 from teletape.errors import UnimplementedError
 
-__all__ = ["experimental_connect_to_cluster", "experimental_connect_to_host"]
-
 
 def experimental_connect_to_cluster(
     cluster_spec_or_resolver: Any,

@@ -10,31 +10,6 @@ from typing import Any, Final
 
 from teletape.logs import log_first_n
 
-__all__ = [
-    "disable_mlir_bridge",
-    "enable_mlir_bridge",
-    "enable_op_determinism",
-    "enable_tensor_float_32_execution",
-    "get_device_policy",
-    "get_experimental_options",
-    "get_inter_op_parallelism_threads",
-    "get_intra_op_parallelism_threads",
-    "get_jit",
-    "get_log_device_placement",
-    "get_soft_device_placement",
-    "get_synchronous_execution",
-    "is_op_determinism_enabled",
-    "set_device_policy",
-    "set_experimental_options",
-    "set_inter_op_parallelism_threads",
-    "set_intra_op_parallelism_threads",
-    "set_jit",
-    "set_log_device_placement",
-    "set_soft_device_placement",
-    "set_synchronous_execution",
-    "tensor_float_32_execution_enabled",
-]
-
 _POLICIES: Final = ("explicit", "silent", "silent_for_int32", "warn")
 
 _lock: Final = threading.Lock()

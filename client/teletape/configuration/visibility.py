@@ -11,20 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from teletape.configuration.devices import PhysicalDevice, list_logical_devices, list_physical_devices
 
-__all__ = [
-    "LogicalDeviceConfiguration",
-    "get_device_details",
-    "get_logical_device_configuration",
-    "get_memory_growth",
-    "get_memory_info",
-    "get_memory_usage",
-    "get_visible_devices",
-    "reset_memory_stats",
-    "set_logical_device_configuration",
-    "set_memory_growth",
-    "set_visible_devices",
-]
-
 
 class LogicalDeviceConfiguration(NamedTuple):
     """The share of a physical device's memory that a logical device would get, in MiB."""

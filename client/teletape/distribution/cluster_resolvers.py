@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ClusterResolver", "TFConfigClusterResolver", "TPUClusterResolver"]
-
 
 class ClusterResolver:
     """Finds the hosts of a program: only its own."""

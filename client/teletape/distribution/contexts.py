@@ -7,8 +7,6 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-__all__ = ["get_strategy", "has_strategy", "in_cross_replica_context"]
-
 
 class Place(NamedTuple):
     """The strategy in effect, and the replica's context; None: across replicas."""

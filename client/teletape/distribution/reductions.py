@@ -5,22 +5,6 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CollectiveHints",
-    "CommunicationImplementation",
-    "CommunicationOptions",
-    "CrossDeviceOps",
-    "HierarchicalCopyAllReduce",
-    "InputOptions",
-    "InputReplicationMode",
-    "NcclAllReduce",
-    "ReduceOp",
-    "ReductionToOneDevice",
-    "RunOptions",
-    "VariableAggregation",
-    "VariableSynchronization",
-]
-
 
 class ReduceOp(enum.Enum):
     """How values are combined: added, or averaged."""

@@ -10,15 +10,6 @@ from teletape.distribution.strategy import Strategy
 from teletape.errors import InvalidArgumentError
 from teletape.logs import log_first_n
 
-__all__ = [
-    "CentralStorageStrategy",
-    "MirroredStrategy",
-    "MultiWorkerMirroredStrategy",
-    "OneDeviceStrategy",
-    "ParameterServerStrategy",
-    "TPUStrategy",
-]
-
 
 class MirroredStrategy(Strategy):
     """Would copy the variables to each device; a program has one device here.
@@ -98,8 +89,8 @@ class MultiWorkerMirroredStrategy(Strategy):
 
 
 _REFUSED = (
-    "tf.distribute.{name} needs {needs}, and a Teletape program has one replica. Instead: tf.distribute.get_strategy(), "
-    "and tf.connect to compute on a server's GPU"
+    "tf.distribute.{name} needs {needs}, and a Teletape program has one replica. Instead: tf.distribute.get_strategy() "
+    "and tf.connect, which computes on a server's GPU"
 )
 
 
@@ -130,3 +121,27 @@ class ParameterServerStrategy(Strategy):
         raise NotImplementedError(_REFUSED.format(name="ParameterServerStrategy", needs="several hosts"))
 
 
+class EarlierMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """`tf.distribute.experimental.MultiWorkerMirroredStrategy`: other arguments, the same strategy.
+
+    Args:
+        communication: Without effect.
+        cluster_resolver: Without effect if its cluster has one host.
+
+    Raises:
+        NotImplementedError: A cluster of several hosts.
+    """
+
+    def __init__(self, communication: Any = None, cluster_resolver: Any = None) -> None:
+        super().__init__(cluster_resolver)
+
+
+class EarlierTPUStrategy(TPUStrategy):
+    """`tf.distribute.experimental.TPUStrategy`: refuses, because there are no TPUs.
+
+    Raises:
+        ValueError: Always, as in TensorFlow where there is no TPU.
+    """
+
+    def __init__(self, tpu_cluster_resolver: Any = None, device_assignment: Any = None) -> None:
+        super().__init__(tpu_cluster_resolver)

@@ -14,8 +14,6 @@ from teletape.distribution.values import InputContext, ValueContext
 from teletape.ops.derived.reduce import reduce_mean, reduce_sum
 from teletape.tensors import nest
 
-__all__ = ["ReplicaContext", "Strategy", "StrategyExtended", "experimental_set_strategy", "get_replica_context"]
-
 
 class StrategyExtended:
     """What libraries use of a strategy.
@@ -117,7 +115,11 @@ class Strategy:
         return Place(self, None)
 
     def run(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, options: Any = None
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        options: Any = None,
     ) -> Any:
         """Calls `fn` in the replica and returns its result.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-__all__ = ["DistributedDataset", "DistributedIterator", "DistributedValues", "InputContext", "ValueContext"]
-
 
 class InputContext:
     """What a function that makes a dataset knows of the replicas.
@@ -16,9 +14,7 @@ class InputContext:
         num_replicas_in_sync: How many replicas share a step.
     """
 
-    def __init__(
-        self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1
-    ) -> None:
+    def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
         self._pipelines, self._pipeline, self._replicas = num_input_pipelines, input_pipeline_id, num_replicas_in_sync
 
     @property

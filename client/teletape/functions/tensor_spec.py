@@ -13,7 +13,13 @@ from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 
 
-class TensorSpec:
+class TypeSpec:
+    """The base of specs: what a value is like that does not exist yet. `isinstance(x, tf.TypeSpec)` holds for them."""
+
+    __slots__ = ()
+
+
+class TensorSpec(TypeSpec):
     """Shape and dtype of a tensor; sizes of the shape may be unknown.
 
     Args:

@@ -1,19 +1,19 @@
 """What Keras imports from TensorFlow outside its public names, or what only has to exist: inert replacements.
 
-Distribution has one replica. Sparse and ragged tensors are classes without instances.
+Sparse and ragged tensors are classes without instances.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
+from teletape.configuration import execution
 from teletape.control_flow import eager
-from teletape.functions.tensor_spec import TensorSpec
 from teletape.keras_mount.variable import KerasVariableBase
 from teletape.ops.derived import logic
 from teletape.tensors.tensor import EagerTensor
@@ -58,68 +58,6 @@ _DENSE: Final = "its tensors are dense; use a dense tensor, or tf.IndexedSlices 
 _PADDED: Final = "its tensors are dense; pad the rows to one length and pass a mask"
 
 
-# -------------------------------------------------------------------------------------------------------- one replica
-class _Extended:
-    """`tf.distribute.StrategyExtended` of one replica."""
-
-    @contextlib.contextmanager
-    def colocate_vars_with(self, variable: Any) -> Iterator[None]:
-        """Has no effect."""
-        yield
-
-    def update(
-        self, variable: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: Any = True
-    ) -> Any:
-        """Calls `fn` with the variable."""
-        return fn(variable, *args, **(kwargs or {}))
-
-
-class _Strategy:
-    """`tf.distribute.Strategy` of one replica."""
-
-    extended: Final = _Extended()
-    num_replicas_in_sync: Final = 1
-
-    @contextlib.contextmanager
-    def scope(self) -> Iterator[_Strategy]:
-        """Has no effect."""
-        yield self
-
-    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
-        """Calls `fn`."""
-        return fn(*args, **(kwargs or {}))
-
-    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """Returns the dataset."""
-        return dataset
-
-    def reduce(self, reduce_op: Any, value: Any, axis: Any = None) -> Any:
-        """Returns the value."""
-        return value
-
-    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """Returns the values of all replicas."""
-        return (value,)
-
-
-_STRATEGY: Final = _Strategy()
-
-
-class _ReplicaContext:
-    """`tf.distribute.ReplicaContext` of one replica."""
-
-    replica_id_in_sync_group: Final = 0
-    num_replicas_in_sync: Final = 1
-    strategy: Final = _STRATEGY
-
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """Returns the value."""
-        return value
-
-
-_REPLICA: Final = _ReplicaContext()
-
-
 # ----------------------------------------------------------------------------------------------------------- internals
 class KerasTrackable(AutoTrackable):
     """The base of Keras's layers, models and optimizers.
@@ -141,51 +79,11 @@ class KerasTrackable(AutoTrackable):
 _LAYERS_OF_MODELS: Final = ("_functional", "_layers", "_operations", "_operations_by_depth")
 
 
-class Optional:
-    """`tf.experimental.Optional`: a value or none, as the steps of Keras's training loops return it."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, *values: Any) -> None:
-        self._values = values
-
-    @staticmethod
-    def from_value(value: Any) -> Optional:
-        """Returns an optional that has `value`."""
-        return Optional(value)
-
-    @staticmethod
-    def empty(element_spec: Any) -> Optional:
-        """Returns an optional without a value."""
-        return Optional()
-
-    def has_value(self) -> bool:
-        """Whether it has a value."""
-        return bool(self._values)
-
-    def get_value(self) -> Any:
-        """Returns the value."""
-        (value,) = self._values
-        return value
-
-
 def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: Any = None) -> Any:
     """Calls one of two functions; in a trace, both if the condition is no known value."""
     if isinstance(pred, bool | int | np.bool_):
         return true_fn() if pred else false_fn()
     return eager.cond(pred, true_fn, false_fn)
-
-
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """Returns the value of a tensor as an array if it is known without computing; else None."""
-    if isinstance(tensor, int | float | bool | np.ndarray | np.generic):
-        return tensor
-    if isinstance(tensor, EagerTensor):
-        host = getattr(tensor.recorded, "host", None)
-        if host is not None or tensor.session.tracing:
-            return host
-        return tensor.numpy()
-    return None
 
 
 def _same(function: Any = None, **options: Any) -> Any:
@@ -198,9 +96,6 @@ INERT: Final[dict[str, Any]] = {
     "RaggedTensorSpec": _absent("RaggedTensorSpec", _PADDED),
     "SparseTensor": _absent("SparseTensor", _DENSE),
     "SparseTensorSpec": _absent("SparseTensorSpec", _DENSE),
-    "TypeSpec": TensorSpec,
-    "VariableAggregation": SimpleNamespace(NONE=0, SUM=1, MEAN=2, ONLY_FIRST_REPLICA=3),
-    "VariableSynchronization": SimpleNamespace(AUTO=0, NONE=1, ON_WRITE=2, ON_READ=3),
     "__internal__.CompositeTensor": _absent("__internal__.CompositeTensor", _DENSE),
     "__internal__.EagerTensor": EagerTensor,
     "__internal__.FuncGraph": _absent("__internal__.FuncGraph", "tf.function traces without graphs"),
@@ -215,30 +110,16 @@ INERT: Final[dict[str, Any]] = {
     "__internal__.tracking.Trackable": Trackable,
     "__internal__.tracking.no_automatic_dependency_tracking": _same,
     "__internal__.types.Tensor": KerasVariableBase,
-    "__version__": "2.21.0",
     "autograph.experimental.do_not_convert": _same,
     "compat.v1.reset_default_graph": lambda: None,
     "compiler.tf2xla.python.xla.dynamic_update_slice": _refused(
         "compiler.tf2xla.python.xla.dynamic_update_slice", "Keras's slice_update does it"
     ),
     "data.Iterator": _absent("data.Iterator", "iterate over the dataset"),
-    "distribute.DistributedDataset": _absent("distribute.DistributedDataset", "there is one replica"),
-    "distribute.DistributedIterator": _absent("distribute.DistributedIterator", "there is one replica"),
-    "distribute.DistributedValues": _absent("distribute.DistributedValues", "there is one replica"),
-    "distribute.MultiWorkerMirroredStrategy": _absent("distribute.MultiWorkerMirroredStrategy", "there is one replica"),
-    "distribute.ReduceOp": SimpleNamespace(SUM="SUM", MEAN="MEAN"),
-    "distribute.Strategy": _Strategy,
-    "distribute.TPUStrategy": _absent("distribute.TPUStrategy", "there is one replica"),
-    "distribute.get_replica_context": lambda: _REPLICA,
-    "distribute.get_strategy": lambda: _STRATEGY,
-    "distribute.has_strategy": lambda: False,
-    "distribute.in_cross_replica_context": lambda: False,
-    "experimental.Optional": Optional,
     "experimental.dtensor": SimpleNamespace(),
-    "get_static_value": get_static_value,
     "python.eager.context.async_wait": lambda: None,
     "python.eager.context.context": lambda: SimpleNamespace(clear_kernel_cache=lambda: None),
-    "python.framework.config.is_op_determinism_enabled": lambda: False,
+    "python.framework.config.is_op_determinism_enabled": execution.is_op_determinism_enabled,
     "python.ops.math_ops.is_nan": logic.is_nan,
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": None,
     "ragged": _RefusingModule("ragged", _PADDED),

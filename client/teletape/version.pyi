@@ -1,0 +1,18 @@
+"""What `tf.version` holds. Written by `make reference` from teletape.namespace."""
+
+COMPILER_VERSION: str
+GIT_VERSION: str
+GRAPH_DEF_VERSION: int
+GRAPH_DEF_VERSION_MIN_CONSUMER: int
+GRAPH_DEF_VERSION_MIN_PRODUCER: int
+TELETAPE_VERSION: str
+VERSION: str
+__all__ = [
+    "COMPILER_VERSION",
+    "GIT_VERSION",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "TELETAPE_VERSION",
+    "VERSION",
+]
