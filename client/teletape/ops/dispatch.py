@@ -31,7 +31,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """A tensor with the values of `value`, a copy.
 
     Args:
-        value: Numbers, strings, nested lists of them, or arrays.
+        value: Numbers, strings, nested lists of them, or arrays; or an object with a method `__tf_tensor__`.
         dtype: Its dtype; by default int32, float32, bool, complex128 or string for Python values, an array's own.
         shape: The shape to give it; one value fills it.
         name: Accepted, without effect.
@@ -49,6 +49,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
                     f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}."
                 )
             return tensor
+        if hasattr(value, "__tf_tensor__"):
+            converted: Tensor = value.__tf_tensor__(wanted, name)
+            return converted
         array = host_array(value, wanted)
         if shape is not None:
             dims = tuple(TensorShape(shape).as_list())
