@@ -18,7 +18,7 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test fuzz soak flood contract sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
+.PHONY: help install demo serve test keras-tests fuzz soak flood contract sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -42,6 +42,9 @@ serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, 
 
 test: $(INSTALLED) ## run every test
 	$(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
+
+keras-tests: $(INSTALLED) ## run Keras's own tests on Teletape, and compare with TensorFlow: ARGS='--family rnn --http'
+	$(BIN)/python -P tests/keras_suite/run.py $(ARGS)
 
 fuzz: $(INSTALLED) ## look for inputs that break something: ARGS='--only ops --seconds 600 --seed 1'
 	PYTHONPATH=tests:tests/server $(MODULE) fuzz $(ARGS)

@@ -178,3 +178,12 @@ def sparse_training_of_a_table(tf, np):
             loss = tf.reduce_sum(tf.nn.embedding_lookup(table, rows) ** 2)
         table.assign_sub(0.1 * tf.convert_to_tensor(tape.gradient(loss, table)))
     return table
+
+
+@program()
+def a_cast_keeps_the_slices(tf, np):
+    slices = tf.IndexedSlices(tf.constant([[1.5, -2.5], [3.0, 4.0]]), tf.constant([2, 2]), tf.constant([4, 2]))
+    cast, same = tf.cast(slices, tf.float64), tf.cast(slices, tf.float32)
+    v = tf.Variable(tf.zeros([4, 2], tf.float64))
+    v.scatter_add(cast)
+    return [cast, type(same) is tf.IndexedSlices, same.values, v]

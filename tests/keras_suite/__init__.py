@@ -1,0 +1,1 @@
+"""Keras's own tests, from its installed wheel, on Teletape: `make keras-tests`."""
