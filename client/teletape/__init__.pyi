@@ -1,6 +1,7 @@
 """What `teletape` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape import autodiff as autodiff
+from teletape import autograph as autograph
 from teletape import bitwise as bitwise
 from teletape import compat as compat
 from teletape import config as config
@@ -224,6 +225,7 @@ __all__ = [
     "atan",
     "atan2",
     "autodiff",
+    "autograph",
     "batch_to_space",
     "bfloat16",
     "bitwise",

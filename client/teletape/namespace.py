@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
-from teletape import checkpoints, data, debugging, errors, logs, print_op, python_calls, session_functions
+from teletape import autograph, checkpoints, data, debugging, errors, logs, print_op, python_calls, session_functions
 from teletape.configuration import devices
 from teletape.configuration import public as configuration
 from teletape.control_flow import compat_v1, eager, folds, maps
@@ -111,6 +111,8 @@ def surface() -> dict[str, Callable[..., Any]]:
 # --------------------------------------------------------------------------------------------------- all public names
 #: The public modules that are files of this package. Only the names in their `__all__` are public.
 MODULES: Final = {
+    "autograph": autograph,
+    "autograph.experimental": autograph.experimental,
     "data": data,
     "debugging": debugging,
     "errors": errors,

@@ -85,6 +85,16 @@ def derivatives(tf: Any, function: Callable[..., Any], *points: Any) -> dict[str
     return result
 
 
+def gradients(tf: Any, function: Callable[..., Any], *points: Any) -> list[Any]:
+    """``function(*points)``, and the gradient of its weighted sum by each point; lists and floats become constants."""
+    sources = [tf.constant(point) if isinstance(point, (np.ndarray, list, float)) else point for point in points]
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        y = function(*sources)
+        total = weighted_sum(tf, [y])
+    return [y, tape.gradient(total, sources)]
+
+
 def weighted_sum(tf: Any, values: Sequence[Any]) -> Any:
     """A real scalar: every element of every value, also in lists, times a weight of its own; None of no values."""
     total = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from teletape import logs
-from teletape.functions.purity import impurity
+from teletape.control_flow.purity import impurity
 from teletape.functions.step_log import Capture
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.dispatch import convert_to_tensor
@@ -25,6 +25,7 @@ from teletape_engine.spec import Spec
 Leaves: TypeAlias = Sequence[Tensor]
 
 
+ASSIGNS_IN_SCAN: Final = "assigns to a variable in a function over elements"
 _WORTH: Final = 16  #: Elements from which on one command is worth the tracing.
 #: What a body may raise while it is traced, or as one command, and that should rather be raised in its own iteration.
 _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
@@ -169,7 +170,7 @@ def scanned(
     if not choices and function.decides:
         raise NotTraceable("has a choice or a loop inside", "one loop")
     if function.assigns:
-        raise NotTraceable("assigns to a variable in a function over elements", "what it carries from one to the next")
+        raise NotTraceable(ASSIGNS_IN_SCAN, "what it carries from one to the next")
     fields = {"carried": count, "captured": len(captured), "reverse": reverse, "vectorize": vectorize}
     results = _run(commands.Scan, [function], [*_operands(carry), *_operands(elements), *captured], **fields)
     return results[:count], results[count:]

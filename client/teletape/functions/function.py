@@ -1,6 +1,7 @@
 """`tf.function`: traces a Python function once for each signature; a call of it is then one command.
 
-A function that cannot be traced runs op by op, with one warning.
+A function that cannot be traced runs op by op, with one warning. Long because a function and its concrete functions
+share how arguments are bound.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 
 from teletape import logs
+from teletape.functions import converting
 from teletape.functions.methods import BoundFunction, identity, without_self
 from teletape.functions.retracing import Retracing
 from teletape.functions.signature import (
@@ -98,7 +100,8 @@ def function(func: Callable[..., Any] | None = None, input_signature: Any = None
     Args:
         func: The function. It may use tapes, assign to variables, and call other such functions.
         input_signature: TensorSpecs of its arguments: other arguments are refused, and Python values become tensors.
-        **options: TensorFlow's other options (autograph, jit_compile, reduce_retracing, …): accepted, without effect.
+        **options: `autograph=False` leaves Python's control flow as it is; `experimental_autograph_options` are
+            `tf.autograph.experimental.Feature`s. TensorFlow's others (jit_compile, reduce_retracing, …) have no effect.
 
     Raises:
         TypeError: An unknown option, or a signature that is no sequence.
@@ -110,7 +113,8 @@ def function(func: Callable[..., Any] | None = None, input_signature: Any = None
         raise TypeError("input_signature must be either a tuple or a list, got " + type(input_signature).__name__ + ".")
     if func is None:
         return functools.partial(function, input_signature=input_signature, **options)
-    return Function(func, input_signature)
+    converts = bool(options.get("autograph", True))
+    return Function(func, input_signature, converts=converts, features=options.get("experimental_autograph_options"))
 
 
 class Function(Generic[P, R]):
@@ -121,9 +125,17 @@ class Function(Generic[P, R]):
         input_signature: TensorSpecs of its arguments, or None.
     """
 
-    def __init__(self, python_function: Callable[P, R], input_signature: Any = None) -> None:
+    def __init__(
+        self,
+        python_function: Callable[P, R],
+        input_signature: Any = None,
+        *,
+        converts: bool = True,
+        features: Any = None,
+    ) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
+        self._converts, self._features = converts, features
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = inspect.signature(python_function)
         self._names = tuple(self._signature.parameters)
@@ -249,13 +261,16 @@ class Function(Generic[P, R]):
     def _trace(self, arguments: Any, owner: Session) -> Traced | None:
         """Traces the function; None, after one warning: it cannot be traced."""
         args, kwargs = nest.map_structure(spec_of_leaf, arguments)
+        body: Callable[..., Any] = self.python_function
+        if self._converts:
+            body = converting.converted(body, self._features)
         try:
-            traced = trace(self.python_function, args, kwargs, self._names, defers=True)
+            traced = trace(body, args, kwargs, self._names, defers=True)
             if traced.variables_made:
                 if self._made_variables or self._traced:
                     raise ValueError(_SINGLETON)
                 self._made_variables = True
-                traced = trace(self.python_function, args, kwargs, self._names, defers=True)
+                traced = trace(body, args, kwargs, self._names, defers=True)
                 if traced.variables_made:
                     raise ValueError(_SINGLETON)
         except NotTraceable as error:
@@ -322,8 +337,12 @@ class Function(Generic[P, R]):
             except TypeError:
                 reference = functools.partial(identity, instance)  # a type without weak references
             method = without_self(self.python_function, reference)
-            entry = self._instances[key] = (reference, Function(method, self.input_signature))
+            entry = self._instances[key] = (reference, self._alike(method))
         return BoundFunction(entry[1], instance)
+
+    def _alike(self, python_function: Callable[..., Any]) -> Function[..., Any]:
+        """Returns another function with the same options."""
+        return Function(python_function, self.input_signature, converts=self._converts, features=self._features)
 
     def __repr__(self) -> str:
         name = getattr(self.python_function, "__qualname__", repr(self.python_function))

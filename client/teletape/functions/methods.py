@@ -20,6 +20,7 @@ def without_self(python_function: Callable[..., Any], reference: Callable[[], An
     def method(*args: Any, **kwargs: Any) -> Any:
         return python_function(reference(), *args, **kwargs)
 
+    method.unbound = (python_function, reference)  # type: ignore[attr-defined]  # read by the conversion
     parameters = list(inspect.signature(python_function).parameters.values())[1:]
     method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by inspect
     return method

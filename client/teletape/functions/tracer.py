@@ -12,6 +12,7 @@ from teletape import environment
 from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.step_log import StepLog, Symbol
 from teletape.program import call_site
+from teletape.sessions.session import with_functions
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import Attrs
@@ -21,7 +22,10 @@ from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.functions.differentiated import cannot_be_inlined, gradient_of
+from teletape_engine.functions.function import RUNNERS, assigned_inputs
 from teletape_engine.recording.cotangents import Algebra, Operands
+from teletape_engine.recording.custom import FunctionGradient, record_custom
 from teletape_engine.recording.executor import evaluate
 from teletape_engine.recording.recorder import Mode, Share
 from teletape_engine.recording.spec_recorder import SpecRecorder
@@ -117,6 +121,65 @@ class Tracer(SpecRecorder):
         with self.context.only([], []):  # nothing records the tangent, but its ops are steps all the same
             return self.sum_of_shares(shares, inputs, result)
 
+    def step(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Symbol]:
+        """Records a command that takes functions as one step, and returns its results.
+
+        Args:
+            command: The command, with its functions.
+            functions: Its functions.
+            inputs: Symbols, and variables of the trace.
+        """
+        copies = [Variable(value.value, trainable=False) if isinstance(value, Variable) else value for value in inputs]
+        inferred = RUNNERS[type(command)](SpecRecorder(), command, functions, copies)
+        results = [self.log.new_symbol(_strong(result.spec), f"{command.verb}:0") for result in inferred]
+        step_inputs = [self.number_of(value) if isinstance(value, Variable) else value for value in inputs]
+        assigned = sorted(assigned_inputs(command, functions))
+        self.log.add(command, step_inputs, results, [step_inputs[i] for i in assigned])
+        for i in assigned:
+            self.changed_variable(inputs[i])
+        return results
+
+    def whole(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Any] | None:
+        """Records a loop or a condition as one step; tapes record it as one call, whose gradient repeats it.
+
+        Raises:
+            NotTraceable: It assigns to variables while a tape records, or an accumulator follows it.
+        """
+        if not cannot_be_inlined(command, functions):
+            return None
+        fields = {name: getattr(command, name) for name in command.__dataclass_fields__}
+        command = with_functions(type(command), functions, **fields)
+        if not self.context.active:
+            return self.step(command, functions, inputs)
+        assigned = assigned_inputs(command, functions)
+        values = [
+            value if i in assigned else self.read(value) if isinstance(value, Variable) else self.as_value(value)
+            for i, value in enumerate(inputs)
+        ]
+        primals = [i for i, value in enumerate(values) if i not in assigned and value.spec.differentiable]
+        if any(accumulator.mask([values[i] for i in primals]) for accumulator in self.context.accumulators):
+            self.decide(None)
+        with self.context.only([], []):
+            results = self.step(command, functions, values)
+        followed = [i for i in primals if any(values[i].uid in tape.tracked for tape in self.context.tapes)]
+        outputs = [result for result in results if result.spec.differentiable]
+        if not followed or not outputs:
+            return list(results)
+        if assigned:
+            raise NotTraceable("assigns to a variable in a loop or a branch that a tape records", "the tape inside it")
+        gradient = gradient_of(command, len(values), followed, [result.spec.differentiable for result in results])
+        back = FunctionGradient(gradient, [True] * len(followed))
+        record_custom(
+            self.context.tapes,
+            [values[i] for i in followed],
+            outputs,
+            tag=None,
+            label=command.verb,
+            gradient=(back, *values),
+            where=self.provenance.here(),
+        )
+        return list(results)
+
     def decide(self, value: Any) -> int:
         """Raises: no value is known in a trace.
 
@@ -187,3 +250,8 @@ class Tracer(SpecRecorder):
         """Notes that a step has assigned to a variable: it must be read before its next use."""
         local.version += 1
         self.log.stale.add(local.uid)
+
+
+def _strong(spec: Any) -> Spec:
+    """Returns the spec of a recorded result, also for a Python number."""
+    return spec if isinstance(spec, Spec) else Spec.of((), weak_dtype(spec, None))

@@ -21,12 +21,11 @@ from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
-from teletape_engine.functions.function import RUNNERS, Function, assigned_inputs
+from teletape_engine.functions.function import Function
 from teletape_engine.recording.custom import FunctionGradient, record_custom
-from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Variable
 from teletape_engine.session.operations import run_functions
-from teletape_engine.spec import Spec, weak_dtype
+from teletape_engine.spec import Spec
 
 
 class TracingSession(Session):
@@ -180,23 +179,10 @@ class TracingSession(Session):
         local = [tracer.local_variable(value) if isinstance(value, Variable) else value for value in inputs]
         if tracer.context.active:  # a tape of this trace records it: its steps become this trace's
             return run_functions(tracer, step, functions, local)
-        copies = [Variable(value.value, trainable=False) if isinstance(value, Variable) else value for value in local]
-        inferred = RUNNERS[command](SpecRecorder(), step, functions, copies)
-        results = [self.log.new_symbol(_strong(result.spec), f"{step.verb}:0") for result in inferred]
-        step_inputs = [tracer.number_of(value) if isinstance(value, Variable) else value for value in local]
-        assigned = sorted(assigned_inputs(step, functions))
-        self.log.add(step, step_inputs, results, [step_inputs[i] for i in assigned])
-        for i in assigned:
-            tracer.changed_variable(local[i])
-        return results
+        return list(tracer.step(step, functions, local))
 
     # ----------------------------------------------------------------------------------------------------- the result
     def function(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Function:
         """Returns the traced function: its inputs are the arguments and then the captures."""
         steps = needed_steps(self.log.steps, [result.number for result in results])
         return written_down(steps, [*arguments, *(capture.symbol for capture in self.log.captures)], results)
-
-
-def _strong(spec: Any) -> Spec:
-    """Returns the spec of a recorded result, also for a Python number."""
-    return spec if isinstance(spec, Spec) else Spec.of((), weak_dtype(spec, None))

@@ -110,7 +110,6 @@ INERT: Final[dict[str, Any]] = {
     "__internal__.tracking.Trackable": Trackable,
     "__internal__.tracking.no_automatic_dependency_tracking": _same,
     "__internal__.types.Tensor": KerasVariableBase,
-    "autograph.experimental.do_not_convert": _same,
     "compat.v1.reset_default_graph": lambda: None,
     "compiler.tf2xla.python.xla.dynamic_update_slice": _refused(
         "compiler.tf2xla.python.xla.dynamic_update_slice", "Keras's slice_update does it"

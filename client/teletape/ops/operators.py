@@ -166,10 +166,49 @@ def _getitem(self: Any, key: Any) -> Any:
         mask = _mask(key)
         if mask is not None:
             return boolean_mask(self, mask)
+        if has_unknown_index(key):
+            return _at_unknown_indices(self, list(key) if isinstance(key, tuple | list) else [key])
         return call(ops.strided_slice, (self,), index=index_spec(key))
     except Exception as error:
         report(error)
         raise
+
+
+def has_unknown_index(key: Any) -> bool:
+    """Whether an index contains a scalar of a function that is traced: its value is known at each call only."""
+    if not current().tracing:
+        return False
+    parts = key if isinstance(key, tuple | list) else (key,)
+    return any(_is_unknown(part) for part in parts)
+
+
+def _is_unknown(part: Any) -> bool:
+    return isinstance(part, TensorLike) and not part.shape.rank and getattr(part.operand(), "host", None) is None
+
+
+def _at_unknown_indices(tensor: Any, parts: list[Any]) -> Any:
+    """Returns `tensor[parts]`: what is known is cut first, and then the element along each axis of the others."""
+    known = [slice(None) if _is_unknown(part) else part for part in parts]
+    result = call(ops.strided_slice, (tensor,), index=index_spec(tuple(known)))
+    axes = sum(part is not None and part is not Ellipsis for part in parts)
+    omitted = tensor.shape.rank - axes
+    axis, positions = 0, []
+    for part in parts:
+        if _is_unknown(part):
+            positions.append((axis, as_tensor(part)))
+        axis += omitted if part is Ellipsis else int(part is None or isinstance(part, slice) or _is_unknown(part))
+    for axis, index in reversed(positions):
+        result = element_at(result, index, axis)
+    return result
+
+
+def element_at(tensor: Tensor, index: Tensor, axis: int = 0) -> Tensor:
+    """Returns the element along an axis at a scalar index that may count from the end; its gradient is dense."""
+    length = tensor.shape.as_list()[axis]
+    shift = call(ops.cast, (call(ops.less, (index, 0)),), dtype=index.dtype.name)
+    from_front = call(ops.add, (index, call(ops.mul, (shift, length))))
+    inner = call(ops.expand_dims, (tensor,), axis=0)
+    return call(ops.squeeze, (call(ops.gather, (inner, from_front), axis=axis + 1),), axis=(0,))
 
 
 def _mask(key: Any) -> Any:

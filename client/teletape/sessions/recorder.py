@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -84,14 +85,24 @@ class SilentRecorder(SpecRecorder):
         # Not by `super().__init__`, which would make a context and a log.
         self.context, self.provenance, self.mode, self.price = context, provenance, mode, 0
         self._decisions = decisions
+        self._may_not_run = False
 
     def new_value(self, spec: Spec) -> Handle:
         return Handle(spec)
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
-        if bound.op.refuses:
+        if bound.op.refuses and not self._may_not_run:
             _check_values(bound, inputs)
         return Handle(bound.spec)
+
+    @contextmanager
+    def uncertain(self) -> Iterator[None]:
+        """A block of steps that may not run on the server: no value is refused in it."""
+        before, self._may_not_run = self._may_not_run, True
+        try:
+            yield
+        finally:
+            self._may_not_run = before
 
     def constant(self, array: HostArray) -> Handle:
         """Returns a constant of a function; the server has it already."""

@@ -236,7 +236,7 @@ class EagerTensor(Tensor):
         return from_host, (np.asarray(self.numpy()),)
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec)
+        return format(str(self) if self.session.tracing else self.numpy(), spec)
 
     def __repr__(self) -> str:
         if self.session.tracing:

@@ -10,6 +10,7 @@ import numpy as np
 
 from teletape import host_memory
 from teletape.ops import dispatch
+from teletape.ops.operators import has_unknown_index
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, printing
@@ -280,6 +281,8 @@ class Variable(ScatterMethods):
 
     def __getitem__(self, key: Any) -> Tensor:
         if isinstance(key, TensorLike | np.ndarray) and dispatch.convert_to_tensor(key).dtype.is_bool:
+            return super().__getitem__(key)
+        if has_unknown_index(key):
             return super().__getitem__(key)
         index = index_spec(key)
         read = dispatch.call(ops.strided_slice, (self,), index=index)

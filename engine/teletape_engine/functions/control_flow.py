@@ -44,7 +44,10 @@ def run_while(
     if not recorder.mode.decides:
         condition = cond.run(recorder, [*values, *captured], tie=False)
         _check_selector(condition, "the condition of a while loop")
-        last, _ = _connected(recorder, body, values, [], captured, counted=None)
+        with recorder.uncertain():
+            last, _ = _connected(recorder, body, values, [], captured, counted=None)
+        taken = [each for each in map(recorder.as_value, (*values, *captured)) if each.spec.differentiable]
+        last = [_tied(recorder, [value, *taken]) if value.spec.differentiable else value for value in last]
         return [*last, recorder.full(_COUNT, 0)] if counted else last
     limit, iterations = command.maximum_iterations, 0
     loop = Iterations.of(recorder, body, cond, Form(len(values)), captured)
@@ -94,7 +97,8 @@ def run_cond(
     selector = recorder.read(first) if isinstance(first, Variable) else first
     _check_selector([selector], "what chooses a branch")
     if not recorder.mode.decides:
-        branches = [_results(recorder, branch, operands) for branch in functions]
+        with recorder.uncertain():
+            branches = [_results(recorder, branch, operands) for branch in functions]
         for number, results in enumerate(branches[1:], 1):
             _check_alike(branches[0], results, f"branch {number}", "branch 0")
         return [_tied(recorder, column) for column in zip(*branches, strict=True)]

@@ -1,16 +1,23 @@
-"""A function's results and gradients as one step: a training step, or a derivative inside another function."""
+"""A function's results and gradients as one step: a training step, or a derivative inside another function.
+
+A recorder that writes steps down knows no values, so it cannot say which iterations and branches a tape would record:
+for it a loop or a condition is one call, whose gradient is again such a step, which repeats the call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import densify
+from teletape_engine.commands import Command
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientQuery, wants_zeros
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function, runs
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
@@ -78,3 +85,41 @@ def _own(recorder: Recorder, operands: Sequence[Any], number: int, is_assigned: 
     value = operand if isinstance(operand, Variable) else recorder.as_value(operand)
     is_shared = any(other is operand for at, other in enumerate(operands) if at != number)
     return recorder.op(ops.identity, recorder.as_value(value)) if is_shared else value
+
+
+# -------------------------------------------------------------------------------------------------- whole commands
+def cannot_be_inlined(command: Command, functions: Sequence[Function]) -> bool:
+    """Whether values decide what a command records, so that its steps cannot be written down one by one."""
+    if isinstance(command, commands.While | commands.Cond):
+        return True
+    inlined = isinstance(command, commands.CallFunction | commands.CustomCall)
+    return not inlined and any(function.decides for function in functions)
+
+
+def gradient_of(command: Any, count: int, differentiable: Sequence[int], results: Sequence[int]) -> Function:
+    """Returns the function of a command's cotangents and then of its inputs: to the cotangents of some inputs.
+
+    Args:
+        command: The command, with its functions; its inputs and outputs are not looked at.
+        count: The number of its inputs.
+        differentiable: Numbers of the inputs that have a cotangent.
+        results: For each result whether it has a cotangent, as 1 or 0.
+    """
+    inputs = [f"x{i}" for i in range(count)]
+    outputs = [f"y{i}" for i in range(len(results))]
+    cts = [f"ct{i}" for i, has_ct in enumerate(results) if has_ct]
+    targets = [f"t{i}" for i, has_ct in enumerate(results) if has_ct]
+    products = [commands.Call("mul", (f"y{i}", f"ct{i}"), (f"t{i}",)) for i, has_ct in enumerate(results) if has_ct]
+    call = replace(command, inputs=tuple(inputs), outputs=tuple(outputs))
+    weighted = compile_function([*inputs, *cts], [call, *products], targets)
+    sources = tuple([f"x{i}" for i in differentiable])
+    gradients = [f"g{i}" for i in differentiable]
+    step: Any = commands.ValueAndGradient(
+        function=weighted,  # type: ignore[arg-type]  # a function in the place of its id
+        inputs=(*inputs, *cts),
+        targets=tuple(targets),
+        sources=sources,
+        outputs=(*targets, *gradients),
+        unconnected="zero",
+    )
+    return compile_function([*cts, *inputs], [step], gradients)

@@ -54,7 +54,8 @@ def runs(command: type[Command]) -> Callable[[R], R]:
             recorder: Recorder, command: Any, functions: Sequence[Function], inputs: Sequence[Any]
         ) -> list[Recorded]:
             inputs = typed_inputs(recorder, command, functions, inputs)
-            results = run(recorder, command, functions, inputs)
+            whole = recorder.whole(command, functions, inputs)
+            results = run(recorder, command, functions, inputs) if whole is None else whole
             return _separate(recorder, inputs, results) if recorder.recorded else results
 
         RUNNERS[command] = separate

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
@@ -133,6 +134,15 @@ class Recorder(Runtime):
             total = share if total is None else total + share
         assert total is not None
         return total.value
+
+    def whole(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Recorded] | None:
+        """The results of a command that takes functions, if it is recorded as one step; None: step by step."""
+        return None
+
+    @contextmanager
+    def uncertain(self) -> Iterator[None]:
+        """A block of steps that may not run: no value is refused in it."""
+        yield
 
     def decide(self, value: Recorded) -> int:
         """What a scalar bool or integer holds: all that control flow ever looks at."""

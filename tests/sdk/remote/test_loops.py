@@ -10,8 +10,8 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.functions import purity
-from teletape.functions.purity import pure
+from teletape.control_flow import purity
+from teletape.control_flow.purity import pure
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession

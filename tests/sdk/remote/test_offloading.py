@@ -9,7 +9,7 @@ from loopback import Loopback
 
 import teletape as tf
 from teletape import logs
-from teletape.functions.purity import impurity
+from teletape.control_flow.purity import impurity
 from teletape.sessions import current
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession

@@ -1,0 +1,6 @@
+"""`tf.autograph.experimental`: what is not converted, options of loops, optional features."""
+
+from teletape.autograph.api import Feature, do_not_convert
+from teletape.autograph.directives import set_loop_options
+
+__all__ = ["Feature", "do_not_convert", "set_loop_options"]

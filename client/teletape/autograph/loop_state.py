@@ -1,0 +1,211 @@
+"""The variables of a loop on tensors: what they are before it, whether an iteration keeps their kind, and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from teletape import debugging
+from teletape.autograph.state import (
+    Composite,
+    Undefined,
+    UndefinedReturnValue,
+    is_dynamic,
+    is_undefined,
+    tensor_of,
+    tensors_of,
+)
+from teletape.functions.trace import NotTraceable, trace
+from teletape.ops.create import zeros
+from teletape.ops.dispatch import as_tensor
+from teletape.tensors import nest
+from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
+
+GetState: TypeAlias = Callable[[], tuple[Any, ...]]
+SetState: TypeAlias = Callable[[Sequence[Any]], None]
+
+_LEGAL: Final = "Tensor, int, float, bool or a list, tuple or dict thereof"
+
+
+class Loop:
+    """A loop that becomes one command.
+
+    Args:
+        body: Runs an iteration.
+        get_state: Returns the loop variables.
+        set_state: Sets them.
+        names: Their names.
+        opts: What `set_loop_options` says.
+
+    Attributes:
+        tensors: The tensors of the loop variables before the loop.
+    """
+
+    def __init__(
+        self,
+        body: Callable[[], None],
+        get_state: GetState,
+        set_state: SetState,
+        names: Sequence[str],
+        opts: dict[str, Any],
+    ) -> None:
+        self._body, self._get_state, self._set_state, self._names = body, get_state, set_state, names
+        self._before = get_state()
+        self._invariants = _invariants(opts, self._before)
+        self._undefined = [is_undefined(value) for value in self._before]
+        self.tensors: list[Tensor] = []
+
+    def begin(self) -> None:
+        """Finds the loop variables' tensors; those without a value become zeros.
+
+        Raises:
+            ValueError, NotImplementedError: See `_placeholders`.
+        """
+        state = self._before
+        if any(self._undefined):
+            state = _placeholders(self._body, self._get_state, self._set_state, state, self._undefined, self._names)
+        self.tensors, self._packing = tensors_of(([False] if any(self._undefined) else [], state))
+
+    def set(self, values: Sequence[Tensor]) -> Any:
+        """Sets the loop variables from their tensors, and returns them."""
+        state = self._packing.state(values)[1]
+        self._set_state(state)
+        return state
+
+    def step(self, *values: Tensor) -> list[Tensor]:
+        """Runs an iteration, and returns the tensors of the loop variables after it.
+
+        Raises:
+            ValueError, TypeError: A loop variable that changes its shape, dtype or structure.
+        """
+        entry = self.set(values)
+        self._body()
+        after = tuple(self._get_state())
+        for name, first, last, invariant in zip(self._names, entry, after, self._invariants, strict=True):
+            _check_variable(name, first, last, invariant)
+        return tensors_of(([True] if any(self._undefined) else [], after))[0]
+
+    def end(self, results: Sequence[Tensor]) -> None:
+        """Sets the loop variables after the loop; it must have run if one of them had no value before."""
+        flag, state = self._packing.state(results)
+        if flag:
+            missing = ", ".join(
+                "the function return value" if isinstance(value, UndefinedReturnValue) else name
+                for name, value, absent in zip(self._names, self._before, self._undefined, strict=True)
+                if absent
+            )
+            debugging.Assert(flag[0], [f"loop must iterate at least once to initialize {missing}"])
+        self._set_state(state)
+
+
+def _invariants(opts: dict[str, Any], before: Sequence[Any]) -> list[Any]:
+    """Returns the shape that each loop variable may have by `set_loop_options`; None: that which it has."""
+    by_id = {id(value): TensorShape(shape) for value, shape in opts.get("shape_invariants", ())}
+    return [by_id.get(id(value)) for value in before]
+
+
+def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | None) -> None:
+    """Raises unless a loop variable has after an iteration the structure, shapes and dtypes that it had before."""
+    try:
+        nest.assert_same_structure(entry, last)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"'{name}' does not have the same nested structure after one iteration.\n\n{error}") from error
+    for first, second in zip(nest.flatten(entry), nest.flatten(last), strict=True):
+        if second is None and first is not None:
+            raise ValueError(f"'{name}' is None at the end of the iteration.")
+        if not (is_dynamic(first) and is_dynamic(second)):
+            if isinstance(first, Composite) and isinstance(second, Composite):
+                first.check_alike(name, second)
+            elif is_dynamic(first) or is_dynamic(second) or first is not second:
+                raise TypeError(
+                    f"'{name}' is a {type(first).__name__} before the loop, and another {type(second).__name__} after "
+                    f"one iteration: a loop variable may only be a {_LEGAL}"
+                )
+            continue
+        old, new = tensor_of(first), tensor_of(second)
+        if old.dtype is not new.dtype:
+            raise TypeError(
+                f"'{name}' has dtype {old.dtype.name} before the loop, but dtype {new.dtype.name} after one iteration"
+            )
+        if old.shape != new.shape:
+            if invariant is not None and invariant.is_compatible_with(new.shape):
+                raise NotTraceable(
+                    "changes the shape of a loop variable in a loop on tensors",
+                    "an array of the final size, or tf.TensorArray",
+                )
+            raise ValueError(
+                f"'{name}' has shape {old.shape} before the loop, but shape {new.shape} after one iteration. Use "
+                "tf.autograph.experimental.set_loop_options to set shape invariants."
+            )
+
+
+# ------------------------------------------------------------------------------------------------- undefined variables
+def _placeholders(
+    body: Callable[[], None],
+    get_state: GetState,
+    set_state: SetState,
+    before: tuple[Any, ...],
+    undefined: Sequence[bool],
+    names: Sequence[str],
+) -> tuple[Any, ...]:
+    """Returns the loop variables with zeros for those that have no value yet; one iteration says of what kind.
+
+    Raises:
+        ValueError: An iteration gives one of them no value.
+        NotImplementedError: A return that depends on a Python condition.
+    """
+    values, packing = tensors_of(before)
+    first: tuple[Any, ...] | None = None
+    note = ""
+
+    def iteration(*tensors: Tensor) -> None:
+        nonlocal first
+        set_state(packing.state(tensors))
+        body()
+        first = tuple([nest.map_structure(_shape_of, value) for value in get_state()])
+
+    try:
+        trace(iteration, [value.recorded.spec for value in values])
+    except (UnboundLocalError, TypeError, ValueError, KeyError) as error:
+        note = f"\nNote: AutoGraph tried to define it automatically, but ran into a {type(error).__name__}: {error}"
+    finally:
+        set_state(before)
+    after = first if first is not None else (None,) * len(names)
+    filled = list(before)
+    for i, absent in enumerate(undefined):
+        if absent and not is_undefined(after[i]):
+            filled[i] = nest.map_structure(_zero, after[i])
+    for name, value, last in zip(names, filled, after, strict=True):
+        if isinstance(value, UndefinedReturnValue):
+            if last is not None and not isinstance(last, UndefinedReturnValue):
+                raise ValueError(f"the return value from a TensorFlow loop may only be a {_LEGAL}; got {type(last)}")
+            raise NotImplementedError(
+                "a return statement cannot be placed inside this TensorFlow loop; this may happen if a return "
+                "statement depends on a static Python condition such as a hyperparameter"
+            )
+        if value is None:
+            raise ValueError(f"'{name}' is not allowed to be None before the loop{note}")
+        if isinstance(value, Undefined):
+            raise ValueError(f"'{name}' must be defined before the loop{note}")
+    return tuple(filled)
+
+
+class _Shape:
+    """The shape and dtype of a tensor of another trace."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.shape, self.dtype = tensor.shape.as_list(), tensor.dtype
+
+
+def _shape_of(leaf: Any) -> Any:
+    """Returns what remains of a leaf after the trace that it belongs to."""
+    if isinstance(leaf, Composite):
+        return leaf.empty()
+    return _Shape(as_tensor(leaf)) if isinstance(leaf, TensorLike) else leaf
+
+
+def _zero(leaf: Any) -> Any:
+    if isinstance(leaf, _Shape):
+        return zeros(leaf.shape, leaf.dtype)
+    return type(leaf)(0) if isinstance(leaf, bool | int | float) else leaf
