@@ -187,6 +187,7 @@ from teletape.tensors.dtypes import uint64 as uint64
 from teletape.tensors.indexed_slices import IndexedSlices as IndexedSlices
 from teletape.tensors.tensor import Tensor as Tensor
 from teletape.tensors.tensor_shape import TensorShape as TensorShape
+from teletape.terminal.session_list import sessions as sessions
 from teletape.variables.module import Module as Module
 from teletape.variables.name_scope import name_scope as name_scope
 from teletape.variables.variable import Variable as Variable
@@ -341,6 +342,7 @@ __all__ = [
     "scan",
     "scatter_nd",
     "session",
+    "sessions",
     "shape",
     "sigmoid",
     "sign",

@@ -84,3 +84,13 @@ def keras_backend_set(name: str) -> Iterator[None]:
             del os.environ["KERAS_BACKEND"]
         else:
             os.environ["KERAS_BACKEND"] = before
+
+
+def blas_threads() -> str | None:
+    """Returns the threads that NumPy's matrix products may use (OMP_NUM_THREADS and the like); None: all cores."""
+    return os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
+
+
+def everything() -> dict[str, str]:
+    """Returns all variables of this name that are set, for a report; also the server's and the engine's."""
+    return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("TELETAPE_")}

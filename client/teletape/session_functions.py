@@ -5,8 +5,9 @@ from __future__ import annotations
 from teletape.errors import TeletapeError
 from teletape.sessions.current import current, within
 from teletape.sessions.session import Session
+from teletape.terminal.session_list import sessions
 
-__all__ = ["executing_eagerly", "inside_function", "no_gradient", "session", "sync"]
+__all__ = ["executing_eagerly", "inside_function", "no_gradient", "session", "sessions", "sync"]
 
 
 def session() -> Session:

@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if arguments[:1] in (["-h"], ["--help"]):
         print(_USAGE + "teletape serve --help lists every setting; teletape --version prints the version.")
+        print("python -m teletape doctor, ping and sessions look at an environment and at servers.")
         return 0
     if arguments[:1] in (["-V"], ["--version"]):
         print(f"teletape {version()}")

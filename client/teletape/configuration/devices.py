@@ -45,7 +45,9 @@ def _check(name: str) -> None:
     for part in filter(None, name.split("/")):
         key, *values = part.split(":")
         index: str | None
-        if key in _KEYS and len(values) == (2 if key == "device" else 1):
+        if key == "job" and len(values) == 2 and values[1].isdecimal():  # a server's address
+            index = None
+        elif key in _KEYS and len(values) == (2 if key == "device" else 1):
             index = values[-1] if key != "job" else None
         elif key.upper() in _TYPES and len(values) <= 1:
             index = values[0] if values else None

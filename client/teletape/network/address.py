@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 import sys
 import urllib.request
@@ -12,7 +13,16 @@ import httpx
 
 from teletape_engine.errors import InvalidArgumentError
 
+CONNECT_LIMIT: Final = 10.0  #: Seconds in which a connection must open, and a part of a request be taken.
 _UNIX: Final = "unix://"
+_PORT: Final = 8470  #: Where `teletape serve` listens unless it is set otherwise.
+_ADDRESS: Final = re.compile(
+    r"(?:(?P<scheme>https?)://)?"
+    r"(?P<place>(?:[^\s/@?#]*@)?(?:\[[0-9a-f:.%]+\]|[^\s/@?#:\[\]-][^\s/@?#:\[\]]*)(?::(?P<port>[0-9]{1,5}))?)"
+    r"(?P<path>(?:/[^\s?#]*)?)",
+    re.IGNORECASE,
+)
+_PAGES: Final = ("/v1/info", "/v1", "/docs", "/console")  #: Ends of URLs that people copy from a browser.
 #: (option, seconds or count): a peer that is gone without a word ends the connection after 25 s.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPALIVE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
@@ -61,6 +71,34 @@ def keep_alive() -> list[tuple[int, int, int]]:
     return options + [
         (socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in _KEEP_ALIVE if hasattr(socket, name)
     ]
+
+
+def normalized(url: str | int) -> str:
+    """Returns the address that `tf.connect` was passed as a URL, without a path of the API and without a slash.
+
+    A number is a port of this machine, `gpu-box:8470` and `gpu-box` are http. Of `https://gpu-box/v1/` or an address of
+    the API page the server's own address is left.
+
+    Raises:
+        InvalidArgumentError: It is no address.
+    """
+    text = "" if isinstance(url, bool) else str(url).strip().rstrip("/")
+    if text.startswith(_UNIX):
+        return text
+    if text.isdecimal():
+        text = f"127.0.0.1:{text}"
+    parts = _ADDRESS.fullmatch(text)
+    if parts is None or not 0 < int(parts["port"] or 1) < 1 << 16:
+        raise InvalidArgumentError(
+            f"{url!r} is no address of a server: expected http:// or https:// with a host, as https://gpu-box:8470; or "
+            "host:port; or a port of this machine, as 8470; or unix:///path of a Unix socket"
+        )
+    scheme, place, path = parts["scheme"], parts["place"], parts["path"]
+    if scheme is None and parts["port"] is None:
+        place += f":{_PORT}"
+    for page in _PAGES:
+        path = path.removesuffix(page)
+    return f"{(scheme or 'http').lower()}://{place}{path.rstrip('/')}"
 
 
 def base_url(url: str) -> str:

@@ -18,12 +18,11 @@ import httpx
 
 from teletape import host_memory
 from teletape.network import answer_head
-from teletape.network.address import Endpoint
+from teletape.network.address import CONNECT_LIMIT, Endpoint
 from teletape.network.answer_head import END, AnswerHead
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
-_CONNECT_LIMIT: Final = 10.0  #: Seconds in which a connection must open, and a part of a request be taken.
 _MAX_HEAD: Final = 64 << 10  #: Bytes of an answer's head.
 _JOINED: Final = 64 << 10  #: A request up to this length is joined: the copy takes less time than several parts.
 _PARTS: Final = 64  #: Buffers of one write.
@@ -85,7 +84,7 @@ class FrameSocket:
                 if link.received or isinstance(error, httpx.TimeoutException):
                     raise
         try:
-            link = _Link(self._endpoint.connect(_CONNECT_LIMIT))
+            link = _Link(self._endpoint.connect(CONNECT_LIMIT))
         except TimeoutError as error:
             raise httpx.ConnectTimeout(str(error)) from None
         except OSError as error:
@@ -372,7 +371,7 @@ def _send_parts(connection: socket.socket, buffers: Sequence[Buffer]) -> None:
         try:
             count = connection.sendmsg(parts[:_PARTS]) if _GATHERS else connection.send(parts[0])
         except BlockingIOError:
-            if not _waiter(connection, for_room=True)(_CONNECT_LIMIT * 1e3):
+            if not _waiter(connection, for_room=True)(CONNECT_LIMIT * 1e3):
                 raise TimeoutError("timed out") from None
             continue
         while parts and count >= parts[0].nbytes:

@@ -18,13 +18,14 @@ import httpx
 
 from teletape import logs
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError, TeletapeError, error_of
-from teletape.network import address, progress, shared_memory
+from teletape.network import address, first_contact, progress, shared_memory
 from teletape.network.frame_memory import Room, room_for, without_shared
 from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
 _PATIENCE: Final = 60.0  #: Seconds without an answer after which a request raises.
+_FIRST_PATIENCE: Final = 10.0  #: The same at an address that has never answered.
 _READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
 _LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
 _RETRIED: Final = frozenset((429, 502, 503, 504))
@@ -42,33 +43,37 @@ class Connection:
     without its connection.
 
     Args:
-        url: The server's address, without a path; `unix:///path` for a Unix socket.
+        url: The server's address, in any form that `address.normalized` takes.
         api_key: Sent as a bearer token.
         allow_insecure: Whether the key may be sent unencrypted to another machine.
         transport: Replaces the network in tests.
 
     Attributes:
-        url: As passed, without a slash at the end.
+        url: As a URL without a slash at the end.
+        api_key: As passed.
         requests: The number of answered requests, without retries.
+        server_date: The time by the server's clock at its last answer of JSON, as HTTP writes it; None: not known.
         boot_id: Which run of the server it is, from `info`; None: not known.
 
     Raises:
-        InvalidArgumentError: The key would be sent unencrypted to another machine.
+        InvalidArgumentError: The address is none; the key would be sent unencrypted to another machine.
     """
 
     def __init__(
         self,
-        url: str,
+        url: str | int,
         api_key: str | None,
         *,
         allow_insecure: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = address.normalized(url)
         if api_key and not allow_insecure:
             address.check_encrypted(self.url)
         self.requests = 0
         self.boot_id: str | None = None
+        self.server_date: str | None = None
+        self.api_key = api_key
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._transport = transport
         self._client = self._new_client()
@@ -79,20 +84,37 @@ class Connection:
             shared_memory.use(self)
         self._heads: dict[tuple[str, str], bytes] = {}
         self._side: httpx.Client | None = None
+        self._is_new = False  # whether the first request, to an address that has never answered, is under way
         self._silent_since: float | None = None
         self._trouble = ""
 
     def _new_client(self) -> httpx.Client:
         transport = address.transport(self.url) if self._transport is None else self._transport
-        timeout = httpx.Timeout(10.0, read=_READ_LIMIT)
+        timeout = httpx.Timeout(address.CONNECT_LIMIT, read=_READ_LIMIT)
         return httpx.Client(
             base_url=address.base_url(self.url), headers=self._headers, timeout=timeout, transport=transport
         )
 
     # -------------------------------------------------------------- by the thread that makes the session, or its sender
     def info(self) -> Any:
-        """Returns the server's versions and limits."""
-        facts = self.json("GET", "/v1/info")
+        """Returns the server's versions and limits.
+
+        Raises:
+            ConnectionFailed: No Teletape server answers at the address.
+        """
+        self._is_new = not self.requests
+        try:
+            facts = self.json("GET", "/v1/info", seconds=min(_READ_LIMIT, _FIRST_PATIENCE))
+        except RequestError as error:
+            if first_contact.is_page(error):
+                raise first_contact.no_teletape(self.url, error) from None
+            raise
+        except ValueError as error:  # no JSON
+            raise first_contact.no_teletape(self.url, f"no JSON ({error})") from None
+        finally:
+            self._is_new = False
+        if not isinstance(facts, dict) or "catalogue" not in facts:
+            raise first_contact.no_teletape(self.url, facts)
         self.boot_id = facts.get("boot_id")
         return facts
 
@@ -100,11 +122,28 @@ class Connection:
         """Makes something by a POST of JSON, once for the key however often it is sent; returns the answer's JSON."""
         return self.json("POST", path, body, {"Idempotency-Key": key or new_key()})
 
-    def json(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
-        """Sends JSON and returns the JSON of the answer; None if it is empty."""
+    def json(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        seconds: float | None = None,
+    ) -> Any:
+        """Sends JSON and returns the JSON of the answer; None if it is empty.
+
+        Args:
+            method: GET, POST, …
+            path: Where to.
+            body: What is sent; None: nothing.
+            headers: Further ones.
+            seconds: How long it waits for a byte of the answer before it sends the request again; None: as usual.
+        """
+        timeout = httpx.Timeout(address.CONNECT_LIMIT, read=_READ_LIMIT if seconds is None else seconds)
 
         def send() -> Response:
-            response = _read(self._client.request(method, path, json=body, headers=headers))
+            answer = self._client.request(method, path, json=body, headers=headers, timeout=timeout)
+            response, self.server_date = _read(answer), answer.headers.get("Date")
             if self._client.cookies:
                 self._leave_frames_to_client()
             return response
@@ -254,6 +293,10 @@ class Connection:
         """Returns the text of a GET."""
         return bytes(self._retried(lambda: _read(self._by_side("GET", path, params=query)), path).body).decode()
 
+    def get(self, path: str) -> Any:
+        """Returns the JSON of a GET."""
+        return json.loads(self.text(path, []))
+
     def try_json(self, path: str) -> Any:
         """Returns the JSON of a GET, tried once and not counted; None: there was no answer."""
         return self._tried("GET", path, timeout=1.0)
@@ -277,12 +320,17 @@ class Connection:
             return False
         return True
 
+    @property
+    def _patience(self) -> float:
+        """Seconds without an answer after which a request raises: fewer at an address that has never answered."""
+        return min(_PATIENCE, _FIRST_PATIENCE) if self._is_new else _PATIENCE
+
     def trouble(self) -> str | None:
         """Returns what is wrong while a request is sent again and again, as a line for people; None: nothing is."""
         since = self._silent_since
         if since is None:
             return None
-        return f"{self._trouble}, trying again, {time.monotonic() - since:.0f} s of {_PATIENCE:.0f}"
+        return f"{self._trouble}, trying again, {time.monotonic() - since:.0f} s of {self._patience:.0f}"
 
     def _by_side(self, method: str, path: str, **options: Any) -> httpx.Response:
         client, self._side = self._side, None  # after an interrupt it is not used again
@@ -356,15 +404,18 @@ class Connection:
         now, since = time.monotonic(), self._silent_since
         if since is None:
             since = began if isinstance(error, httpx.ReadTimeout) else now
-        if now + wait > since + _PATIENCE or isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+        if first and (isinstance(error, httpx.ConnectError) or (self._is_new and first_contact.is_final(error))):
+            raise first_contact.failure(self.url, error) from None
+        if first and self._is_new and self._transport is None and not isinstance(error, httpx.TimeoutException):
+            encrypted = first_contact.encrypted_there(self.url)
+            if encrypted is not None:
+                raise encrypted from None
+        if now + wait > since + self._patience or isinstance(
+            error, httpx.UnsupportedProtocol | httpx.LocalProtocolError
+        ):
             raise ConnectionFailed(
                 f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, and is "
                 "the address right?"
-            ) from None
-        if first and isinstance(error, httpx.ConnectError):
-            raise ConnectionFailed(
-                f"{self.url}: nothing answers there ({error}); start a server with `teletape serve`, or leave out the "
-                "address to compute inside this process"
             ) from None
         self._trouble, self._silent_since = f"no answer from {self.url}", since
 
@@ -383,7 +434,7 @@ class Connection:
 
     def _refusal(self, status: int, body: bytes) -> TeletapeError:
         """Returns a refusal as an exception. A session that a restarted server does not know has ended."""
-        error = error_of(status, body)
+        error = first_contact.explained(error_of(status, body), self.url, has_key=bool(self._headers))
         if not isinstance(error, RequestError) or error.code != "unknown_session":
             return error
         boot_id, started = error.details.get("boot_id"), error.details.get("started", "an unknown time")

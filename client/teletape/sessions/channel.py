@@ -8,6 +8,7 @@ what was recorded after it; its cause is raised once, at the next read.
 from __future__ import annotations
 
 import itertools
+import re
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import teletape_wire as wire
 from teletape import environment, logs
-from teletape.errors import ConnectionFailed, TeletapeError
+from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError, TeletapeError
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
 from teletape.program.call_site import Where, caller
@@ -29,20 +30,27 @@ from teletape_engine.commands.results import Result
 
 _MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at once.
 _MOST_BYTES: Final = 64 << 20  #: Or one with this many bytes of tensors.
+_CLIENT_BITS: Final = 40  #: An integer id is its client's number, and as many bits that the client counts.
 _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
 _STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
 
 
 class Channel:
-    """A client of a new session on a server.
+    """A client of a session on a server: of a new one, or of one that has the name already.
 
     Args:
         http: The connection to the server.
-        device: Where the session computes; None: the server's default.
+        device: Where the session computes; None: the server's default, or that of the session that is there.
         lazy: Whether commands wait until a value is read.
+        name: The session's; None: the server makes an id, and the session ends with the program.
 
     Attributes:
         session: The session's id.
+        client: The number of this client in it.
+        device: Where it computes.
+        joined: Whether the session was there before.
+        stays: Whether it has a name, so that it goes on after the program.
+        server: What the server says about itself.
         http: As passed.
         lazy: As passed.
         next_id: Returns an id that this client has never used.
@@ -50,22 +58,31 @@ class Channel:
         call_sites: Whether the program's lines are recorded.
     """
 
-    def __init__(self, http: Connection, device: str | None, *, lazy: bool) -> None:
+    def __init__(self, http: Connection, device: str | None, *, lazy: bool, name: str | None = None) -> None:
         self.http, self.lazy = http, lazy
-        info = http.info()
-        _compare_catalogues(info)
-        body, key = {} if device is None else {"device": device}, new_key()
-        self._path = ""
         try:
-            self.session: str = http.create("/v1/sessions", body, key)["id"]
+            self.server = info = http.info()
+            present = None if name is None else _present(http, name, device)
+        except BaseException:
+            http.close()
+            raise
+        _compare_catalogues(info)
+        self.joined, self.stays = present is not None, name is not None
+        body = {field: value for field, value in (("id", name), ("device", device)) if value is not None}
+        key, self._path = new_key(), ""
+        try:
+            facts = present or http.create("/v1/sessions", body, key)
+            self.session: str = facts["id"]
+            self.device: str = facts.get("device", device or "cpu")
             self._path = f"/v1/sessions/{self.session}"
             attached = http.create(f"{self._path}/attach")
             self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
-            self.buffer = BatchBuffer(attached["client"], attached["seq"])
+            self.client: int = attached["client"]
+            self.buffer = BatchBuffer(self.client, attached["seq"])
             self.call_sites = environment.call_sites()
             self._record = self.buffer.recordings.append
             repeats = wire.REPEATED_BATCHES in info.get("features", ())
-            self._sender = Sender(http, self.session, self.buffer, repeats=repeats)
+            self._sender = Sender(http, self.session, self.buffer, repeats=repeats, stays=self.stays)
             self._sender.start()
             weakref.finalize(self, self._sender.end).atexit = False
         except BaseException as error:  # an interrupt, or no answer: nothing will use the session
@@ -74,8 +91,11 @@ class Channel:
                 sender.end()
             if sender is not None and sender.started:
                 raise
-            if self._path or isinstance(error, ConnectionFailed) or not isinstance(error, TeletapeError):
+            # One with a name may be in use by others, and can be joined again.
+            was_reached = isinstance(error, TeletapeError) and not isinstance(error, ConnectionFailed)
+            if name is None and (self._path or not was_reached):
                 _end_unused(http, self._path, body, key)
+            http.close()
             raise
 
     # ------------------------------------------------------------------------------------------------------ recording
@@ -180,6 +200,20 @@ class Channel:
         facts = self.http.try_json(self._path)
         return None if facts is None else facts.get("running")
 
+    def foreign(self, collection: str) -> list[dict[str, Any]]:
+        """Returns the facts about what other clients of the session have made, oldest first.
+
+        Args:
+            collection: variables or tensors.
+        """
+        self.sync()
+        facts = self.http.get(f"{self._path}/{collection}")[collection]
+        return [
+            fact
+            for fact in facts
+            if fact["kind"] != "slices" and (isinstance(fact["id"], str) or fact["id"] >> _CLIENT_BITS != self.client)
+        ]
+
     # ------------------------------------------------------------------------------------------------------- lifetime
     @property
     def batches(self) -> int:
@@ -209,6 +243,45 @@ class Channel:
                 self.sync()
         finally:
             self._sender.close()
+
+    def detach(self) -> None:
+        """Delivers what waits and leaves the session, which stays; raises what failed."""
+        if not self.stays:
+            raise InvalidArgumentError(
+                f"session {self.session} has no name, so that it ends with the program: give it one, "
+                'tf.connect(url, session="mine")'
+            )
+        try:
+            self.sync()
+        finally:
+            self._sender.detach("the program has left it, and can join it again by its name")
+
+
+def _present(http: Connection, name: str, device: str | None) -> Any:
+    """Returns the facts about the live session of that name, or None.
+
+    Raises:
+        InvalidArgumentError: It is on another device than the one that is wanted, or no session can have the name.
+    """
+    if not re.fullmatch(r"_?[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise InvalidArgumentError(
+            f"session={name!r} is no name for a session: expected at most 64 letters, digits, dots, hyphens and "
+            "underscores, beginning with a letter or a digit"
+        )
+    try:
+        facts = http.json("GET", f"/v1/sessions/{name}")
+    except SessionEndedError as error:
+        if name.startswith("_"):
+            raise
+        if error.details.get("reason") is not None:  # there was one
+            logs.get_logger().warning("the session %s is gone, and a new one begins: %s", name, error.message)
+        return None
+    if device is not None and facts["device"] != ("gpu:0" if device == "gpu" else device):
+        raise InvalidArgumentError(
+            f"the session {name!r} at {http.url} computes on {facts['device']}, and device={device!r} was passed: "
+            "leave the device out to join it, end it first, or choose another name"
+        )
+    return facts
 
 
 def _end_unused(http: Connection, path: str, body: Any, key: str) -> None:

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from teletape import environment
 from teletape.sessions.local import LocalSession
-from teletape.sessions.session import Session
+from teletape.sessions.session import Session, block, entered
+from teletape_engine.errors import InvalidArgumentError
 
 T = TypeVar("T")
 
 _current: Session | None = None
 _lock = threading.Lock()
-_running: set[object] = set()  # one for each trace that runs: while there is none, `current` does not look for one
+_running = entered  # one for each trace and block: while there is none, `current` does not look for one
+#: Which session was the program's before another one was connected to.
+_before: weakref.WeakKeyDictionary[Session, weakref.ref[Session]] = weakref.WeakKeyDictionary()
 #: The trace that runs in this context, and how many are around it.
 _trace: contextvars.ContextVar[tuple[Session | None, int]] = contextvars.ContextVar("trace", default=(None, 0))
 
 
 def current() -> Session:
-    """Returns the program's session, or this thread's trace; the first use opens a session from the environment."""
+    """Returns this thread's trace, the session of its `with` block, or the program's.
+
+    The first use opens a session from the environment.
+    """
     if _running:
-        tracing = _trace.get()[0]
-        if tracing is not None:
-            return tracing
+        session = _trace.get()[0] or block.get()
+        if session is not None:
+            return session
     session = _current
     return session if session is not None else _first()
+
+
+def opened() -> Session | None:
+    """Returns the session that ops would run in now, or None if the first use is still to open it."""
+    return current().home if _current is not None or block.get() is not None else None
 
 
 def _first() -> Session:
@@ -36,7 +48,7 @@ def _first() -> Session:
         if _current is not None:
             return _current
         url = environment.url()
-        session = LocalSession(environment.device()) if url is None else _remote(url, None, None, None, False)
+        session = LocalSession(environment.device()) if url is None else _remote(url)
         session.offload_loops = environment.offload_loops()
         return use(session)
 
@@ -45,23 +57,40 @@ def use(session: Session) -> Session:
     """Makes `session` the program's."""
     global _current
     _current = session
+    if entered:
+        block.set(None)  # the rest of the block that this is in computes there
     return session
 
 
+def _leave(session: Session) -> None:
+    """Makes the session before this one, if it is open, the program's again; without one the next use opens one."""
+    global _current
+    with _lock:
+        if _current is session:
+            reference = _before.pop(session, None)
+            before = None if reference is None else reference()
+            _current = before if before is not None and before.closed is None else None
+
+
+Session.left = staticmethod(_leave)
+
+
 def connect(
-    url: str | None = None,
+    url: str | int | None = None,
     api_key: str | None = None,
     device: str | None = None,
     lazy: bool | None = None,
     local: bool = False,
     offload_loops: bool | None = None,
     allow_insecure: bool = False,
+    session: str | None = None,
+    default: bool = True,
 ) -> Session:
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
     Args:
-        url: A server's address, as `https://gpu-box:8470`, or `unix:///path` for a Unix socket on this machine. None:
-            TELETAPE_URL, and without it this process.
+        url: A server's address, as `https://gpu-box:8470`, `gpu-box:8470`, a port of this machine, or `unix:///path`
+            for a Unix socket on this machine. None: TELETAPE_URL, and without it this process.
         api_key: Your key for the server. None: TELETAPE_API_KEY.
         device: cpu, gpu or gpu:N; None: the server's default. In this process: cpu or gpu.
         lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. In this process every
@@ -73,27 +102,54 @@ def connect(
             so raises. False: never. In this process there is nothing to offload.
         allow_insecure: Whether the key may be sent over plain HTTP to another machine, for anyone on the way to read;
             also if TELETAPE_ALLOW_INSECURE is 1.
+        session: A name for the session on the server, or the id of one that is there. If there is one, the program
+            joins it, as after the restart of a notebook: its `variables()` and `tensors()` are those that the former
+            program made. A session with a name is not ended with the program: `close` ends it, and the server does when
+            it has been idle for too long.
+        default: Whether it becomes the program's session. False: the program computes in it only in a `with` block of
+            the session or of its `as_default()`; so a program can use several servers.
 
     Returns:
-        The session; a `with` statement closes it.
+        The session. `with` runs a block in it and closes it, `with session.as_default()` runs one and leaves it open.
 
     Raises:
         teletape.errors.ConnectionFailed: No server answers at that address.
         teletape.errors.AuthenticationError: The key is missing or wrong.
-        teletape.errors.InvalidArgumentError: The key would be sent over plain HTTP to another machine.
+        teletape.errors.InvalidArgumentError: What was passed is no address; the key would be sent over plain HTTP to
+            another machine; a name for a session in this process.
     """
-    url = None if local else url or environment.url()
-    session = LocalSession(device) if url is None else _remote(url, api_key, device, lazy, allow_insecure)
-    session.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
-    return use(session)
+    url = None if local else environment.url() if url in (None, "") else url
+    connected = _local(device, session) if url is None else _remote(url, api_key, device, lazy, allow_insecure, session)
+    connected.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
+    if not default:
+        return connected
+    if _current is not None:
+        _before[connected] = weakref.ref(_current)
+    return use(connected)
 
 
-def _remote(url: str, api_key: str | None, device: str | None, lazy: bool | None, allow_insecure: bool) -> Session:
+def _local(device: str | None, name: str | None) -> Session:
+    if name is not None:
+        raise InvalidArgumentError(
+            f"session={name!r} names a session on a server, and there is no address of one: pass url, or set "
+            "TELETAPE_URL"
+        )
+    return LocalSession(device)
+
+
+def _remote(
+    url: str | int,
+    api_key: str | None = None,
+    device: str | None = None,
+    lazy: bool | None = None,
+    allow_insecure: bool = False,
+    name: str | None = None,
+) -> Session:
     from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
 
     lazy = environment.lazy() if lazy is None else lazy
     key, allow_insecure = api_key or environment.api_key(), allow_insecure or environment.allow_insecure()
-    return RemoteSession(url, key, device=device, lazy=lazy, allow_insecure=allow_insecure)
+    return RemoteSession(url, key, device=device, lazy=lazy, allow_insecure=allow_insecure, name=name)
 
 
 def inside(session: Session | None, function: Callable[[], T]) -> T:

@@ -43,6 +43,11 @@ class LocalSession(Session):
     def __repr__(self) -> str:
         return f"<LocalSession on {self._state.backend.device}>"
 
+    @property
+    def device_name(self) -> str:
+        kind, _, number = str(self._state.backend.device).partition(":")
+        return f"/job:localhost/replica:0/task:0/device:{kind.upper()}:{number or 0}"
+
     def recorder(self) -> Executor:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,7 +27,7 @@ from teletape_engine.recording.provenance import ProvenanceLog
 from teletape_engine.recording.recorder import Mode
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, SpecValue, Variable, new_uid
-from teletape_engine.spec import BOOL, INTEGER, Spec
+from teletape_engine.spec import BOOL, INTEGER, Spec, dtype_of
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
     from teletape.sessions.channel import Channel
@@ -206,6 +206,15 @@ class RemoteRecorder(SilentRecorder):
             for tape in self.context.tapes
             for value in inputs
         )
+
+
+def foreign_handle(fact: Mapping[str, Any]) -> Handle:
+    """Returns the handle of what another client of the session made; nothing here releases it.
+
+    Args:
+        fact: What the server lists about it.
+    """
+    return Handle(Spec.of(tuple(fact["shape"]), dtype_of(fact["dtype"])), Name(fact["id"], []))
 
 
 def id_of(value: Any) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from teletape.sessions.batch_buffer import Name
 from teletape.sessions.channel import Channel
 from teletape.sessions.custom_backward import name_all
 from teletape.sessions.functions import RemoteFunctions
-from teletape.sessions.recorder import Handle, RemoteRecorder, id_of, query_fields, without_strings
+from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
 from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -51,12 +52,13 @@ class RemoteSession(Session):
     """A session on a server.
 
     Args:
-        url: The server's address.
+        url: The server's address; see `address.normalized`.
         api_key: Your key for it.
         device: Where the session computes; None: the server's default.
         lazy: Whether commands wait until a value is read.
         allow_insecure: Whether the key may be sent over plain HTTP to another machine.
         connection: Replaces the connection that `url` and `api_key` would make.
+        name: The session's name on the server, if it has one: a session that is there is joined.
 
     Attributes:
         id: The session's id on the server.
@@ -67,17 +69,18 @@ class RemoteSession(Session):
 
     def __init__(
         self,
-        url: str,
+        url: str | int,
         api_key: str | None = None,
         *,
         device: str | None = None,
         lazy: bool = True,
         allow_insecure: bool = False,
         connection: Connection | None = None,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         connection = connection or Connection(url, api_key, allow_insecure=allow_insecure)
-        self.channel = Channel(connection, device, lazy=lazy)
+        self.channel = Channel(connection, device, lazy=lazy, name=name)
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads = ReadCounts()
@@ -390,6 +393,52 @@ class RemoteSession(Session):
     def close(self) -> None:
         """Delivers what waits and ends the session on the server; raises what failed."""
         self.channel.close()
+
+    def detach(self) -> None:
+        """Delivers what waits and leaves a session that has a name; the server keeps it. Raises what failed."""
+        if self.channel.closed is None:
+            self.channel.detach()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the session was there before this program connected to it."""
+        return self.channel.joined
+
+    @property
+    def url(self) -> str:
+        return self.channel.http.url
+
+    @property
+    def api_key(self) -> str | None:
+        return self.channel.http.api_key
+
+    @property
+    def device_name(self) -> str:
+        job = urlsplit(self.channel.http.url).netloc or "unix"
+        kind, _, number = self.channel.device.partition(":")
+        return f"/job:{job}/replica:0/task:0/device:{kind.upper()}:{number or 0}"
+
+    @property
+    def place(self) -> str:
+        """Where it computes, for messages."""
+        ended = "" if self.closed is None else f", which has ended ({self.closed})"
+        client = f" (client {self.channel.client})" if self.channel.stays else ""
+        return f"session {self.id}{client} at {self.channel.http.url}{ended}"
+
+    def variables(self) -> list[Any]:
+        """The variables that other programs of this session made, as `tf.Variable`s, oldest first.
+
+        After `tf.connect(url, session="mine")` in a restarted notebook these are those of the former one. They stay on
+        the server when nothing here holds them any more.
+        """
+        return [
+            Session.as_variable(Variable(foreign_handle(fact), trainable=fact["trainable"], name=fact["name"]), self)
+            for fact in self.channel.foreign("variables")
+        ]
+
+    def tensors(self) -> list[Any]:
+        """The tensors that other programs of this session made and still hold, as `tf.Tensor`s, oldest first."""
+        return [Session.as_tensor(foreign_handle(fact), self) for fact in self.channel.foreign("tensors")]
 
 
 def _ids(values: Sequence[Any]) -> tuple[Id, ...]:

@@ -55,7 +55,9 @@ FORKED: Final = "this session belongs to the parent process: connect again in th
 _LARGE: Final = 1 << 20  #: Bytes of tensors from which a batch is left to the sender's thread: waking it costs little.
 _LOOK: Final = 0.05  #: Seconds after which the sender's thread looks whether an interrupted reader sends no more.
 
-HOW_TO_GO_ON: Final = "tf.connect makes a new one"
+HOW_TO_GO_ON: Final = (
+    "tf.connect makes a new one; values that were read are still here, the others must be computed again in it"
+)
 
 _live: weakref.WeakSet[Sender] = weakref.WeakSet()
 
@@ -70,6 +72,7 @@ class Sender:
         session: The session's id.
         buffer: What was recorded.
         repeats: Whether the server keeps the structures of batches.
+        stays: Whether the session goes on after the program, unless that closes it.
 
     Attributes:
         http, session, buffer: As passed.
@@ -78,8 +81,10 @@ class Sender:
         over: Whether the thread answers no more questions.
     """
 
-    def __init__(self, http: Connection, session: str, buffer: BatchBuffer, *, repeats: bool = False) -> None:
-        self.http, self.session, self.buffer = http, session, buffer
+    def __init__(
+        self, http: Connection, session: str, buffer: BatchBuffer, *, repeats: bool = False, stays: bool = False
+    ) -> None:
+        self.http, self.session, self.buffer, self._stays = http, session, buffer, stays
         self._repeats = wire.Repeats(wanted=repeats)
         self.failure: TeletapeError | None = None
         self.closed: str | None = None
@@ -193,7 +198,16 @@ class Sender:
 
     def close(self) -> None:
         """Ends the session on the server, without what waits, and waits until that is done; raises what failed."""
-        self._close_for("it was closed by the program")
+        self._stays = False
+        self.detach("it was closed by the program")
+
+    def detach(self, reason: str) -> None:
+        """Ends this client's part as `close` does, and leaves a session that stays; raises what failed.
+
+        Args:
+            reason: Why the session can no longer be used here.
+        """
+        self._close_for(reason)
         self.end()
         self._thread.join()
         if self._end_error is not None:
@@ -326,7 +340,9 @@ class Sender:
                 if reply.error is not None:
                     logs.get_logger().error("the last commands were not delivered: %s", reply.error)
                 self._close_for("nothing in the program holds it any more")
-            if not self._gone and self.in_flight is None:  # else the server has ended it, or cannot be reached
+            if (
+                not self._gone and not self._stays and self.in_flight is None
+            ):  # else the server has ended it, or cannot be reached
                 with contextlib.suppress(SessionEndedError):
                     self.http.json("DELETE", self._path)
         except BaseException as error:
@@ -338,7 +354,7 @@ class Sender:
 
     def delete_at_exit(self, seconds: float) -> None:
         """Ends the session on the server by a request that is sent once, whatever its batches do."""
-        if not self._gone:
+        if not self._gone and not self._stays:
             self.http.try_delete(self._path, seconds)
 
     def finished(self, seconds: float) -> bool:
@@ -369,6 +385,11 @@ def end_all() -> None:
             sender.http.url,
         )
         thread.join(max(0.0, began + EXIT_PATIENCE - time.monotonic()))
+
+
+def sessions_at(url: str) -> set[str]:
+    """Returns the ids of the sessions on a server that this program has open."""
+    return {sender.session for sender in list(_live) if sender.http.url == url and sender.closed is None}
 
 
 def forget_all() -> None:

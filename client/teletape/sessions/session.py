@@ -8,14 +8,15 @@ that a session does.
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, Final, Self, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.program.call_site import shown_call_site
@@ -154,6 +155,12 @@ class Session(ABC):
             functions only compute.
     """
 
+    #: Called with a session that a `with` statement has closed; current.py sets it.
+    left: ClassVar[Callable[[Session], None]]
+    #: Return the program's object for a recorded variable or value of a session; variables/ and tensors/ set them.
+    as_variable: ClassVar[Callable[[Any, Session], Any]]
+    as_tensor: ClassVar[Callable[[Any, Session], Any]]
+
     local: bool
     tracing: bool = False
     not_traceable: Exception | None = None
@@ -161,6 +168,7 @@ class Session(ABC):
 
     def __init__(self) -> None:
         self.declarations = Declarations()
+        self._scopes: list[Scope] = []  # of the `with` statements that it is in
         new_recorder = weakref.WeakMethod(self._new_recorder)  # no cycle: a session that nothing holds ends at once
         self._thread = PerThread(lambda: _alive(new_recorder)(), by_task=not self.tracing)
         self.value_reads = ValueReads()
@@ -444,11 +452,50 @@ class Session(ABC):
     def close(self) -> None:  # noqa: B027  # nothing to release in this process
         """Ends the session."""
 
+    @contextmanager
+    def as_default(self) -> Iterator[Self]:
+        """A block in which this thread or task computes in this session. The session stays open after it."""
+        scope = Scope(self)
+        try:
+            scope.enter()
+            yield self
+        finally:
+            scope.leave()
+
     def __enter__(self) -> Self:
+        scope = Scope(self)
+        self._scopes.append(scope)
+        scope.enter()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        try:
+            self._scopes.pop().leave()
+        finally:
+            try:
+                self.close()
+            finally:
+                Session.left(self)
+
+    @property
+    def url(self) -> str | None:
+        """The server's address; None: it computes in this process."""
+        return None
+
+    @property
+    def api_key(self) -> str | None:
+        """The key that it sends to its server."""
+        return None
+
+    @property
+    def place(self) -> str:
+        """Where it computes, for messages."""
+        return "this process"
+
+    @property
+    def device_name(self) -> str:
+        """The device that it computes on, as TensorFlow writes it, with the server's address for the job."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 def _alive(method: weakref.WeakMethod[Callable[[], T]]) -> Callable[[], T]:
@@ -464,3 +511,33 @@ def with_functions(command: type[Command], functions: Sequence[Any], **fields: A
         is_list = schema.FIELDS[command.verb][name].is_list
         values[name] = tuple(rest) if is_list else rest.pop(0)
     return command(**values)
+
+
+#: What every trace and every `with` block that is entered has in here: while it is empty, `current` looks for neither.
+entered: Final[set[object]] = set()
+#: The session of the innermost `with` block.
+block: Final[contextvars.ContextVar[Session | None]] = contextvars.ContextVar("block", default=None)
+
+
+class Scope:
+    """A block in which a session is the one that ops run in.
+
+    Args:
+        session: The session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._before: Session | None = None
+
+    def enter(self) -> None:
+        """Begins it."""
+        self._before = block.get()
+        entered.add(self)
+        block.set(self._session)
+
+    def leave(self) -> None:
+        """Ends it; a scope that was not entered is left too."""
+        if self in entered:
+            block.set(self._before)
+            entered.discard(self)  # interrupted before, it stays and costs time only

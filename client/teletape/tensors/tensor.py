@@ -89,8 +89,8 @@ class TensorLike:
 
     @property
     def device(self) -> str:
-        """A device name as TensorFlow writes it."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        """Where it is, as TensorFlow writes it: the job is the server's address, or localhost for this process."""
+        return self.session.home.device_name
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
@@ -268,6 +268,13 @@ def from_host(array: HostArray) -> Tensor:
     return EagerTensor(owner.constant(array), owner)
 
 
+def _of_session(value: Any, owner: Session) -> Tensor:
+    return EagerTensor(value, owner)
+
+
+Session.as_tensor = staticmethod(_of_session)
+
+
 class Reference:
     """What `tensor.ref()` returns: equal, and of one hash, for the same object; `deref()` returns that."""
 
@@ -298,8 +305,22 @@ def _foreign(tensor: Tensor) -> NoReturn:
             "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values for more "
             "information."
         )
-    raise InvalidArgumentError(
-        f"a tensor of shape {tensor.shape} belongs to another session than the current one (tf.connect was called "
-        "since it was made): take its values with .numpy() before connecting, and make a tensor of them with "
-        "tf.constant"
+    raise InvalidArgumentError(f"a tensor of shape {tensor.shape} " + elsewhere(tensor, "tensor", "tf.constant"))
+
+
+def elsewhere(tensor: TensorLike, subject: str, maker: str) -> str:
+    """Returns what a message says of a tensor or variable whose session is not the one that an op runs in.
+
+    Args:
+        tensor: The tensor or variable.
+        subject: What to call it in code.
+        maker: What makes another one from its values.
+    """
+    owner, here = tensor.session, current().home
+    text = f"belongs to another session than the current one: it is in {owner.place}, the op runs in {here.place}"
+    if owner.closed is not None:
+        return f"{text}. Its values are lost unless they were read: make it again in this session"
+    return (
+        f"{text}. Compute in its session, `with {subject}.session.as_default():`, or bring its values here, "
+        f"{maker}({subject}.numpy())"
     )

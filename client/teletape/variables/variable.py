@@ -13,10 +13,11 @@ from teletape.ops import dispatch
 from teletape.ops.operators import has_unknown_index
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
+from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexing import index_spec
-from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, elsewhere
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.variables import name_scope
 from teletape.variables.scatter import ScatterMethods
@@ -104,8 +105,13 @@ class Variable(ScatterMethods):
         self.recorded.owner = weakref.ref(self)
 
     @staticmethod
-    def of(slot: Slot) -> Variable:
-        """The Variable of an engine variable: the program's own object while it lives, else a new one."""
+    def of(slot: Slot, owner: Session | None = None) -> Variable:
+        """The Variable of an engine variable: the program's own object while it lives, else a new one.
+
+        Args:
+            slot: The engine's variable.
+            owner: Its session; None: the current one.
+        """
         variable: Variable | None = slot.owner() if slot.owner is not None else None
         if variable is None:
             variable = object.__new__(ResourceVariable)
@@ -132,10 +138,7 @@ class Variable(ScatterMethods):
     def check_session(self) -> None:
         """Raises InvalidArgumentError if it belongs to another session than the current one."""
         if self.session is not current().home:
-            raise InvalidArgumentError(
-                f"variable {self.name!r} belongs to another session than the current one (tf.connect was called since "
-                "it was made): make it again from .numpy()"
-            )
+            raise InvalidArgumentError(f"variable {self.name!r} " + elsewhere(self, "variable", "tf.Variable"))
 
     def operand(self) -> Any:
         self.check_session()
@@ -372,3 +375,5 @@ class _UnreadVariable(Variable):
 
 
 V = TypeVar("V", bound=Variable)
+
+Session.as_variable = staticmethod(Variable.of)

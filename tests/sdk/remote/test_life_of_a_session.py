@@ -22,7 +22,7 @@ import teletape as tf
 from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError
 from teletape.network import address, http
 from teletape.network.http import Connection
-from teletape.sessions import sender
+from teletape.sessions import sealed_batch, sender
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
@@ -303,7 +303,7 @@ def test_an_interrupt_while_it_does_not_answer_says_so_and_stops_at_once(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as waiting:
-        waiting.setattr("teletape.sessions.sealed_batch.Reply.wait", interrupted)
+        waiting.setattr(sealed_batch.Reply, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             v.numpy()
     assert "interrupted: no answer from http://loopback, trying again, 0 s of 60." in caplog.text
@@ -327,7 +327,7 @@ def test_a_defect_in_applying_an_answer_is_raised_and_no_thread_waits_for_ever(
 ) -> None:
     session = use(session_on(loopback))
     x = tf.ones(300)
-    monkeypatch.setattr("teletape.sessions.sealed_batch.SealedBatch.answered", lambda *args: 1 / 0)
+    monkeypatch.setattr(sealed_batch.SealedBatch, "answered", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         x.numpy()
     with pytest.raises(SessionEndedError, match="could not be applied"):

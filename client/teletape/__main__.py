@@ -1,0 +1,7 @@
+"""`python -m teletape`: see terminal/commands.py."""
+
+import sys
+
+from teletape.terminal.commands import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""What to say if the first request to an address fails: nothing there, another protocol, no Teletape, no session left.
+
+Each message says what was tried, what was found there, and what to do.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any, Final
+
+import httpx
+
+from teletape.errors import AuthenticationError, ConnectionFailed, RequestError, TeletapeError
+from teletape.network.address import CONNECT_LIMIT
+
+_PROBE: Final = 2.0  #: Seconds in which a server must answer the question whether it speaks TLS.
+
+
+def is_final(error: httpx.TransportError) -> bool:
+    """Whether a first request that fails so is not sent again: nothing will be there soon."""
+    if isinstance(error, httpx.RemoteProtocolError):
+        return "disconnected" not in str(error)  # the answer was no HTTP
+    return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+
+
+def failure(url: str, error: httpx.TransportError) -> ConnectionFailed:
+    """Returns the exception of a first request that found no HTTP server at an address."""
+    text = str(error)
+    if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
+        plain = url.replace("https://", "http://", 1)
+        return ConnectionFailed(f"{url}: the server there speaks plain HTTP, not HTTPS: the address is {plain}")
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return ConnectionFailed(
+            f"{url}: the certificate there is not trusted ({text}). Use the name that the certificate is for; for a "
+            "certificate of your own, set SSL_CERT_FILE to the file of its authority"
+        )
+    if isinstance(error, httpx.RemoteProtocolError):
+        return ConnectionFailed(f"{url}: what answers there does not speak HTTP ({text}): check the port")
+    if isinstance(error, httpx.ConnectTimeout):
+        return ConnectionFailed(
+            f"{url}: no connection within {CONNECT_LIMIT:g} s: check the address, and that no firewall is in the way"
+        )
+    if "Name or service not known" in text or "name resolution" in text or "nodename nor servname" in text:
+        return ConnectionFailed(f"{url}: there is no machine of that name ({text}): check the address")
+    return ConnectionFailed(
+        f"{url}: nothing answers there ({text}); start a server with `teletape serve`, or leave out the address to "
+        "compute inside this process"
+    )
+
+
+def encrypted_there(url: str) -> ConnectionFailed | None:
+    """Returns the exception if an address begins with http:// and the server there speaks HTTPS; None: it does not."""
+    address = httpx.URL(url)
+    if address.scheme != "http":
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # of a probe: nothing is sent over this connection
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((address.host, address.port or 80), timeout=_PROBE) as connection,
+            context.wrap_socket(connection, server_hostname=address.host),
+        ):
+            return ConnectionFailed(
+                f"{url}: the server there speaks HTTPS: the address is {url.replace('http', 'https', 1)}"
+            )
+    except OSError:  # ssl.SSLError is one
+        return None
+
+
+def no_teletape(url: str, answered: object) -> ConnectionFailed:
+    """Returns the exception of an HTTP server that is no Teletape server.
+
+    Args:
+        url: Its address.
+        answered: What it answered to `GET /v1/info`.
+    """
+    answer = answered.message if isinstance(answered, TeletapeError) else str(answered)[:200]
+    return ConnectionFailed(
+        f"{url}: what answers there is not a Teletape server: GET {url}/v1/info answered {answer}. Check the address "
+        "and the port; `teletape serve` prints those of a server"
+    )
+
+
+def is_page(error: RequestError) -> bool:
+    """Whether a refusal did not come from a Teletape server, whose refusals have a code."""
+    return "code" not in error.details
+
+
+def explained(error: TeletapeError, url: str, *, has_key: bool) -> TeletapeError:
+    """Returns a refusal in the words of a Python program: what to pass to `tf.connect`, what to call.
+
+    Args:
+        error: The refusal.
+        url: The server's address.
+        has_key: Whether the request had an API key.
+    """
+    details: dict[str, Any] = error.details
+    if isinstance(error, AuthenticationError):
+        reason = "the key that was passed is not one of its keys" if has_key else "none was passed"
+        return AuthenticationError(
+            f"the server at {url} requires an API key, and {reason}: pass tf.connect(url, api_key=…), or set the "
+            f"environment variable TELETAPE_API_KEY ({error.message})",
+            **details,
+        )
+    if isinstance(error, RequestError) and error.code == "too_many_sessions":
+        return RequestError(
+            f"{error.message}. tf.sessions({url!r}) lists them; its end() ends those that you name, and those of "
+            f"programs that were killed: in a terminal, python -m teletape sessions {url} --end ID",
+            **details,
+        )
+    return error

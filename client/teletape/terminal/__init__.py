@@ -1,0 +1,1 @@
+"""What a person sees of sessions and servers: lists of sessions, and the command `python -m teletape`."""

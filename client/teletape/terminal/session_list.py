@@ -1,0 +1,187 @@
+"""`tf.sessions`: your live sessions on a server, of this program and of others, and their ends."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from teletape import environment
+from teletape.errors import InvalidArgumentError
+from teletape.sessions.current import connect, opened
+from teletape.sessions.session import Session
+from teletape.terminal.tables import html_table, text_table
+from teletape_engine.suggestions import did_you_mean
+
+if TYPE_CHECKING:  # with it comes HTTP
+    from teletape.network.http import Connection
+
+_COLUMNS: Final = ("session", "device", "memory", "created", "ends when idle", "work")
+
+
+class SessionFacts:
+    """A live session on a server.
+
+    Attributes:
+        id: Its name or id.
+        device: Where it computes.
+        bytes_in_use: What its arrays take.
+        memory_limit: What they may take.
+        created_at: When it began.
+        expires_at: When it ends if no request comes.
+        running: The number of requests that it has not answered.
+        is_mine: Whether this program has made or joined it.
+    """
+
+    def __init__(self, facts: dict[str, Any], listing: SessionList, *, is_mine: bool) -> None:
+        self.id: str = facts["id"]
+        self.device: str = facts["device"]
+        self.bytes_in_use: int = facts["bytes_in_use"]
+        self.memory_limit: int = facts["memory_limit"]
+        self.created_at = _time(facts["created_at"])
+        self.expires_at = _time(facts["expires_at"])
+        self.running: int = facts["running"]["requests"]
+        self.is_mine = is_mine
+        self._listing = listing
+
+    def end(self) -> None:
+        """Ends the session: its values are lost, also to a program that uses it."""
+        self._listing.end(self.id)
+
+    def connect(self) -> Session:
+        """Joins the session and makes it the program's; its `variables()` are those that were made in it."""
+        return connect(self._listing.url, api_key=self._listing.api_key, session=self.id)
+
+    def row(self) -> tuple[str, ...]:
+        """Returns what a table shows of it."""
+        return (
+            self.id + (" (this program)" if self.is_mine else ""),
+            self.device,
+            f"{self.bytes_in_use / 2**20:,.1f} of {self.memory_limit / 2**20:,.0f} MiB",
+            _ago(self.created_at),
+            _ahead(self.expires_at),
+            f"{self.running} requests" if self.running else "",
+        )
+
+    def __repr__(self) -> str:
+        return f"<session {', '.join(filter(None, self.row()))}>"
+
+
+class SessionList(Sequence[SessionFacts]):
+    """Your live sessions on a server, oldest first, as they were when the list was made.
+
+    Attributes:
+        url: The server's address.
+        api_key: The key that they were listed with.
+    """
+
+    def __init__(self, url: str | int, api_key: str | None) -> None:
+        from teletape.sessions import sender  # HTTP takes 0.1 s to import: programs without a server save it
+
+        self.api_key = api_key
+        with contextlib.closing(_connection(url, api_key)) as connection:
+            self.url = connection.url
+            connection.info()
+            facts = connection.get("/v1/sessions")["sessions"]
+        mine = sender.sessions_at(self.url)
+        self._sessions = [SessionFacts(fact, self, is_mine=fact["id"] in mine) for fact in facts]
+
+    def end(self, *ids: str) -> None:
+        """Ends the sessions with these ids; without any, all that this program does not use.
+
+        Raises:
+            InvalidArgumentError: There is no session of that id.
+        """
+        known = [session.id for session in self]
+        for id in ids:
+            if id not in known:
+                live = ", ".join(known) or "no session"
+                raise InvalidArgumentError(
+                    f"there is no session {id!r} at {self.url}, which has {live} {did_you_mean(id, known)}".rstrip()
+                )
+        with contextlib.closing(_connection(self.url, self.api_key)) as connection:
+            for id in ids or [session.id for session in self if not session.is_mine]:
+                connection.control("DELETE", f"/v1/sessions/{id}")
+                self._sessions = [session for session in self._sessions if session.id != id]
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[SessionFacts]:
+        return iter(self._sessions[:])
+
+    @overload
+    def __getitem__(self, key: int | str) -> SessionFacts: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[SessionFacts]: ...
+    def __getitem__(self, key: int | str | slice) -> SessionFacts | Sequence[SessionFacts]:
+        if isinstance(key, str):
+            for session in self._sessions:
+                if session.id == key:
+                    return session
+            raise KeyError(key)
+        return self._sessions[key]
+
+    def __repr__(self) -> str:
+        if not self:
+            return f"no sessions at {self.url}"
+        rows = [_COLUMNS, *[session.row() for session in self]]
+        return "\n".join([f"{len(self)} sessions at {self.url}", *text_table(rows)])
+
+    def _repr_html_(self) -> str:
+        table = html_table([_COLUMNS, *[session.row() for session in self]])
+        return f"<p>{len(self)} sessions at {html.escape(self.url)}</p>{table}"
+
+
+def sessions(url: str | int | None = None, api_key: str | None = None) -> SessionList:
+    """Your live sessions on a server: a sequence that prints as a table, with `end` for those of killed programs.
+
+    Args:
+        url: The server's address, as `tf.connect` takes it. None: that of the program's session, and in a program
+            without one TELETAPE_URL.
+        api_key: Your key for the server. None: that of the program's session if `url` is None too, or TELETAPE_API_KEY.
+
+    Raises:
+        teletape.errors.InvalidArgumentError: There is no address, or it is none.
+        teletape.errors.ConnectionFailed: No server answers at that address.
+        teletape.errors.AuthenticationError: The key is missing or wrong.
+    """
+    if url is None:
+        session = opened()
+        if session is not None and session.url is not None:
+            url, api_key = session.url, api_key or session.api_key
+        else:
+            url = environment.url()
+    if url is None:
+        raise InvalidArgumentError(
+            "tf.sessions lists sessions on a server, and this program computes in its own process: pass the server's "
+            "address, or set TELETAPE_URL"
+        )
+    return SessionList(url, api_key or environment.api_key())
+
+
+def _connection(url: str | int, api_key: str | None) -> Connection:
+    from teletape.network.http import Connection  # as above
+
+    return Connection(url, api_key, allow_insecure=environment.allow_insecure())
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _ago(time: datetime) -> str:
+    return f"{_duration((datetime.now(UTC) - time).total_seconds())} ago"
+
+
+def _ahead(time: datetime) -> str:
+    return f"in {_duration((time - datetime.now(UTC)).total_seconds())}"
+
+
+def _duration(seconds: float) -> str:
+    for name, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {name}"
+    return f"{max(seconds, 0.0):.0f} s"

@@ -1,0 +1,193 @@
+"""Several sessions in one program, their list, their ends, and what a program finds in a session that it joins."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+import teletape as tf
+from serving import KEYS
+from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
+from teletape.sessions.current import use
+from teletape.sessions.local import LocalSession
+
+if TYPE_CHECKING:
+    from serving import Server
+
+
+ANN = KEYS["ann"]
+
+
+def test_ops_run_in_the_session_of_their_block_and_thread(server_url: str) -> None:
+    home = use(LocalSession())
+    far = tf.connect(server_url, default=False)
+    assert tf.session() is home
+    threads: list[object] = []
+    with far.as_default():
+        assert tf.session() is far
+        w = tf.Variable([1.0, 2.0])
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(w * w)
+        with home.as_default():
+            assert tf.session() is home
+        thread = threading.Thread(target=lambda: threads.append(tf.session()))
+        thread.start()
+        thread.join()
+    assert threads == [home]
+    assert tf.session() is home
+    with far:
+        assert tape.gradient(y, w).numpy().tolist() == [2.0, 4.0]
+    assert far.closed is not None
+    assert tf.session() is home
+
+
+def test_a_function_runs_in_each_of_several_sessions(server_url: str) -> None:
+    @tf.function
+    def square(x: tf.Tensor) -> tf.Tensor:
+        return x * x
+
+    sessions = [tf.connect(server_url, default=False), LocalSession(), tf.connect(server_url, default=False)]
+    for number, session in enumerate(sessions, 2):
+        with session:
+            result = square(tf.constant(float(number)))
+            assert result.session is session
+            assert float(result) == number**2
+
+
+def test_after_a_block_the_session_before_is_the_programs_again(server_url: str) -> None:
+    home = use(LocalSession())
+    with tf.connect(server_url) as outer:
+        with tf.connect(server_url) as inner:
+            assert tf.session() is inner
+        assert tf.session() is outer
+        with tf.connect(server_url):
+            nearer = tf.connect(local=True)
+            assert tf.session() is nearer
+    assert tf.session() is nearer
+    assert home is not nearer
+
+
+def test_mixing_says_where_both_are_and_what_to_do(server_url: str) -> None:
+    use(LocalSession())
+    far = tf.connect(server_url, default=False)
+    with far.as_default():
+        x, v = tf.ones(3), tf.Variable([1.0], name="w")
+    pattern = (
+        rf"it is in session {far.id} at {server_url}, the op runs in this process\. .*with tensor\.session\.as_default"
+    )
+    with pytest.raises(InvalidArgumentError, match=pattern):
+        x + 1.0
+    with pytest.raises(InvalidArgumentError, match=r"variable 'w:0' belongs .*tf\.Variable\(variable\.numpy\(\)\)"):
+        v + 1.0
+    with x.session.as_default():
+        y = x + 1.0
+        assert y.numpy().tolist() == [2.0] * 3
+    far.close()
+    with pytest.raises(InvalidArgumentError, match=r"which has ended .* Its values are lost unless they were read"):
+        v + 1.0
+    with far.as_default(), pytest.raises(SessionEndedError, match="values that were read are still here"):
+        y * 2.0
+
+
+def test_the_list_of_sessions(server: Server) -> None:
+    with tf.connect(server.url, ANN, session="mine"):
+        other = tf.connect(server.url, ANN, default=False)
+        listing = tf.sessions()
+        assert [session.id for session in listing] == ["mine", other.id]
+        assert all(session.is_mine for session in listing)
+        assert listing["mine"].device == "cpu"
+        text = repr(listing)
+        assert text.startswith(f"2 sessions at {server.url}\nsession")
+        assert re.search(r"\nmine \(this program\) +cpu +0\.0 of 64 MiB", text)
+        assert "<td>mine (this program)</td>" in listing._repr_html_()
+        with pytest.raises(InvalidArgumentError, match=r"no session 'mnie' at .*did you mean 'mine'\?"):
+            listing.end("mine", "mnie")
+        listing[1].end()
+        assert [session.id for session in tf.sessions()] == ["mine"]
+        with other.as_default(), pytest.raises(SessionEndedError, match="it was deleted"):
+            tf.ones(3).numpy()
+
+
+def test_a_list_without_an_address() -> None:
+    use(LocalSession())
+    with pytest.raises(InvalidArgumentError, match="pass the server's address, or set TELETAPE_URL"):
+        tf.sessions()
+
+
+def test_sessions_of_killed_programs_are_ended_so_that_another_one_begins(server: Server) -> None:
+    program = f"""
+import os, teletape as tf
+tf.connect({server.url!r}, {ANN!r}, session="lost")
+weights = tf.Variable([1.0, 2.0], name="weights")
+weights.assign_add([1.0, 1.0])
+total = tf.ones(3) * 2.0
+tf.sync()
+for _ in range(2):
+    tf.connect({server.url!r}, {ANN!r})
+os._exit(9)  # as a kernel that is killed
+"""
+    assert subprocess.run([sys.executable, "-P", "-c", program], check=False).returncode == 9
+    with pytest.raises(
+        RequestError, match=r"the limit is 3.*tf\.sessions\('http://.*python -m teletape sessions .*--end"
+    ):
+        tf.connect(server.url, ANN)
+    with tf.connect(server.url, ANN, session="lost") as session:
+        (weights,), (total,) = session.variables(), session.tensors()
+        assert weights.name == "weights:0"
+        assert weights.numpy().tolist() == [2.0, 3.0]
+        assert total.numpy().tolist() == [2.0] * 3
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(weights * weights)
+        weights.assign_sub(tape.gradient(loss, weights))
+        del weights, total
+        assert session.variables()[0].numpy().tolist() == [-2.0, -3.0]
+        tf.sessions().end()
+        assert [session.id for session in tf.sessions()] == ["lost"]
+        tf.connect(server.url, ANN).close()
+
+
+def test_a_session_with_a_name_is_left_and_joined_again(server_url: str) -> None:
+    session = tf.connect(server_url, session="mine")
+    assert not session.joined
+    w = tf.Variable(3.0, name="w")
+    session.detach()
+    with pytest.raises(SessionEndedError, match="the program has left it"):
+        w.assign(1.0)
+    with tf.connect(server_url, session="mine") as session:
+        assert session.joined
+        assert [float(variable) for variable in session.variables()] == [3.0]
+    with tf.connect(server_url, session="mine") as session:  # the former one has been closed
+        assert not session.joined
+    with tf.connect(server_url) as nameless, pytest.raises(InvalidArgumentError, match="has no name"):
+        nameless.detach()
+
+
+def test_names_that_no_session_can_have(server_url: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="is no name for a session"):
+        tf.connect(server_url, session="my session")
+    with pytest.raises(InvalidArgumentError, match="there is no address of one"):
+        tf.connect(local=True, session="mine")
+    with (
+        tf.connect(server_url, session="mine"),
+        pytest.raises(InvalidArgumentError, match="computes on cpu, and device='gpu' was passed"),
+    ):
+        tf.connect(server_url, session="mine", device="gpu")
+
+
+def test_the_device_of_a_tensor_is_where_it_is(server_url: str) -> None:
+    use(LocalSession())
+    assert tf.ones(2).device == "/job:localhost/replica:0/task:0/device:CPU:0"
+    with tf.connect(server_url):
+        device = tf.ones(2).device
+        assert (
+            device
+            == tf.Variable(1.0).device
+            == f"/job:127.0.0.1:{server_url.rpartition(':')[2]}/replica:0/task:0/device:CPU:0"
+        )
+        with tf.device(device):
+            pass
