@@ -22,7 +22,7 @@ and so are their arguments; arguments that steer only TensorFlow's graphs are ac
 Teletape's own.
 
 """
-MODULES = ("data", "debugging", "errors", "nest", "random")
+MODULES = ("data", "data.experimental", "debugging", "errors", "nest", "random")
 INTERNAL = {"random.next_draw", "errors.error_for", "errors.error_of"}
 #: What TensorFlow does not have.
 OWN = {

@@ -12,6 +12,7 @@ from teletape import dtypes as dtypes
 from teletape import errors as errors
 from teletape import experimental as experimental
 from teletape import image as image
+from teletape import io as io
 from teletape import keras as keras
 from teletape import linalg as linalg
 from teletape import math as math
@@ -292,6 +293,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "io",
     "is_tensor",
     "less",
     "less_equal",

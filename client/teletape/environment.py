@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+DATASET_BYTES: Final = 256 << 20  #: Arrays of a dataset up to this size stay on the server.
 _FALSE: Final = frozenset(("0", "false", "no"))
 
 
@@ -94,3 +95,8 @@ def blas_threads() -> str | None:
 def everything() -> dict[str, str]:
     """Returns all variables of this name that are set, for a report; also the server's and the engine's."""
     return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("TELETAPE_")}
+
+
+def dataset_bytes() -> int:
+    """Returns the bytes up to which the arrays of a dataset stay on the server (TELETAPE_DATASET_BYTES)."""
+    return int(os.environ.get("TELETAPE_DATASET_BYTES") or DATASET_BYTES)

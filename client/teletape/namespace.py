@@ -15,7 +15,18 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
-from teletape import autograph, checkpoints, data, debugging, errors, logs, print_op, python_calls, session_functions
+from teletape import (
+    autograph,
+    checkpoints,
+    data,
+    debugging,
+    errors,
+    logs,
+    print_op,
+    python_calls,
+    records,
+    session_functions,
+)
 from teletape.configuration import devices
 from teletape.configuration import public as configuration
 from teletape.control_flow import compat_v1, eager, folds, maps
@@ -114,6 +125,7 @@ MODULES: Final = {
     "autograph": autograph,
     "autograph.experimental": autograph.experimental,
     "data": data,
+    "data.experimental": data.experimental,
     "debugging": debugging,
     "errors": errors,
 }
@@ -145,6 +157,8 @@ def names() -> dict[str, Any]:
         entries |= {name: getattr(module, name) for name in module.__all__}
     entries |= configuration.NAMES | distribution.NAMES
     return entries | {
+        **{f"io.{name}": getattr(records, name) for name in records.IO},
+        **{f"train.{name}": message for name, message in records.MESSAGES.items()},
         "GradientTape": GradientTape,
         "IndexedSlices": IndexedSlices,
         "Module": Module,

@@ -20,6 +20,7 @@ from teletape.errors import (
     UnimplementedError,
     UnknownError,
 )
+from teletape.functions.not_traceable import NotTraceable
 from teletape.ops import dispatch
 from teletape.print_op import values
 from teletape.sessions.current import current
@@ -57,6 +58,7 @@ def numpy_function(
     """
     if Tout is None or func is None or inp is None:
         return _decorator(numpy_function, "tf.numpy_function", func, inp, Tout, stateful=stateful, name=name)
+    _refuse_trace("tf.numpy_function")
     arguments = list(inp)
     tensors = [argument for argument in arguments if isinstance(argument, TensorLike)]
     arrays = dict(zip(map(id, tensors), values(tensors), strict=True))  # in one round trip
@@ -95,9 +97,16 @@ def py_function(
         return _decorator(py_function, "tf.py_function", func, inp, Tout, name=name)
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
+    _refuse_trace("tf.py_function")
     args = [dispatch.convert_to_tensor(argument) for argument in inp]
     results = _differentiable(func, args, [_dtype(spec) for spec in nest.flatten(Tout)])
     return results if isinstance(Tout, list | tuple) else results[0]
+
+
+def _refuse_trace(label: str) -> None:
+    """Raises NotTraceable while a function is traced: Python has to run at each call of it."""
+    if current().tracing:
+        raise NotTraceable(f"calls Python with {label}", "ops, so that it is one command")
 
 
 def _decorator(op: Callable[..., Any], label: str, func: Any, inp: Any, Tout: Any, **kwargs: Any) -> Any:

@@ -112,3 +112,20 @@ def weighted_sum(tf: Any, values: Sequence[Any]) -> Any:
                 part = tf.reduce_sum(value * weights)
         total = part if total is None else total + part
     return total
+
+
+def elements(dataset: Any) -> list[Any]:
+    """The elements of a dataset as arrays, strings as texts."""
+    return [_listed(element) for element in dataset.as_numpy_iterator()]
+
+
+def _listed(element: Any) -> Any:
+    if isinstance(element, bytes):
+        return repr(element)
+    if getattr(element, "dtype", None) == "O":
+        return repr(element.tolist())
+    if isinstance(element, dict):
+        return {key: _listed(element[key]) for key in element}
+    if isinstance(element, tuple):
+        return [_listed(part) for part in element]
+    return element

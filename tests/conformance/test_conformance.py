@@ -98,6 +98,10 @@ def test_results_are_small_and_say_nothing_of_the_machine() -> None:
         assert not re.search("site-packages| at 0x", text), f"{path.name} holds a path or an address"
 
 
+#: Modules of Python's own that programs need for files and for structures.
+STANDARD = {"collections", "copy", "gzip", "os", "pathlib", "pickle", "tempfile"}
+
+
 @pytest.mark.parametrize("path", sorted((TESTS / "conformance" / "programs").glob("*.py")), ids=lambda path: path.stem)
 def test_programs_import_nothing_but_their_probes(path: Any) -> None:
     modules: set[str | None] = set()
@@ -110,7 +114,7 @@ def test_programs_import_nothing_but_their_probes(path: Any) -> None:
         elif isinstance(node, ast.FunctionDef) and node.decorator_list:
             functions.append(node.name)
     own = {"conformance.keras_models", "conformance.probes", "conformance.program", "conformance.weights"}
-    assert modules <= own | {"copy", "os", "pickle", "tempfile"}
+    assert modules <= own | STANDARD
     assert len(functions) == len(set(functions)), "a later program hides an earlier one of the same name"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from teletape.ops.arrays import boolean_mask
 from teletape.ops.derived.arithmetic import truediv
-from teletape.ops.dispatch import as_tensor, call, constant, operand, took
+from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, operand, took
 from teletape.program.call_site import latest_code, new_call_site
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
@@ -90,6 +90,8 @@ def _compare(name: str) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Any) -> Any:
         if other is None and isinstance(self, Tensor):  # a variable raises, as TensorFlow's does
             return unlike
+        if self.recorded.spec.dtype == object:
+            return _compared_texts(self, other, unlike=unlike)
         try:
             return call(op, (self, other))
         except Exception as error:
@@ -99,6 +101,19 @@ def _compare(name: str) -> Callable[[Any, Any], Any]:
             raise
 
     return operate
+
+
+def _compared_texts(self: Any, other: Any, *, unlike: bool) -> Tensor:
+    """Returns where strings are equal, or where not. They never leave the program."""
+    texts = convert_to_tensor(other)
+    if texts.dtype is not self.dtype:
+        raise InvalidArgumentError(f"strings are compared with strings; found a tensor of {texts.dtype.name}")
+    mine, theirs = (each.session.fetch(each.operand()) for each in (self, texts))
+    try:
+        same = np.asarray(np.equal(mine, theirs), bool)
+    except ValueError:  # their shapes do not fit
+        return constant(unlike)
+    return constant(~same if unlike else same)
 
 
 def _unary(name: str) -> Callable[[Any], Any]:

@@ -41,6 +41,8 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
         ("OFFLOAD_LOOPS", "0", environment.offload_loops, False),
         ("OFFLOAD_LOOPS", "1", environment.offload_loops, True),
         ("OFFLOAD_LOOPS", "", environment.offload_loops, None),
+        ("DATASET_BYTES", "1000", environment.dataset_bytes, 1000),
+        ("DATASET_BYTES", "", environment.dataset_bytes, 256 << 20),
     ],
 )
 def test_a_variable_is_read_at_each_call(variable, value, function, expected, monkeypatch) -> None:

@@ -1,0 +1,27 @@
+"""`tf.data`: datasets over arrays, generators and files.
+
+What comes from arrays is shuffled and batched by numbers; on a server the arrays are sent once and each batch is taken
+there. As in TensorFlow, no gradient passes through a dataset: its elements are constants.
+"""
+
+from teletape.data import experimental
+from teletape.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset, DatasetSpec
+from teletape.data.files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from teletape.data.iterator import Iterator, NumpyIterator
+from teletape.data.options import Options, ThreadingOptions
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "FixedLengthRecordDataset",
+    "Iterator",
+    "NumpyIterator",
+    "Options",
+    "TFRecordDataset",
+    "TextLineDataset",
+    "ThreadingOptions",
+    "experimental",
+]

@@ -1,0 +1,1 @@
+"""The elements of datasets: their structures, leaves and specs, and functions of them."""

@@ -1,0 +1,394 @@
+"""The functions of datasets: traced once, as in TensorFlow, and run when their results are needed.
+
+A result that is not needed yet is a `Mapped` element. A batch of those is computed at once: the function over all rows
+of the batched arguments, by the ops' batch rules.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from teletape.control_flow import loop_commands
+from teletape.data.elements import structure
+from teletape.data.elements.leaves import Lazy, dtype_of, host_of, on_host, shape_of, stacked, tensor_of
+from teletape.data.elements.specs import NoneTensorSpec
+from teletape.functions.tensor_spec import TensorSpec
+from teletape.functions.trace import NotTraceable, Traced, running_through, trace
+from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
+from teletape.sessions.current import current, inside
+from teletape.sessions.local import LocalSession
+from teletape.sessions.session import Session
+from teletape.tensors import dtypes
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import TensorLike
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import Spec
+
+_TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+_SIZES: Final = (5, 7)  #: In the place of sizes that are not known, to see on which of them a result's sizes depend.
+
+
+class Mapped:
+    """An element that is a function's result, computed when its leaves are needed.
+
+    Attributes:
+        function: The function.
+        arguments: The element that it is a function of.
+    """
+
+    __slots__ = ("_leaves", "arguments", "function")
+
+    def __init__(self, function: ElementFunction, arguments: Element) -> None:
+        self.function, self.arguments = function, arguments
+        self._leaves: list[Any] | None = None
+
+    @property
+    def computed(self) -> bool:
+        """Whether it was computed already."""
+        return self._leaves is not None
+
+    def leaves(self) -> list[Any]:
+        """Returns its leaves, as tensors."""
+        if self._leaves is None:
+            self._leaves = self.function(leaves_of(self.arguments))
+        return self._leaves
+
+
+#: One element on its way through a pipeline: its leaves, or a function's result that is not computed yet.
+Element: TypeAlias = "list[Any] | Mapped"
+
+
+def leaves_of(element: Element) -> list[Any]:
+    """Returns the leaves of an element."""
+    return element.leaves() if element.__class__ is Mapped else element  # type: ignore[return-value]
+
+
+class Part(Lazy):
+    """A leaf that is one of several of a function's results."""
+
+    __slots__ = ("index", "mapped")
+
+    def __init__(self, mapped: Mapped, index: int) -> None:
+        self.mapped, self.index = mapped, index
+
+    def tensor(self) -> Any:
+        """Returns it as a tensor."""
+        return self.mapped.leaves()[self.index]
+
+    def host(self) -> Any:
+        """Returns its values on the host."""
+        return host_of(self.tensor())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return shape_of(self.tensor())
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """Its dtype."""
+        return dtype_of(self.tensor())
+
+
+def parts_of(element: Element) -> list[Any]:
+    """Returns the leaves of an element for an element of several; what is not computed yet stays so."""
+    if not isinstance(element, Mapped) or element.computed or element.function.result is None:
+        return leaves_of(element)
+    specs = structure.flatten(element.function.result)
+    return [None if isinstance(spec, NoneTensorSpec) else Part(element, i) for i, spec in enumerate(specs)]
+
+
+def is_dataset(leaf: Any) -> bool:
+    """Whether a leaf is a dataset."""
+    return hasattr(leaf, "element_spec") and not isinstance(leaf, TensorLike)
+
+
+def spec_of_leaf(leaf: Any, *, sizes: bool = True) -> Any:
+    """Returns the spec of a leaf.
+
+    Args:
+        leaf: The leaf.
+        sizes: Whether its sizes are those of every element.
+    """
+    if leaf is None:
+        return NoneTensorSpec()
+    if is_dataset(leaf):
+        return leaf._spec_as_leaf()
+    shape = shape_of(leaf)
+    return TensorSpec(shape if sizes else [None] * len(shape), dtype_of(leaf))
+
+
+class ElementFunction:
+    """A Python function of elements.
+
+    Args:
+        function: Takes an element; a tuple as several arguments.
+        spec: The spec of its elements.
+        single: Whether a list that it returns counts as a tuple.
+
+    Attributes:
+        result: The structure of the specs of its results; None: not known before the first result.
+        pure: Whether its results depend on its arguments alone.
+
+    Raises:
+        ValueError: It is not callable.
+    """
+
+    def __init__(self, function: Callable[..., Any], spec: Any, *, single: bool = True) -> None:
+        if not callable(function):
+            raise ValueError(f"Argument `func` must be a callable. Received func={function} (of type {type(function)})")
+        self._function, self._spec, self._single = function, spec, single
+        specs = structure.flatten(spec)
+        self._traceable = all(isinstance(leaf, TensorSpec) and leaf.dtype is not dtypes.string for leaf in specs)
+        self._traces: weakref.WeakKeyDictionary[Session, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        self._here, self._by_rows = True, True
+        self._lock = threading.RLock()
+        self.pure = False
+        self.result: Any = None
+        if self._traceable and not current().tracing:
+            self._predict(specs)
+
+    @property
+    def lazy(self) -> bool:
+        """Whether it can be called when its results are needed: it was traced, so that no element does more."""
+        return self._traceable and self.result is not None
+
+    # ----------------------------------------------------------------------------------------------------- prediction
+    def _predict(self, specs: Sequence[TensorSpec]) -> None:
+        """Finds out the specs of its results by tracing it. Its errors are raised if all sizes are known."""
+        if all(spec.shape.is_fully_defined() for spec in specs):
+            entry = self._traced(tuple([Spec.of(tuple(spec.shape.as_list()), spec.dtype.np) for spec in specs]))
+            if entry is not None:
+                traced, pattern = entry
+                self.result = structure.map_leaves(lambda leaf: _predicted(leaf, traced.specs), pattern)
+            return
+        if any(spec.shape.rank is None for spec in specs):
+            return
+        predictions = []
+        for size in _SIZES:
+            filled = [Spec.of(tuple([dim or size for dim in spec.shape.as_list()]), spec.dtype.np) for spec in specs]
+            try:
+                entry = self._traced(tuple(filled))
+            except Exception:  # it may be of the sizes that were put in
+                return
+            if entry is None:
+                return
+            predictions.append(structure.map_leaves(lambda leaf: _predicted(leaf, entry[0].specs), entry[1]))  # noqa: B023
+        if structure.same(*predictions):
+            first, second = map(structure.flatten, predictions)
+            self.result = structure.pack(predictions[0], [_common(*pair) for pair in zip(first, second, strict=True)])
+
+    def _traced(self, specs: tuple[Spec, ...]) -> tuple[Traced, Any] | None:
+        """Returns the function traced for such leaves, with the pattern of its results; None: it cannot be traced."""
+        traces = self._traces.setdefault(current().home, {})
+        if specs not in traces:
+            with self._lock:
+                traces[specs] = entry = self._trace(specs)
+                self.pure = entry is not None and all(capture.kind == "tensor" for capture in entry[0].captures)
+        return traces[specs]  # type: ignore[no-any-return]  # the table is untyped
+
+    def _trace(self, specs: tuple[Spec, ...]) -> tuple[Traced, Any] | None:
+        patterns: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            results, pattern = self._results(leaves)
+            if any(map(is_dataset, results)):
+                raise NotTraceable("returns a dataset", "flat_map")
+            patterns.append(pattern)
+            return [result for result in results if result is not None]
+
+        try:
+            traced = trace(flat, specs, defers=True)
+            if traced.variables_made:
+                traced = trace(flat, specs, defers=True)
+        except NotTraceable:
+            return None
+        if any(_leaf_of_strings(leaf) for leaf in traced.structure):
+            return None
+        return traced, patterns[-1]
+
+    # --------------------------------------------------------------------------------------------------------- calling
+    def __call__(self, leaves: Sequence[Any]) -> list[Any]:
+        """Returns the leaves of the result, tensors that no tape connects to anything."""
+        owner = current()
+        if self._traceable and not owner.tracing:
+            tensors = [tensor_of(leaf) for leaf in leaves]
+            entry = self._traced(tuple([tensor.recorded.spec for tensor in tensors]))
+            if entry is not None:
+                traced, pattern = entry
+                tensors = traced.call([tensor.operand() for tensor in tensors])
+                return _cut_off(_with_nones(pattern, tensors))
+        here = None if owner.home.local or owner.tracing or not self._here else self._in_this_process(leaves)
+        results, pattern = here or self._plain(leaves)
+        if self.result is None:
+            specs = [spec_of_leaf(leaf, sizes=False) for leaf in results]
+            self.result = structure.pack(pattern, specs)
+        return _cut_off(results)
+
+    def _plain(self, leaves: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Runs the function as it is, op by op."""
+        with running_through():
+            return self._results([tensor_of(leaf) for leaf in leaves])
+
+    def _in_this_process(self, leaves: Sequence[Any]) -> tuple[list[Any], Any] | None:
+        """Runs the function in this process if all values are here: what reads values would send a request for each.
+
+        Returns:
+            The leaves of the result, on the host, and its pattern; None: it uses values of the server.
+        """
+        if not all(leaf is None or on_host(leaf) for leaf in leaves):
+            return None
+        try:
+            results, pattern = inside(_local(), lambda: self._plain([host_of(leaf) for leaf in leaves]))
+        except Exception:  # of the function itself: it is raised again on the session
+            self._here = False
+            return None
+        return [host_of(leaf) for leaf in results], pattern
+
+    def over_rows(self, leaves: Sequence[Any]) -> list[Any] | None:
+        """Returns the leaves of the results for all rows of the arguments' leaves; None: they cannot be computed so."""
+        if not (self._traceable and self._by_rows) or current().tracing:
+            return None
+        tensors = [tensor_of(leaf) for leaf in leaves]
+        specs = tuple([tensor.recorded.spec for tensor in tensors])
+        traces = self._traces.setdefault(current().home, {})
+        key = ("rows", specs)
+        if key not in traces:
+            try:
+                traces[key] = self._trace_rows(specs)
+            except _TRACE_ERRORS:
+                self._by_rows = False
+                return None
+        traced, pattern = traces[key]
+        return _cut_off(_with_nones(pattern, traced.call([tensor.operand() for tensor in tensors])))
+
+    def _trace_rows(self, specs: tuple[Spec, ...]) -> tuple[Traced, Any]:
+        patterns: list[Any] = []
+
+        def step(carry: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            results, pattern = self._results(row)
+            patterns.append(pattern)
+            return [], [result for result in results if result is not None]
+
+        traced = trace(lambda *columns: loop_commands.scanned(step, [], columns, vectorize=True)[1], specs)
+        return traced, patterns[-1]
+
+    def host(self, element: Element) -> list[Any]:
+        """Returns the leaves of the result on the host.
+
+        Computed in this process if that is possible, because each value that a server computes takes a request.
+        """
+        owner = current()
+        if self._here and not owner.home.local and not owner.tracing:
+            try:
+                arguments = _host_leaves(element)
+                if arguments is not None:
+                    return [host_of(leaf) for leaf in inside(_local(), lambda: self(arguments))]
+            except Exception:  # it uses values of the server; otherwise the next line raises the same
+                self._here = False
+        return [host_of(leaf) for leaf in self(leaves_of(element))]
+
+    def _results(self, leaves: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Calls the function, and returns the leaves of its result, and the structure with a number for each."""
+        arguments = structure.pack(self._spec, leaves)
+        result = self._function(*arguments) if type(arguments) is tuple else self._function(arguments)
+        if type(result) is list and self._single:
+            result = tuple(result)
+        results = [_as_leaf(leaf) for leaf in structure.flatten(result)]
+        numbers = iter(range(len(results)))
+        marks = [None if leaf is None else next(numbers) for leaf in results]
+        return results, structure.pack(result, marks)
+
+
+def _as_leaf(leaf: Any) -> Any:
+    if leaf is None or is_dataset(leaf):
+        return leaf
+    return as_tensor(leaf) if isinstance(leaf, TensorLike | IndexedSlices) else convert_to_tensor(leaf)
+
+
+def _with_nones(pattern: Any, tensors: Sequence[Any]) -> list[Any]:
+    """Returns the leaves of a result, from the tensors among them."""
+    return [None if number is None else tensors[number] for number in structure.flatten(pattern)]
+
+
+def _predicted(number: int | None, specs: Sequence[Spec]) -> Any:
+    return NoneTensorSpec() if number is None else TensorSpec(specs[number].shape, specs[number].dtype)
+
+
+def _common(first: Any, second: Any) -> Any:
+    """Returns the spec of both, without the sizes in which they differ."""
+    if isinstance(first, TensorSpec):
+        return TensorSpec(first.shape.most_specific_compatible_shape(second.shape), first.dtype)
+    return first
+
+
+def _leaf_of_strings(leaf: Any) -> bool:
+    return getattr(leaf, "host", None) is not None
+
+
+def _cut_off(leaves: list[Any]) -> list[Any]:
+    """Returns the leaves without a connection to a tape that records meanwhile."""
+    if not current().recorder().recorded:
+        return leaves
+    return [call(ops.stop_gradient, (leaf,)) if isinstance(leaf, TensorLike) else leaf for leaf in leaves]
+
+
+_sessions: Final[list[LocalSession]] = []
+
+
+def _local() -> LocalSession:
+    """Returns the session in this process for values that a dataset needs here."""
+    if not _sessions:
+        _sessions.append(LocalSession("cpu"))
+    return _sessions[0]
+
+
+def _host_leaves(element: Element) -> list[Any] | None:
+    """Returns the leaves of an element on the host, without a request; None: that is not possible."""
+    if isinstance(element, Mapped):
+        function = element.function
+        arguments = None if element.computed or not function.pure else _host_leaves(element.arguments)
+        if arguments is None:
+            return None
+        return [host_of(leaf) for leaf in inside(_local(), lambda: function(arguments))]
+    return [host_of(leaf) for leaf in element] if all(leaf is None or on_host(leaf) for leaf in element) else None
+
+
+def joined(elements: Sequence[Element]) -> Element:
+    """Returns elements as one batch."""
+    first = elements[0]
+    if isinstance(first, Mapped) and len(elements) > 1:
+        function = first.function
+        if all(isinstance(each, Mapped) and each.function is function and not each.computed for each in elements):
+            try:
+                arguments = joined([each.arguments for each in elements])  # type: ignore[union-attr]  # as checked
+            except InvalidArgumentError:  # their shapes differ; those of the results may not
+                rows = None
+            else:
+                rows = function.over_rows(leaves_of(arguments))
+            if rows is not None:
+                return rows
+    computed: dict[int, list[Any]] = {}
+    batch = []
+    for i, column in enumerate(zip(*map(leaves_of, elements), strict=True)):
+        first = column[0]
+        if isinstance(first, Part) and len(column) > 1 and _alike(column):
+            if id(first.mapped) not in computed:
+                computed[id(first.mapped)] = leaves_of(joined([part.mapped for part in column]))
+            batch.append(computed[id(first.mapped)][first.index])
+        else:
+            batch.append(stacked(column, i))
+    return batch
+
+
+def _alike(column: Sequence[Any]) -> bool:
+    """Whether all leaves are the same part of results of one function."""
+    first = column[0]
+    return all(
+        isinstance(part, Part) and part.index == first.index and part.mapped.function is first.mapped.function
+        for part in column
+    )

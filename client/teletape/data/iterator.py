@@ -1,0 +1,105 @@
+"""What iterates a dataset: `tf.data.Iterator` with tensors, and `tf.data.NumpyIterator` with arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator as PythonIterator
+from typing import Any
+
+import numpy as np
+
+from teletape.control_flow.optional import Optional
+from teletape.data.elements import structure
+from teletape.data.elements.functions import Element, is_dataset, leaves_of
+from teletape.data.elements.leaves import host_of, tensor_of
+from teletape.errors import OutOfRangeError
+from teletape.sessions.current import current
+from teletape.tensors.tensor import TensorLike
+
+
+class Iterator:
+    """The elements of a dataset as tensors, once.
+
+    Args:
+        dataset: The dataset.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self._elements: PythonIterator[Element] = dataset._start(0)
+        self._pattern: Any = None
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the elements: a TensorSpec for each tensor."""
+        return self._dataset.element_spec
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        leaves = [tensor_of(leaf) for leaf in leaves_of(next(self._elements))]
+        if self._pattern is None:
+            self._pattern = self._dataset.element_spec
+        return structure.pack(self._pattern, leaves)
+
+    def get_next(self) -> Any:
+        """Returns the next element.
+
+        Raises:
+            OutOfRangeError: There is none.
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("End of sequence") from None
+
+    def get_next_as_optional(self) -> Optional:
+        """Returns the next element as an `Optional`, which is empty at the end."""
+        try:
+            return Optional.from_value(next(self))
+        except StopIteration:
+            return Optional.empty(self.element_spec)
+
+
+class NumpyIterator:
+    """The elements of a dataset as NumPy arrays and scalars, once.
+
+    Args:
+        dataset: The dataset.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self._elements: PythonIterator[Element] = dataset._start(0)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        leaves = leaves_of(next(self._elements))
+        fetch_together(leaves)
+        return structure.pack(self._dataset.element_spec, [_for_numpy(leaf) for leaf in leaves])
+
+    def next(self) -> Any:
+        """Returns the next element; StopIteration at the end."""
+        return next(self)
+
+
+def fetch_together(leaves: Any) -> None:
+    """Reads the values of tensors in one round trip: reading them afterwards sends nothing."""
+    tensors = [leaf for leaf in leaves if isinstance(leaf, TensorLike)]
+    owner = current()
+    if len(tensors) > 1 and all(tensor.session is owner for tensor in tensors):
+        owner.fetch_all([tensor.recorded for tensor in tensors])
+
+
+def _for_numpy(leaf: Any) -> Any:
+    array = host_of(leaf)
+    if array is None:
+        return None
+    if is_dataset(array):
+        raise TypeError(
+            f"`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type "
+            f"{type(array)}: iterate over the elements, and over each of those"
+        )
+    return np.array(array) if array.ndim else np.asarray(array)[()]

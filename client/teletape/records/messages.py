@@ -1,0 +1,121 @@
+"""`tf.train.Example` and its parts: protobuf messages, whose classes are made when they are first used.
+
+Source of the fields: tensorflow/core/example/feature.proto and example.proto.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+from teletape.records.extra import needed
+
+_PACKAGE: Final = "tensorflow"
+_LISTS: Final = (("BytesList", "bytes_list", "TYPE_BYTES"), ("FloatList", "float_list", "TYPE_FLOAT"))
+_INTEGERS: Final = ("Int64List", "int64_list", "TYPE_INT64")
+
+
+@functools.cache
+def classes() -> dict[str, Any]:
+    """Returns the classes of the messages, by their names.
+
+    Raises:
+        ModuleNotFoundError: protobuf is not installed.
+    """
+    needed("google.protobuf", "tf.train.Example and TFRecord examples")
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(name="teletape/example.proto", package=_PACKAGE, syntax="proto3")
+    kinds = descriptor_pb2.FieldDescriptorProto
+
+    def message(name: str) -> Any:
+        return file.message_type.add(name=name)
+
+    def field(parent: Any, name: str, number: int, kind: str, *, of: str = "", repeated: bool = False) -> Any:
+        label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+        added = parent.field.add(name=name, number=number, type=getattr(kinds, kind), label=label)
+        if of:
+            added.type_name = f".{_PACKAGE}.{of}"
+        return added
+
+    for name, _, kind in (*_LISTS, _INTEGERS):
+        values = field(message(name), "value", 1, kind, repeated=True)
+        if kind != "TYPE_BYTES":
+            values.options.packed = True
+    feature = message("Feature")
+    feature.oneof_decl.add(name="kind")
+    for number, (name, name_of_field, _) in enumerate((*_LISTS, _INTEGERS), 1):
+        field(feature, name_of_field, number, "TYPE_MESSAGE", of=name).oneof_index = 0
+    for outer, inner, entries in (
+        ("Features", "Feature", "feature"),
+        ("FeatureLists", "FeatureList", "feature_list"),
+    ):
+        parent = message(outer)
+        entry_name = "".join(part.title() for part in entries.split("_")) + "Entry"
+        entry = parent.nested_type.add(name=entry_name)
+        entry.options.map_entry = True
+        field(entry, "key", 1, "TYPE_STRING")
+        field(entry, "value", 2, "TYPE_MESSAGE", of=inner)
+        field(parent, entries, 1, "TYPE_MESSAGE", of=f"{outer}.{entry_name}", repeated=True)
+    field(message("FeatureList"), "feature", 1, "TYPE_MESSAGE", of="Feature", repeated=True)
+    field(message("Example"), "features", 1, "TYPE_MESSAGE", of="Features")
+    sequence = message("SequenceExample")
+    field(sequence, "context", 1, "TYPE_MESSAGE", of="Features")
+    field(sequence, "feature_lists", 2, "TYPE_MESSAGE", of="FeatureLists")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in MESSAGES
+    }
+
+
+class Message:
+    """A class of messages, which is made when it is first used.
+
+    Args:
+        name: Its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, **fields: Any) -> Any:
+        return classes()[self.__name__](**fields)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(classes()[self.__name__], name)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, classes()[self.__name__])
+
+    def __repr__(self) -> str:
+        return f"<class tf.train.{self.__name__}>"
+
+
+BytesList = Message("BytesList")
+Example = Message("Example")
+Feature = Message("Feature")
+FeatureList = Message("FeatureList")
+FeatureLists = Message("FeatureLists")
+Features = Message("Features")
+FloatList = Message("FloatList")
+Int64List = Message("Int64List")
+SequenceExample = Message("SequenceExample")
+
+#: The messages of `tf.train`.
+MESSAGES: Final = {
+    message.__name__: message
+    for message in (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        SequenceExample,
+    )
+}
