@@ -1,6 +1,89 @@
 """What `tf.image` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.ops.derived.image import adjust_contrast as adjust_contrast
+from teletape.ops.derived.color import hsv_to_rgb as hsv_to_rgb
+from teletape.ops.derived.color import rgb_to_hsv as rgb_to_hsv
+from teletape.ops.derived.quality import sobel_edges as sobel_edges
+from teletape.ops.derived.quality import total_variation as total_variation
+from teletape.ops.image_colors import adjust_brightness as adjust_brightness
+from teletape.ops.image_colors import adjust_contrast as adjust_contrast
+from teletape.ops.image_colors import adjust_gamma as adjust_gamma
+from teletape.ops.image_colors import adjust_hue as adjust_hue
+from teletape.ops.image_colors import adjust_saturation as adjust_saturation
+from teletape.ops.image_colors import convert_image_dtype as convert_image_dtype
+from teletape.ops.image_colors import per_image_standardization as per_image_standardization
+from teletape.ops.image_colors import psnr as psnr
+from teletape.ops.image_colors import rgb_to_grayscale as rgb_to_grayscale
+from teletape.ops.image_colors import ssim as ssim
+from teletape.ops.images import ResizeMethod as ResizeMethod
+from teletape.ops.images import central_crop as central_crop
+from teletape.ops.images import crop_to_bounding_box as crop_to_bounding_box
 from teletape.ops.images import extract_patches as extract_patches
+from teletape.ops.images import flip_left_right as flip_left_right
+from teletape.ops.images import flip_up_down as flip_up_down
+from teletape.ops.images import grayscale_to_rgb as grayscale_to_rgb
+from teletape.ops.images import image_gradients as image_gradients
+from teletape.ops.images import pad_to_bounding_box as pad_to_bounding_box
+from teletape.ops.images import resize as resize
+from teletape.ops.images import resize_with_crop_or_pad as resize_with_crop_or_pad
+from teletape.ops.images import resize_with_pad as resize_with_pad
+from teletape.ops.images import rot90 as rot90
+from teletape.ops.images import transpose as transpose
+from teletape.ops.random_images import random_brightness as random_brightness
+from teletape.ops.random_images import random_contrast as random_contrast
+from teletape.ops.random_images import random_crop as random_crop
+from teletape.ops.random_images import random_flip_left_right as random_flip_left_right
+from teletape.ops.random_images import random_flip_up_down as random_flip_up_down
+from teletape.ops.random_images import random_hue as random_hue
+from teletape.ops.random_images import random_saturation as random_saturation
+from teletape.ops.random_images import stateless_random_brightness as stateless_random_brightness
+from teletape.ops.random_images import stateless_random_contrast as stateless_random_contrast
+from teletape.ops.random_images import stateless_random_crop as stateless_random_crop
+from teletape.ops.random_images import stateless_random_flip_left_right as stateless_random_flip_left_right
+from teletape.ops.random_images import stateless_random_flip_up_down as stateless_random_flip_up_down
+from teletape.ops.random_images import stateless_random_hue as stateless_random_hue
+from teletape.ops.random_images import stateless_random_saturation as stateless_random_saturation
 
-__all__ = ["adjust_contrast", "extract_patches"]
+__all__ = [
+    "ResizeMethod",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "central_crop",
+    "convert_image_dtype",
+    "crop_to_bounding_box",
+    "extract_patches",
+    "flip_left_right",
+    "flip_up_down",
+    "grayscale_to_rgb",
+    "hsv_to_rgb",
+    "image_gradients",
+    "pad_to_bounding_box",
+    "per_image_standardization",
+    "psnr",
+    "random_brightness",
+    "random_contrast",
+    "random_crop",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "random_hue",
+    "random_saturation",
+    "resize",
+    "resize_with_crop_or_pad",
+    "resize_with_pad",
+    "rgb_to_grayscale",
+    "rgb_to_hsv",
+    "rot90",
+    "sobel_edges",
+    "ssim",
+    "stateless_random_brightness",
+    "stateless_random_contrast",
+    "stateless_random_crop",
+    "stateless_random_flip_left_right",
+    "stateless_random_flip_up_down",
+    "stateless_random_hue",
+    "stateless_random_saturation",
+    "total_variation",
+    "transpose",
+]

@@ -45,11 +45,13 @@ from teletape.ops import (
     create,
     dispatch,
     dropout,
+    image_colors,
     images,
     linalg,
     nn,
     pools,
     random,
+    random_images,
     segments,
     stateless_random,
 )
@@ -82,7 +84,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         *(("", module) for module in (create, arrays, clip, eager, folds, maps)),
         ("linalg.", linalg),
         *(("nn.", module) for module in (nn, convolutions, pools)),
-        ("image.", images),
+        *(("image.", module) for module in (images, image_colors, random_images)),
         ("math.", segments),
         ("compat.v1.", compat_v1),
     ):

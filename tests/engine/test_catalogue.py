@@ -168,6 +168,8 @@ ROWS = {
     "pad": ([(N,)], {"paddings": ((10, 10),)}),
     "tile": ([(N,)], {"multiples": (2,)}),
     "strided_slice_grad": ([(N,)], {"index": ((0, N, None),), "shape": (2 * N,)}),
+    "resize": ([(4, 50, 60, 3)], {"size": (120, 100)}),
+    "resize_backprop": ([(4, 50, 60, 3)], {"shape": (4, 120, 100, 3), "method": "area"}),
     "adjust_contrast": ([(2, 100, 500, 3), ()], {}),
     "transpose": ([(2000, 100)], {}),
     "cast": ([(N,)], {"dtype": "float64"}),

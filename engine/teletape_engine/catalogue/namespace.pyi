@@ -24,6 +24,12 @@ class _Adjoint(Op):
 class _AdjustContrast(Op):
     def __call__(self, images: Array, contrast_factor: Array, /) -> Any: ...
 
+class _AdjustHue(Op):
+    def __call__(self, x: Array, delta: Array, /) -> Any: ...
+
+class _AdjustSaturation(Op):
+    def __call__(self, x: Array, factor: Array, /) -> Any: ...
+
 class _Angle(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -303,6 +309,9 @@ class _Greater(Op):
 class _GreaterEqual(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _HsvToRgb(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Identity(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -467,8 +476,14 @@ class _OnesLike(Op):
 class _Pad(Op):
     def __call__(self, x: Array, /, *, paddings: Pairs, constant_value: Number = ...) -> Any: ...
 
+class _PerImageStandardization(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Pow(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Psnr(Op):
+    def __call__(self, a: Array, b: Array, /, *, max_val: float) -> Any: ...
 
 class _RandomBinomial(Op):
     def __call__(
@@ -559,6 +574,18 @@ class _ReluGrad(Op):
 class _Reshape(Op):
     def __call__(self, x: Array, /, *, shape: Ints) -> Any: ...
 
+class _Resize(Op):
+    def __call__(self, x: Array, /, *, size: Ints, method: str = ..., antialias: bool = ...) -> Any: ...
+
+class _ResizeBackprop(Op):
+    def __call__(self, x: Array, /, *, shape: Shape, method: str = ..., antialias: bool = ...) -> Any: ...
+
+class _RgbToGrayscale(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _RgbToHsv(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Rint(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -601,6 +628,9 @@ class _Sin(Op):
 class _Sinh(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _SobelEdges(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Softmax(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
 
@@ -640,6 +670,11 @@ class _SquaredDifference(Op):
 class _Squeeze(Op):
     def __call__(self, x: Array, /, *, axis: Axes = ...) -> Any: ...
 
+class _Ssim(Op):
+    def __call__(
+        self, a: Array, b: Array, kernel: Array, /, *, max_val: float, k1: float = ..., k2: float = ...
+    ) -> Any: ...
+
 class _Stack(Op):
     def __call__(self, *xs: Array, axis: Axis = ...) -> Any: ...
 
@@ -675,6 +710,9 @@ class _TensorScatterNdUpdate(Op):
 
 class _Tile(Op):
     def __call__(self, x: Array, /, *, multiples: Ints) -> Any: ...
+
+class _TotalVariation(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _Trace(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -727,6 +765,8 @@ class Ops:
     add_n: Final[_AddN]
     adjoint: Final[_Adjoint]
     adjust_contrast: Final[_AdjustContrast]
+    adjust_hue: Final[_AdjustHue]
+    adjust_saturation: Final[_AdjustSaturation]
     angle: Final[_Angle]
     argmax: Final[_Argmax]
     argmin: Final[_Argmin]
@@ -792,6 +832,7 @@ class Ops:
     gelu_grad: Final[_GeluGrad]
     greater: Final[_Greater]
     greater_equal: Final[_GreaterEqual]
+    hsv_to_rgb: Final[_HsvToRgb]
     identity: Final[_Identity]
     imag: Final[_Imag]
     in_top_k: Final[_InTopK]
@@ -834,7 +875,9 @@ class Ops:
     one_hot: Final[_OneHot]
     ones_like: Final[_OnesLike]
     pad: Final[_Pad]
+    per_image_standardization: Final[_PerImageStandardization]
     pow: Final[_Pow]
+    psnr: Final[_Psnr]
     random_binomial: Final[_RandomBinomial]
     random_categorical: Final[_RandomCategorical]
     random_gamma: Final[_RandomGamma]
@@ -862,6 +905,10 @@ class Ops:
     relu6: Final[_Relu6]
     relu_grad: Final[_ReluGrad]
     reshape: Final[_Reshape]
+    resize: Final[_Resize]
+    resize_backprop: Final[_ResizeBackprop]
+    rgb_to_grayscale: Final[_RgbToGrayscale]
+    rgb_to_hsv: Final[_RgbToHsv]
     rint: Final[_Rint]
     round: Final[_Round]
     rsqrt: Final[_Rsqrt]
@@ -876,6 +923,7 @@ class Ops:
     silu: Final[_Silu]
     sin: Final[_Sin]
     sinh: Final[_Sinh]
+    sobel_edges: Final[_SobelEdges]
     softmax: Final[_Softmax]
     softmax_cross_entropy: Final[_SoftmaxCrossEntropy]
     softplus: Final[_Softplus]
@@ -889,6 +937,7 @@ class Ops:
     square: Final[_Square]
     squared_difference: Final[_SquaredDifference]
     squeeze: Final[_Squeeze]
+    ssim: Final[_Ssim]
     stack: Final[_Stack]
     step: Final[_Step]
     stop_gradient: Final[_StopGradient]
@@ -901,6 +950,7 @@ class Ops:
     tensor_scatter_nd_sub: Final[_TensorScatterNdSub]
     tensor_scatter_nd_update: Final[_TensorScatterNdUpdate]
     tile: Final[_Tile]
+    total_variation: Final[_TotalVariation]
     trace: Final[_Trace]
     transpose: Final[_Transpose]
     triangular_solve: Final[_TriangularSolve]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.ops import assertions, cumulative, distributions, image, random, reduce, segment
+from teletape_engine.ops import assertions, cumulative, distributions, random, reduce, segment
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
+from teletape_engine.ops.images import color, quality, resize
 from teletape_engine.ops.linalg import composites, diagonal, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, blocks, conv, forms, gelu, loss, normalization, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, shape
@@ -20,7 +21,9 @@ FAMILIES = (
     conv,
     create,
     einsum,
-    image,
+    color,
+    resize,
+    quality,
     index,
     products,
     logic,

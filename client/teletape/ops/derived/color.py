@@ -1,0 +1,35 @@
+"""TensorFlow's functions of teletape_engine.ops.images.color.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_RGB_TO_HSV = ops.rgb_to_hsv
+_HSV_TO_RGB = ops.hsv_to_rgb
+
+
+def rgb_to_hsv(images: to.TensorInput, name: str | None = None) -> Tensor:
+    """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
+    try:
+        images = to.tensor(images)
+        return call(_RGB_TO_HSV, (images,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def hsv_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
+    """Hue, saturation and value in [0, 1] as red, green and blue in [0, 1]: the inverse of rgb_to_hsv."""
+    try:
+        images = to.tensor(images)
+        return call(_HSV_TO_RGB, (images,))
+    except Exception as error:
+        report(error)
+        raise

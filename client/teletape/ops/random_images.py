@@ -1,0 +1,165 @@
+"""`tf.image.random_…` and `stateless_random_…`: changes of images by numbers that are drawn.
+
+By hand: they take several ops. Nothing that is drawn is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops import image_colors as colors
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.images import flip_left_right, flip_up_down, pixels
+from teletape.ops.random import next_draw
+from teletape.ops.stateless_random import keys
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
+
+__all__ = [
+    "random_brightness",
+    "random_contrast",
+    "random_crop",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "random_hue",
+    "random_saturation",
+    "stateless_random_brightness",
+    "stateless_random_contrast",
+    "stateless_random_crop",
+    "stateless_random_flip_left_right",
+    "stateless_random_flip_up_down",
+    "stateless_random_hue",
+    "stateless_random_saturation",
+]
+
+_Draw = tuple[Any, Any]
+
+
+def _between(low: float, high: float, draw: _Draw) -> Any:
+    """One number evenly distributed in [low, high)."""
+    return call(ops.random_uniform, draw, shape=()) * (high - low) + low
+
+
+# --------------------------------------------------------------------------------------------------------------- flips
+def random_flip_left_right(image: to.TensorInput, seed: int | None = None) -> Tensor:
+    """Each image with its columns the other way round, or as it is, with equal chances."""
+    return _flipped(image, flip_left_right, next_draw(seed))
+
+
+def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
+    """As random_flip_left_right; the draw follows from the seed, two integers."""
+    return _flipped(image, flip_left_right, keys(seed))
+
+
+def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tensor:
+    """Each image with its rows the other way round, or as it is, with equal chances."""
+    return _flipped(image, flip_up_down, next_draw(seed))
+
+
+def stateless_random_flip_up_down(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
+    """As random_flip_up_down; the draw follows from the seed, two integers."""
+    return _flipped(image, flip_up_down, keys(seed))
+
+
+def _flipped(image: Any, flip: Any, draw: _Draw) -> Tensor:
+    tensor = pixels(image)
+    shape = () if tensor.ndim == 3 else (tensor.shape.as_list()[0], 1, 1, 1)
+    turned = call(ops.less, (call(ops.random_uniform, draw, shape=shape), 0.5))
+    return call(ops.where, (turned, flip(tensor), tensor))
+
+
+# ---------------------------------------------------------------------------------------------------------------- crops
+def random_crop(value: to.TensorInput, size: to.IntsInput, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A part of `value` of that size, at a place that is drawn."""
+    return _cropped(value, size, next_draw(seed))
+
+
+def stateless_random_crop(
+    value: to.TensorInput, size: to.IntsInput, seed: to.TensorInput, name: str | None = None
+) -> Tensor:
+    """As random_crop; the draw follows from the seed, two integers."""
+    return _cropped(value, size, keys(seed))
+
+
+def _cropped(value: Any, size: Any, draw: _Draw) -> Tensor:
+    tensor, wanted = convert_to_tensor(value), to.ints(size, "size")
+    shape = tuple(tensor.shape)
+    if len(wanted) != len(shape) or any(length > own for length, own in zip(wanted, shape, strict=True)):
+        raise InvalidArgumentError(f"Need value.shape >= size, got {list(shape)} and {list(wanted)}")
+    chances = call(ops.random_uniform, draw, shape=(len(shape),))
+    for axis, (length, own) in enumerate(zip(wanted, shape, strict=True)):
+        if length == own:
+            continue
+        chance = call(ops.strided_slice, (chances,), index=(axis,))
+        first = call(ops.cast, (chance * float(own - length + 1),), dtype="int32")
+        first = call(ops.minimum, (first, own - length))  # a product may round up
+        indices = call(ops.add, (call(ops.range, (), limit=length), first))
+        tensor = call(ops.gather, (tensor, indices), axis=axis)
+    return tensor
+
+
+# -------------------------------------------------------------------------------------------------------------- colours
+def random_brightness(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
+    """adjust_brightness by a number in [-max_delta, max_delta)."""
+    return _brightness(image, max_delta, next_draw(seed))
+
+
+def stateless_random_brightness(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
+    """As random_brightness; the draw follows from the seed, two integers."""
+    return _brightness(image, max_delta, keys(seed))
+
+
+def _brightness(image: Any, max_delta: float, draw: _Draw) -> Tensor:
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return colors.adjust_brightness(image, _between(-max_delta, max_delta, draw))
+
+
+def random_contrast(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """adjust_contrast by a factor in [lower, upper)."""
+    return colors.adjust_contrast(image, _factor(lower, upper, next_draw(seed)))
+
+
+def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput) -> Tensor:
+    """As random_contrast; the draw follows from the seed, two integers."""
+    return colors.adjust_contrast(image, _factor(lower, upper, keys(seed)))
+
+
+def random_saturation(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """adjust_saturation by a factor in [lower, upper)."""
+    return colors.adjust_saturation(image, _factor(lower, upper, next_draw(seed)))
+
+
+def stateless_random_saturation(
+    image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput | None = None
+) -> Tensor:
+    """As random_saturation; the draw follows from the seed, two integers."""
+    return colors.adjust_saturation(image, _factor(lower, upper, keys(seed)))
+
+
+def _factor(lower: float, upper: float, draw: _Draw) -> Any:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+    return _between(lower, upper, draw)
+
+
+def random_hue(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
+    """adjust_hue by a number in [-max_delta, max_delta)."""
+    return _hue(image, max_delta, next_draw(seed))
+
+
+def stateless_random_hue(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
+    """As random_hue; the draw follows from the seed, two integers."""
+    return _hue(image, max_delta, keys(seed))
+
+
+def _hue(image: Any, max_delta: float, draw: _Draw) -> Tensor:
+    if max_delta > 0.5:
+        raise ValueError("max_delta must be <= 0.5.")
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return colors.adjust_hue(image, _between(-max_delta, max_delta, draw))

@@ -1,0 +1,1 @@
+"""Ops for images [..., height, width, channels], one group a file."""

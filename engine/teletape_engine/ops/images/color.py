@@ -1,0 +1,148 @@
+"""Contrast and colours of images [..., height, width, channels]."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_loop, composite
+from teletape_engine.catalogue.rule import NOT_REGISTERED
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.arithmetic import clip_by_value, floormod, maximum
+from teletape_engine.ops.elementwise.complex import abs_
+from teletape_engine.ops.elementwise.logic import equal, where
+from teletape_engine.ops.elementwise.math import sqrt, square
+from teletape_engine.ops.reduce import reduce_max, reduce_mean, reduce_min
+from teletape_engine.ops.shapes.create import ones_like, zeros_like
+from teletape_engine.ops.shapes.index import strided_slice
+from teletape_engine.ops.shapes.shape import stack
+from teletape_engine.spec import FLOATING, Spec, half_bytes, shape_text, wide, wide_bytes
+
+
+def _adjust_contrast_spec(images: Spec, contrast_factor: Spec) -> Spec:
+    check_dtypes("AdjustContrastv2", (images,), FLOATING)
+    if images.ndim < 3:
+        raise InvalidArgumentError(f"input must be at least 3-D, got shape{shape_text(images.shape)}")
+    if contrast_factor.shape != () or contrast_factor.dtype not in FLOATING:
+        raise InvalidArgumentError(
+            f"contrast_factor must be a floating scalar: found {contrast_factor.dtype.name} of shape "
+            f"{shape_text(contrast_factor.shape)}"
+        )
+    return images
+
+
+def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    return batch_loop(record, args, batched, attrs) if batched[1] else record(*args)
+
+
+@op(
+    infer=_adjust_contrast_spec,
+    vjp=NOT_REGISTERED,
+    batch=_batch,
+    samples=[sample((2, 3, 2), ()), sample((2, 2, 3, 1), (), seed=1)],
+    op_type="AdjustContrastv2",
+    tf=(by_hand("image.adjust_contrast", "integers are converted, and a factor may be of another dtype"),),
+    like=(0, 0),
+    workspace=lambda images, contrast_factor: wide_bytes(images) + half_bytes(images),
+)
+def adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
+    """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.
+
+    TensorFlow registers no gradient for it: asking for one is a LookupError.
+    """
+    dtype = wide(images.dtype)
+    # As xp.mean, without its warning for images without elements.
+    mean = xp.sum(images, axis=(-3, -2), keepdims=True, dtype=dtype) / dtype.type(math.prod(images.shape[-3:-1]))
+    return ((images - mean) * contrast_factor.astype(dtype) + mean).astype(images.dtype, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------------------ colours
+def _channels(x: Any, what: str) -> list[Any]:
+    """The three channels of images of floating-point numbers."""
+    if x.dtype not in FLOATING:
+        raise InvalidArgumentError(f"{what} takes floating-point images, found {x.dtype.name}")
+    if not x.shape or x.shape[-1] != 3:
+        raise InvalidArgumentError(f"{what}: input must have 3 channels but input has shape {shape_text(x.shape)}")
+    return [strided_slice(x, index=("...", channel)) for channel in range(3)]
+
+
+_COLOURS = np.array(
+    [[[0.9, 0.3, 0.1], [0.2, 0.8, 0.4], [0.1, 0.25, 0.7]], [[0.6, 0.1, 0.5], [0.35, 0.3, 0.9], [0.7, 0.65, 0.2]]]
+)
+
+
+@composite(
+    samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
+    op_type="RGBToHSV",
+    tf=(function("image.rgb_to_hsv", Conversion.TENSOR("images")),),
+)
+def rgb_to_hsv(x: Any) -> Any:
+    """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
+    red, green, blue = _channels(x, "RGBToHSV")
+    value, least = reduce_max(x, axis=-1), reduce_min(x, axis=-1)
+    span = value - least
+    none = equal(span, zeros_like(span))
+    safe = where(none, ones_like(span), span)
+    turn = where(
+        equal(red, value),
+        (green - blue) / safe,
+        where(equal(green, value), (blue - red) / safe + 2, (red - green) / safe + 4),
+    )
+    hue = where(none, zeros_like(span), turn / 6)
+    hue = where(hue < zeros_like(hue), hue + 1, hue)
+    positive = value > zeros_like(value)
+    saturation = where(positive, span / where(positive, value, ones_like(value)), zeros_like(value))
+    return stack(hue, saturation, value, axis=-1)
+
+
+@composite(
+    samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
+    op_type="HSVToRGB",
+    tf=(function("image.hsv_to_rgb", Conversion.TENSOR("images")),),
+)
+def hsv_to_rgb(x: Any) -> Any:
+    """Hue, saturation and value in [0, 1] as red, green and blue in [0, 1]: the inverse of rgb_to_hsv."""
+    hue, saturation, value = _channels(x, "HSVToRGB")
+    turn = hue * 6
+    shares = (abs_(turn - 3) - 1, 2 - abs_(turn - 2), 2 - abs_(turn - 4))
+    low, high = zeros_like(hue), ones_like(hue)
+    return stack(*[(1 - saturation + saturation * clip_by_value(d, low, high)) * value for d in shares], axis=-1)
+
+
+@composite(samples=[sample(_COLOURS, np.array(0.5)), sample(_COLOURS, np.array(1.1))], like=(0, 0))
+def adjust_saturation(x: Any, factor: Any) -> Any:
+    """RGB images with their saturation times factor, a scalar, kept in [0, 1]."""
+    hue, saturation, value = _channels(rgb_to_hsv(x), "AdjustSaturation")
+    scaled = clip_by_value(saturation * factor, zeros_like(saturation), ones_like(saturation))
+    return hsv_to_rgb(stack(hue, scaled, value, axis=-1))
+
+
+@composite(samples=[sample(_COLOURS, np.array(0.17)), sample(_COLOURS, np.array(-0.23))], like=(0, 0))
+def adjust_hue(x: Any, delta: Any) -> Any:
+    """RGB images with delta, a scalar, added to their hue, which goes round from 1 to 0."""
+    hue, saturation, value = _channels(rgb_to_hsv(x), "AdjustHue")
+    moved = hue + delta
+    return hsv_to_rgb(stack(floormod(moved, ones_like(moved)), saturation, value, axis=-1))
+
+
+@composite(samples=[sample(_COLOURS)])
+def rgb_to_grayscale(x: Any) -> Any:
+    """The luminance 0.2989·red + 0.587·green + 0.114·blue of images, as their one channel."""
+    red, green, blue = _channels(x, "rgb_to_grayscale")
+    return stack(red * 0.2989 + green * 0.587 + blue * 0.114, axis=-1)
+
+
+@composite(samples=[sample((2, 3, 2)), sample((2, 2, 3, 1), seed=1)])
+def per_image_standardization(x: Any) -> Any:
+    """Each image less its mean, over its standard deviation, or over 1 / √(its number of elements) if that is more."""
+    if len(x.shape) < 3:
+        raise InvalidArgumentError(f"images need height, width and channels, found shape {shape_text(x.shape)}")
+    axes = (-3, -2, -1)
+    centred = x - reduce_mean(x, axis=axes, keepdims=True)
+    deviation = sqrt(reduce_mean(square(centred), axis=axes, keepdims=True))
+    count = max(math.prod(x.shape[-3:]), 1)
+    return centred / maximum(deviation, 1 / math.sqrt(count))
