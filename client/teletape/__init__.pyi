@@ -70,6 +70,7 @@ from teletape.ops.arrays import unstack as unstack
 from teletape.ops.arrays import where as where
 from teletape.ops.clip import clip_by_global_norm as clip_by_global_norm
 from teletape.ops.clip import clip_by_norm as clip_by_norm
+from teletape.ops.counting import sequence_mask as sequence_mask
 from teletape.ops.create import linspace as linspace
 from teletape.ops.create import meshgrid as meshgrid
 from teletape.ops.create import one_hot as one_hot
@@ -135,6 +136,8 @@ from teletape.ops.derived.nd import tensor_scatter_nd_add as tensor_scatter_nd_a
 from teletape.ops.derived.nd import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from teletape.ops.derived.nd import tensor_scatter_nd_update as tensor_scatter_nd_update
 from teletape.ops.derived.products import matmul as matmul
+from teletape.ops.derived.rearrange import reverse as reverse
+from teletape.ops.derived.rearrange import roll as roll
 from teletape.ops.derived.reduce import argmax as argmax
 from teletape.ops.derived.reduce import argmin as argmin
 from teletape.ops.derived.reduce import reduce_all as reduce_all
@@ -151,10 +154,16 @@ from teletape.ops.derived.shape import reshape as reshape
 from teletape.ops.derived.shape import squeeze as squeeze
 from teletape.ops.derived.shape import tile as tile
 from teletape.ops.derived.shape import transpose as transpose
+from teletape.ops.derived.sorting import argsort as argsort
+from teletape.ops.derived.sorting import searchsorted as searchsorted
+from teletape.ops.derived.sorting import sort as sort
 from teletape.ops.dispatch import constant as constant
 from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
 from teletape.ops.linalg import norm as norm
 from teletape.ops.linalg import tensordot as tensordot
+from teletape.ops.sorting import repeat as repeat
+from teletape.ops.sorting import unique as unique
+from teletape.ops.sorting import unique_with_counts as unique_with_counts
 from teletape.ops.static_values import get_static_value as get_static_value
 from teletape.print_op import tf_print as print
 from teletape.python_calls import numpy_function as numpy_function
@@ -218,6 +227,7 @@ __all__ = [
     "add_n",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "asin",
     "assert_equal",
@@ -338,11 +348,16 @@ __all__ = [
     "reduce_min",
     "reduce_prod",
     "reduce_sum",
+    "repeat",
     "reshape",
+    "reverse",
+    "roll",
     "round",
     "saturate_cast",
     "scan",
     "scatter_nd",
+    "searchsorted",
+    "sequence_mask",
     "session",
     "sessions",
     "shape",
@@ -352,6 +367,7 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "sort",
     "space_to_batch",
     "space_to_batch_nd",
     "split",
@@ -378,6 +394,8 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique",
+    "unique_with_counts",
     "unstack",
     "vectorized_map",
     "version",

@@ -1,5 +1,7 @@
 """What `tf.math` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.ops.counting import bincount as bincount
+from teletape.ops.counting import confusion_matrix as confusion_matrix
 from teletape.ops.derived.activations import log_softmax as log_softmax
 from teletape.ops.derived.activations import softmax as softmax
 from teletape.ops.derived.arithmetic import add as add
@@ -23,6 +25,7 @@ from teletape.ops.derived.complex import conj as conj
 from teletape.ops.derived.complex import imag as imag
 from teletape.ops.derived.complex import real as real
 from teletape.ops.derived.complex import sign as sign
+from teletape.ops.derived.counting import count_nonzero as count_nonzero
 from teletape.ops.derived.cumulative import cumprod as cumprod
 from teletape.ops.derived.cumulative import cumsum as cumsum
 from teletape.ops.derived.index import unsorted_segment_sum as unsorted_segment_sum
@@ -68,6 +71,7 @@ from teletape.ops.derived.normalization import in_top_k as in_top_k
 from teletape.ops.derived.normalization import l2_normalize as l2_normalize
 from teletape.ops.derived.normalization import softsign as softsign
 from teletape.ops.derived.normalization import zero_fraction as zero_fraction
+from teletape.ops.derived.rearrange import invert_permutation as invert_permutation
 from teletape.ops.derived.reduce import argmax as argmax
 from teletape.ops.derived.reduce import argmin as argmin
 from teletape.ops.derived.reduce import reduce_all as reduce_all
@@ -89,6 +93,7 @@ from teletape.ops.segments import segment_max as segment_max
 from teletape.ops.segments import segment_mean as segment_mean
 from teletape.ops.segments import segment_min as segment_min
 from teletape.ops.segments import segment_sum as segment_sum
+from teletape.ops.sorting import top_k as top_k
 
 __all__ = [
     "abs",
@@ -101,10 +106,13 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "bincount",
     "ceil",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",
+    "count_nonzero",
     "cumprod",
     "cumsum",
     "divide",
@@ -120,6 +128,7 @@ __all__ = [
     "greater_equal",
     "imag",
     "in_top_k",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -173,6 +182,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "top_k",
     "truediv",
     "unsorted_segment_max",
     "unsorted_segment_mean",

@@ -42,6 +42,7 @@ from teletape.ops import (
     arrays,
     clip,
     convolutions,
+    counting,
     create,
     dispatch,
     dropout,
@@ -53,6 +54,7 @@ from teletape.ops import (
     random,
     random_images,
     segments,
+    sorting,
     stateless_random,
 )
 from teletape.ops.derived import DERIVED
@@ -86,6 +88,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         *(("nn.", module) for module in (nn, convolutions, pools)),
         *(("image.", module) for module in (images, image_colors, random_images)),
         ("math.", segments),
+        ("math.", counting),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
@@ -105,13 +108,19 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "device": devices.device,
         "is_tensor": is_tensor,
         "linalg.global_norm": clip.global_norm,
+        "math.top_k": sorting.top_k,
         "nn.dropout": dropout.dropout,
         "nn.experimental.stateless_dropout": dropout.stateless_dropout,
+        "nn.top_k": sorting.top_k,
         "norm": linalg.norm,
         "numpy_function": python_calls.numpy_function,
         "print": print_op.tf_print,
         "py_function": python_calls.py_function,
+        "repeat": sorting.repeat,
+        "sequence_mask": counting.sequence_mask,
         "tensordot": linalg.tensordot,
+        "unique": sorting.unique,
+        "unique_with_counts": sorting.unique_with_counts,
     }
 
 

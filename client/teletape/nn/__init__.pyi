@@ -62,6 +62,7 @@ from teletape.ops.pools import max_pool1d as max_pool1d
 from teletape.ops.pools import max_pool2d as max_pool2d
 from teletape.ops.pools import max_pool3d as max_pool3d
 from teletape.ops.pools import pool as pool
+from teletape.ops.sorting import top_k as top_k
 
 __all__ = [
     "atrous_conv2d",
@@ -122,6 +123,7 @@ __all__ = [
     "sufficient_statistics",
     "swish",
     "tanh",
+    "top_k",
     "weighted_cross_entropy_with_logits",
     "zero_fraction",
 ]

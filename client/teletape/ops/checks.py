@@ -95,6 +95,18 @@ def same_shape(labels: TensorLike, logits: TensorLike, *_: Any) -> None:
         )
 
 
+def known_direction(values: Tensor, direction: Any) -> None:
+    """ValueError unless it is a direction to sort in."""
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"Unknown direction: {direction}, expected one of ASCENDING, DESCENDING")
+
+
+def known_side(sorted_sequence: Tensor, values: TensorLike, side: Any, out_type: Any) -> None:
+    """ValueError unless it is a side to search from."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+
+
 # ---------------------------------------------------------------------------------------------------------- shortcuts
 def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
     """`x`, if it has the dtype; UnimplementedError for a cast from or to strings."""

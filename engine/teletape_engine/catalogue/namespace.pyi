@@ -39,6 +39,9 @@ class _Argmax(Op):
 class _Argmin(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ..., output_type: DType | str = ...) -> Any: ...
 
+class _Argsort(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., direction: str = ...) -> Any: ...
+
 class _Asin(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -79,6 +82,9 @@ class _BatchToSpace(Op):
 
 class _BiasAdd(Op):
     def __call__(self, value: Array, bias: Array, /) -> Any: ...
+
+class _Bincount(Op):
+    def __call__(self, x: Array, weights: Array, /, *, size: int, rows: bool = ...) -> Any: ...
 
 class _BitwiseAnd(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
@@ -197,6 +203,9 @@ class _Cos(Op):
 
 class _Cosh(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _CountNonzero(Op):
+    def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ..., dtype: DType | str = ...) -> Any: ...
 
 class _Crelu(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
@@ -325,6 +334,9 @@ class _Inv(Op):
     def __call__(self, x: Array, /, *, adjoint: bool = ...) -> Any: ...
 
 class _Invert(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _InvertPermutation(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
 class _Isfinite(Op):
@@ -571,6 +583,9 @@ class _Relu6(Op):
 class _ReluGrad(Op):
     def __call__(self, grad: Array, features: Array, /) -> Any: ...
 
+class _Repeat(Op):
+    def __call__(self, x: Array, /, *, times: int, axis: Axis) -> Any: ...
+
 class _Reshape(Op):
     def __call__(self, x: Array, /, *, shape: Ints) -> Any: ...
 
@@ -580,6 +595,9 @@ class _Resize(Op):
 class _ResizeBackprop(Op):
     def __call__(self, x: Array, /, *, shape: Shape, method: str = ..., antialias: bool = ...) -> Any: ...
 
+class _Reverse(Op):
+    def __call__(self, x: Array, /, *, axis: Ints) -> Any: ...
+
 class _RgbToGrayscale(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -588,6 +606,9 @@ class _RgbToHsv(Op):
 
 class _Rint(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _Roll(Op):
+    def __call__(self, x: Array, /, *, shift: Ints, axis: Ints) -> Any: ...
 
 class _Round(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -604,8 +625,16 @@ class _SaturateCast(Op):
 class _ScatterNd(Op):
     def __call__(self, indices: Array, updates: Array, /, *, shape: Shape) -> Any: ...
 
+class _Searchsorted(Op):
+    def __call__(
+        self, sorted_sequence: Array, values: Array, /, *, side: str = ..., out_type: DType | str = ...
+    ) -> Any: ...
+
 class _Selu(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _SequenceMask(Op):
+    def __call__(self, lengths: Array, /, *, maxlen: int, dtype: DType | str = ...) -> Any: ...
 
 class _SetDiag(Op):
     def __call__(self, x: Array, diagonal: Array, /, *, k: int = ...) -> Any: ...
@@ -645,6 +674,9 @@ class _Softsign(Op):
 
 class _Solve(Op):
     def __call__(self, matrix: Array, rhs: Array, /, *, adjoint: bool = ...) -> Any: ...
+
+class _Sort(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., direction: str = ...) -> Any: ...
 
 class _SpaceToBatch(Op):
     def __call__(self, x: Array, /, *, block_shape: Ints, paddings: Pairs) -> Any: ...
@@ -711,6 +743,9 @@ class _TensorScatterNdUpdate(Op):
 class _Tile(Op):
     def __call__(self, x: Array, /, *, multiples: Ints) -> Any: ...
 
+class _TopK(Op):
+    def __call__(self, x: Array, /, *, k: int = ...) -> Any: ...
+
 class _TotalVariation(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -725,6 +760,15 @@ class _TriangularSolve(Op):
 
 class _TruncatedNormal(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _Unique(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _UniqueCounts(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _UniquePlaces(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _UnsortedSegmentMax(Op):
     def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
@@ -770,6 +814,7 @@ class Ops:
     angle: Final[_Angle]
     argmax: Final[_Argmax]
     argmin: Final[_Argmin]
+    argsort: Final[_Argsort]
     asin: Final[_Asin]
     atan: Final[_Atan]
     atan2: Final[_Atan2]
@@ -779,6 +824,7 @@ class Ops:
     band_part: Final[_BandPart]
     batch_to_space: Final[_BatchToSpace]
     bias_add: Final[_BiasAdd]
+    bincount: Final[_Bincount]
     bitwise_and: Final[_BitwiseAnd]
     bitwise_or: Final[_BitwiseOr]
     bitwise_xor: Final[_BitwiseXor]
@@ -800,6 +846,7 @@ class Ops:
     convolution_transpose: Final[_ConvolutionTranspose]
     cos: Final[_Cos]
     cosh: Final[_Cosh]
+    count_nonzero: Final[_CountNonzero]
     crelu: Final[_Crelu]
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
@@ -838,6 +885,7 @@ class Ops:
     in_top_k: Final[_InTopK]
     inv: Final[_Inv]
     invert: Final[_Invert]
+    invert_permutation: Final[_InvertPermutation]
     isfinite: Final[_Isfinite]
     isinf: Final[_Isinf]
     isnan: Final[_Isnan]
@@ -904,18 +952,23 @@ class Ops:
     relu: Final[_Relu]
     relu6: Final[_Relu6]
     relu_grad: Final[_ReluGrad]
+    repeat: Final[_Repeat]
     reshape: Final[_Reshape]
     resize: Final[_Resize]
     resize_backprop: Final[_ResizeBackprop]
+    reverse: Final[_Reverse]
     rgb_to_grayscale: Final[_RgbToGrayscale]
     rgb_to_hsv: Final[_RgbToHsv]
     rint: Final[_Rint]
+    roll: Final[_Roll]
     round: Final[_Round]
     rsqrt: Final[_Rsqrt]
     rsqrt_grad: Final[_RsqrtGrad]
     saturate_cast: Final[_SaturateCast]
     scatter_nd: Final[_ScatterNd]
+    searchsorted: Final[_Searchsorted]
     selu: Final[_Selu]
+    sequence_mask: Final[_SequenceMask]
     set_diag: Final[_SetDiag]
     sigmoid: Final[_Sigmoid]
     sigmoid_cross_entropy: Final[_SigmoidCrossEntropy]
@@ -929,6 +982,7 @@ class Ops:
     softplus: Final[_Softplus]
     softsign: Final[_Softsign]
     solve: Final[_Solve]
+    sort: Final[_Sort]
     space_to_batch: Final[_SpaceToBatch]
     space_to_depth: Final[_SpaceToDepth]
     sparse_softmax_cross_entropy: Final[_SparseSoftmaxCrossEntropy]
@@ -950,11 +1004,15 @@ class Ops:
     tensor_scatter_nd_sub: Final[_TensorScatterNdSub]
     tensor_scatter_nd_update: Final[_TensorScatterNdUpdate]
     tile: Final[_Tile]
+    top_k: Final[_TopK]
     total_variation: Final[_TotalVariation]
     trace: Final[_Trace]
     transpose: Final[_Transpose]
     triangular_solve: Final[_TriangularSolve]
     truncated_normal: Final[_TruncatedNormal]
+    unique: Final[_Unique]
+    unique_counts: Final[_UniqueCounts]
+    unique_places: Final[_UniquePlaces]
     unsorted_segment_max: Final[_UnsortedSegmentMax]
     unsorted_segment_mean: Final[_UnsortedSegmentMean]
     unsorted_segment_min: Final[_UnsortedSegmentMin]

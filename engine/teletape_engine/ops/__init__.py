@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.ops import assertions, cumulative, distributions, random, reduce, segment
+from teletape_engine.ops import (
+    assertions,
+    counting,
+    cumulative,
+    distributions,
+    random,
+    reduce,
+    segment,
+    sorting,
+)
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
 from teletape_engine.ops.images import color, quality, resize
 from teletape_engine.ops.linalg import composites, diagonal, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, blocks, conv, forms, gelu, loss, normalization, pool
-from teletape_engine.ops.shapes import cast, create, index, nd, pad, shape
+from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
 CATALOGUE.freeze()
 
@@ -44,9 +53,12 @@ FAMILIES = (
     distributions,
     reduce,
     cumulative,
+    counting,
     segment,
     shape,
+    rearrange,
     solve,
+    sorting,
 )
 
 __all__ = ["FAMILIES"]

@@ -1,0 +1,38 @@
+"""TensorFlow's functions of teletape_engine.ops.counting.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_COUNT_NONZERO = ops.count_nonzero
+
+
+def count_nonzero(
+    input: to.TensorInput,
+    axis: to.IntsInput | None = None,
+    keepdims: bool = False,
+    dtype: to.DTypeInput = dtypes.int64,
+    name: str | None = None,
+) -> Tensor:
+    """The number of elements over `axis` that are not zero, or that are true."""
+    try:
+        input = to.tensor(input)
+        attrs: dict[str, Any] = {"dtype": to.dtype(dtype)}
+        if axis is not None:
+            attrs["axis"] = to.axes(axis)
+        if keepdims is not False:
+            attrs["keepdims"] = to.flag(keepdims)
+        return call(_COUNT_NONZERO, (input,), **attrs)
+    except Exception as error:
+        report(error)
+        raise

@@ -1,0 +1,74 @@
+"""TensorFlow's functions of teletape_engine.ops.sorting.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops import checks
+from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_ARGSORT = ops.argsort
+_SORT = ops.sort
+_SEARCHSORTED = ops.searchsorted
+
+
+def argsort(
+    values: to.TensorInput,
+    axis: to.IntInput = -1,
+    direction: str = "ASCENDING",
+    stable: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """The places of the elements in order along `axis`, as int32; equal elements keep their order.
+
+    `direction` is "ASCENDING" or "DESCENDING".
+    """
+    try:
+        values = to.tensor(values)
+        checks.known_direction(values, direction)
+        return call(_ARGSORT, (values,), axis=to.whole(axis), direction=direction)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def sort(
+    values: to.TensorInput, axis: to.IntInput = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """The elements in order along `axis`; `direction` is "ASCENDING" or "DESCENDING"."""
+    try:
+        values = to.tensor(values)
+        checks.known_direction(values, direction)
+        return call(_SORT, (values,), axis=to.whole(axis), direction=direction)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def searchsorted(
+    sorted_sequence: to.TensorInput,
+    values: to.TensorInput,
+    side: str = "left",
+    out_type: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where each of `values` [..., m] belongs in `sorted_sequence` [..., n], before or after its equals.
+
+    `side` is "left" (before them) or "right".
+    """
+    try:
+        sorted_sequence = to.tensor(sorted_sequence)
+        values = to.like(values, sorted_sequence)
+        checks.known_side(sorted_sequence, values, side, out_type)
+        return call(_SEARCHSORTED, (sorted_sequence, values), side=side, out_type=to.dtype(out_type))
+    except Exception as error:
+        report(error)
+        raise

@@ -1,0 +1,135 @@
+"""TensorFlow's functions of order whose result is a tuple, or depends on how often an element is repeated.
+
+By hand: an op has one result, and its shape must not depend on the values of an attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from teletape.ops import arguments as to
+from teletape.ops.derived.cast import cast
+from teletape.ops.derived.shape import expand_dims, reshape, squeeze
+from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
+
+__all__ = ["repeat", "top_k", "unique", "unique_with_counts"]
+
+
+class TopKV2(NamedTuple):
+    """The result of top_k."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Unique(NamedTuple):
+    """The result of unique: x is y at idx."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """The result of unique_with_counts."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]  # TensorFlow's name; a tuple has a method of that name
+
+
+def top_k(
+    input: to.TensorInput,
+    k: to.IntInput = 1,
+    sorted: bool = True,
+    index_type: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> TopKV2:
+    """The k largest elements along the last axis and their places, the largest first; of equal ones the first.
+
+    Args:
+        input: [..., n] real numbers.
+        k: How many; at most n.
+        sorted: Accepted, without effect: they are always in order.
+        index_type: The dtype of the places.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: k is larger than n, or negative.
+    """
+    tensor = convert_to_tensor(input)
+    places = call(ops.top_k, (tensor,), k=to.whole(k))
+    last = tensor.ndim - 1
+    return TopKV2(call(ops.gather, (tensor, places), axis=last, batch_dims=last), cast(places, index_type))
+
+
+def unique(x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str | None = None) -> Unique:
+    """The different elements of a vector in the order in which they come first, and for each element its place there.
+
+    Args:
+        x: A vector, also of strings.
+        out_idx: The dtype of the places.
+        name: Accepted, without effect.
+    """
+    kinds = _kinds(x, out_idx)
+    return Unique(kinds.y, kinds.idx)
+
+
+def unique_with_counts(
+    x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
+    """As unique, and how often each of the different elements comes, with the dtype `out_idx`."""
+    return _kinds(x, out_idx)
+
+
+def _kinds(x: Any, out_idx: Any) -> UniqueWithCounts:
+    tensor = convert_to_tensor(x)
+    if tensor.dtype is not dtypes.string:
+        idx, count = call(ops.unique_places, (tensor,)), call(ops.unique_counts, (tensor,))
+        return UniqueWithCounts(call(ops.unique, (tensor,)), cast(idx, out_idx), cast(count, out_idx))
+    if tensor.ndim != 1:
+        raise InvalidArgumentError("unique expects a 1D vector.")
+    values = tensor.numpy().tolist()
+    order = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    places = np.array([order[value] for value in values], to.dtype(out_idx))
+    counts = np.bincount(places, minlength=len(order)).astype(places.dtype)
+    return UniqueWithCounts(constant(np.array(list(order), object)), constant(places), constant(counts))
+
+
+def repeat(
+    input: to.TensorInput, repeats: to.IntsInput, axis: to.IntInput | None = None, name: str | None = None
+) -> Tensor:
+    """Each entry along `axis` repeated, next to each other.
+
+    Args:
+        input: A tensor.
+        repeats: How often: one number, or one for each entry. Their values are read.
+        axis: The axis; None: `input` is made a vector first.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: A negative number, or another count of numbers than of entries.
+        InvalidArgumentError: There is no such axis.
+    """
+    tensor = convert_to_tensor(input)
+    if axis is None:
+        tensor, axis = reshape(tensor, [-1]), 0
+    if not tensor.ndim:
+        tensor = reshape(tensor, [1])
+    times, at = to.ints(repeats, "repeats"), to.whole(axis)
+    if len(times) == 1:
+        return call(ops.repeat, (tensor,), times=times[0], axis=at)
+    if not -tensor.ndim <= at < tensor.ndim:
+        raise InvalidArgumentError(f"axis {at} is out of range for {tensor.ndim} axes")
+    at %= tensor.ndim
+    length = tensor.shape.as_list()[at]
+    if len(times) != length or min(times) < 0:
+        raise ValueError(f"repeats must be one number, or {length} for axis {at}, none negative; found {list(times)}")
+    places = constant(np.repeat(np.arange(length), times))
+    # With an axis more, since the gradient of rows along the first axis would be IndexedSlices.
+    return squeeze(call(ops.gather, (expand_dims(tensor, 0), places), axis=at + 1), 0)

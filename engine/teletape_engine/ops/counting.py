@@ -1,0 +1,95 @@
+"""Counts: of elements that are not zero, of numbers that share a bin, of equal elements; and masks of lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import Axes
+from teletape_engine.catalogue.define import sample
+from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.cumulative import cumsum
+from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.shapes.cast import cast
+from teletape_engine.ops.shapes.create import ones_like, zeros_like
+from teletape_engine.ops.shapes.index import unsorted_segment_sum
+from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims
+from teletape_engine.spec import BOOL, DTYPES, INDEX, DType, shape_text
+
+_I64 = DTYPES["int64"]
+_FLAGS = np.array([[True, False], [True, True]])
+
+
+@composite(
+    samples=[
+        sample(np.array([[0.0, 1.0, 2.0], [0.0, 0.0, -1.0]])),
+        sample(np.array([[0.0, 1.0], [3.0, 0.0]]), axis=1, keepdims=True, dtype=DTYPES["int32"]),
+        Sample((_FLAGS,), {"axis": 0}),
+    ],
+    tf=(
+        function(
+            "math.count_nonzero",
+            Conversion.TENSOR("input"),
+            Conversion.AXES("axis", None),
+            Conversion.FLAG("keepdims", False),
+            Conversion.DTYPE("dtype", _I64),
+        ),
+    ),
+)
+def count_nonzero(x: Any, *, axis: Axes = None, keepdims: bool = False, dtype: DType = DTYPES["int64"]) -> Any:
+    """The number of elements over `axis` that are not zero, or that are true."""
+    return reduce_sum(cast(ops.not_equal(x, zeros_like(x)), dtype=dtype), axis=axis, keepdims=keepdims)
+
+
+@composite(
+    samples=[
+        Sample((np.array([1, 3, 1, 0]), np.array([1.0, 0.5, 2.0, -1.0])), {"size": 4}),
+        Sample((np.array([[1, 3], [1, 0]], np.int32), np.array([[1.0, 0.5], [2.0, -1.0]])), {"size": 3, "rows": True}),
+    ],
+    like=(0, 1),
+    integers=("x",),
+    tf=(by_hand("math.bincount", "the number of bins is by default the largest number and one more"),),
+)
+def bincount(x: Any, weights: Any, *, size: int, rows: bool = False) -> Any:
+    """For each of the numbers 0 to size - 1 the sum of the weights of the elements that are equal to it.
+
+    x: integers; weights: of the same shape. Other numbers are left out. Of the whole array [size], or of each row of a
+    matrix [n, size] if `rows`.
+    """
+    if x.dtype not in INDEX:
+        raise InvalidArgumentError(f"the numbers must be int32 or int64, found {x.dtype.name}")
+    if x.shape != weights.shape:
+        raise InvalidArgumentError(
+            f"weights {shape_text(weights.shape)} must have the shape of the numbers, {shape_text(x.shape)}"
+        )
+    if size < 0:
+        raise InvalidArgumentError(f"size must be non-negative, found {size}")
+    if rows and len(x.shape) != 2:
+        raise InvalidArgumentError(f"rows take a matrix, found shape {shape_text(x.shape)}")
+    ids = where(x < size, x, -1)
+    if rows:
+        return unsorted_segment_sum(weights, ids, num_segments=size, axis=1, batch_dims=1)
+    return unsorted_segment_sum(weights, ids, num_segments=size)
+
+
+@composite(
+    samples=[
+        Sample((np.array([1, 3, 0]),), {"maxlen": 3}),
+        Sample((np.array([[2, 0]], np.int32),), {"maxlen": 2, "dtype": DTYPES["float32"]}),
+        sample(np.array([1.5, 0.0]), maxlen=2),
+    ],
+    tf=(by_hand("sequence_mask", "the width is by default the largest length"),),
+)
+def sequence_mask(lengths: Any, *, maxlen: int, dtype: DType = DTYPES["bool"]) -> Any:
+    """For each length [...] a row [..., maxlen] that is true, or 1, in that many places at its beginning."""
+    if maxlen < 0:
+        raise InvalidArgumentError(f"maxlen must be non-negative, found {maxlen}")
+    ends = broadcast_to(expand_dims(lengths, axis=-1), shape=(*lengths.shape, maxlen))
+    mask = cumsum(ones_like(ends), axis=-1, exclusive=True) < ends
+    return mask if dtype is BOOL else cast(mask, dtype=dtype)

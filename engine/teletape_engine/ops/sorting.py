@@ -1,0 +1,273 @@
+"""Orders: sorting, the places of sorted elements, searching in sorted sequences, and elements that differ."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import Axis
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.families import batch_all, batch_axes
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.shapes.index import gather
+from teletape_engine.ops.shapes.shape import transpose
+from teletape_engine.spec import BOOL, DTYPES, FLOATING, INDEX, INTEGER, DType, Spec, axis_in, shape_text, wide
+
+REAL = FLOATING | INTEGER
+_I32 = DTYPES["int32"]
+_DIRECTIONS = ("ASCENDING", "DESCENDING")
+_TIES = np.array([[2.0, 1.0, 2.0, 0.5], [0.0, 3.0, 1.0, 3.0]])
+
+
+def _order(xp: Any, x: Any, axis: int, *, descending: bool) -> Any:
+    """The places of the elements in order along `axis`, equal ones in the order in which they come; x has an axis."""
+    if x.dtype.itemsize < 4:
+        x = x.astype(wide(x.dtype), copy=False)
+    if not descending:
+        return xp.argsort(x, axis=axis, kind="stable").astype(_I32)
+    backwards = xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, kind="stable"), axis)
+    return (x.shape[axis] - 1 - backwards).astype(_I32)
+
+
+def taken_along(x: Any, places: Any, axis: int) -> Any:
+    """The elements of x at `places` of its shape along `axis`."""
+    n = len(x.shape)
+    at = axis_in(axis, n)
+    order = (*range(at), *range(at + 1, n), at)
+    back = tuple(order.index(i) for i in range(n))
+    if at == n - 1:
+        return gather(x, places, axis=n - 1, batch_dims=n - 1)
+    last = gather(transpose(x, perm=order), transpose(places, perm=order), axis=n - 1, batch_dims=n - 1)
+    return transpose(last, perm=back)
+
+
+# ------------------------------------------------------------------------------------------------------------ sorting
+def _check_sort(op_type: str, x: Spec, axis: int, direction: str) -> None:
+    check_dtypes(op_type, (x,), REAL)
+    axis_in(axis, x.ndim)
+    if direction not in _DIRECTIONS:
+        raise InvalidArgumentError(f"Unknown direction: {direction}, expected one of {', '.join(_DIRECTIONS)}")
+
+
+def _argsort_spec(x: Spec, *, axis: int, direction: str) -> Spec:
+    _check_sort("Argsort", x, axis, direction)
+    return x.with_dtype(_I32)
+
+
+_SORT_SAMPLES = [
+    sample((2, 5)),
+    sample((3, 4), axis=0, direction="DESCENDING", seed=1),
+    sample((2, 3, 2), axis=1, seed=2),
+    sample((4,), direction="DESCENDING", seed=3),
+    sample((0, 2), axis=0),
+]
+
+
+@op(
+    infer=_argsort_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_axes,
+    samples=[*_SORT_SAMPLES, sample(_TIES), sample(_TIES, direction="DESCENDING")],
+    tf=(
+        function(
+            "argsort",
+            Conversion.TENSOR("values"),
+            Conversion.INT("axis", -1),
+            Conversion.AS_IS("direction", "ASCENDING"),
+            Conversion.IGNORED("stable", False),
+            check="known_direction",
+        ),
+    ),
+    workspace=lambda x, **_: 3 * 8 * x.size,
+)
+def argsort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> Any:
+    """The places of the elements in order along `axis`, as int32; equal elements keep their order.
+
+    `direction` is "ASCENDING" or "DESCENDING".
+    """
+    return _order(xp, x, axis, descending=direction == "DESCENDING")
+
+
+def _sort_spec(x: Spec, *, axis: int, direction: str) -> Spec:
+    _check_sort("Sort", x, axis, direction)
+    return x
+
+
+def _sort_vjp(ct: Any, x: Any, axis: int, direction: str) -> Any:
+    places = argsort(x, axis=axis, direction=direction)
+    return taken_along(ct, argsort(places, axis=axis), axis)  # the inverse of a permutation is the order of its numbers
+
+
+@op(
+    infer=_sort_spec,
+    vjp=_sort_vjp,
+    jvp=lambda t, x, axis, direction: taken_along(t, argsort(x, axis=axis, direction=direction), axis),
+    batch=batch_axes,
+    samples=_SORT_SAMPLES,
+    tf=(
+        function(
+            "sort",
+            Conversion.TENSOR("values"),
+            Conversion.INT("axis", -1),
+            Conversion.AS_IS("direction", "ASCENDING"),
+            check="known_direction",
+        ),
+    ),
+    workspace=lambda x, **_: 2 * x.nbytes,
+)
+def sort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> Any:
+    """The elements in order along `axis`; `direction` is "ASCENDING" or "DESCENDING"."""
+    ordered = xp.sort(x.astype(wide(x.dtype), copy=False), axis=axis).astype(x.dtype, copy=False)
+    return xp.ascontiguousarray(xp.flip(ordered, axis)) if direction == "DESCENDING" else ordered
+
+
+def _top_spec(x: Spec, *, k: int) -> Spec:
+    check_dtypes("TopKV2", (x,), REAL)
+    if not x.ndim:
+        raise InvalidArgumentError("input must be >= 1-D, got shape []")
+    if k < 0:
+        raise InvalidArgumentError(f"Need k >= 0, got {k}")
+    if x.shape[-1] < k:
+        raise InvalidArgumentError(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
+    return Spec.of((*x.shape[:-1], k), _I32)
+
+
+@op(
+    infer=_top_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=lambda record, args, batched, attrs: record(*args, **attrs),
+    samples=[sample((2, 5), k=2), sample(_TIES, k=3), sample((3,), k=0), sample((2, 2, 3), k=3, seed=1)],
+    op_type="TopKV2",
+    tf=(by_hand("math.top_k nn.top_k", "an op has one result"),),
+    workspace=lambda x, **_: 3 * 8 * x.size,
+)
+def top_k(xp: Any, x: Any, *, k: int = 1) -> Any:
+    """The places along the last axis of the k largest elements, the largest first, as int32; of equals the first."""
+    return xp.ascontiguousarray(_order(xp, x, -1, descending=True)[..., :k])
+
+
+# ---------------------------------------------------------------------------------------------------------- searching
+def _search_spec(sorted_sequence: Spec, values: Spec, *, side: str, out_type: DType) -> Spec:
+    check_dtypes("LowerBound" if side == "left" else "UpperBound", (sorted_sequence, values), REAL)
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    if out_type not in INDEX:
+        raise InvalidArgumentError(f"out_type must be int32 or int64, found {out_type.name}")
+    if not sorted_sequence.ndim or sorted_sequence.shape[:-1] != values.shape[:-1] or not values.ndim:
+        raise InvalidArgumentError(
+            f"sorted_sequence {shape_text(sorted_sequence.shape)} and values {shape_text(values.shape)} must agree in "
+            "all dimensions but the last"
+        )
+    return values.with_dtype(out_type)
+
+
+@op(
+    infer=_search_spec,
+    vjp=NOT_REGISTERED,
+    batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
+    samples=[
+        sample(np.array([1.0, 2.0, 2.0, 5.0]), np.array([2.0, 0.0, 6.0])),
+        sample(np.array([1.0, 2.0, 2.0, 5.0]), np.array([2.0, 0.0, 6.0]), side="right", out_type=DTYPES["int64"]),
+        sample(np.array([[1.0, 3.0], [0.0, 9.0]]), np.array([[1.0, 2.0, 3.0], [9.0, 9.5, -1.0]])),
+        sample(np.zeros((0,)), (2,)),
+    ],
+    op_type="LowerBound",
+    like=(0, 0),
+    tf=(
+        function(
+            "searchsorted",
+            Conversion.TENSOR("sorted_sequence"),
+            Conversion.LIKE("values", of="sorted_sequence"),
+            Conversion.AS_IS("side", "left"),
+            Conversion.DTYPE("out_type", _I32),
+            check="known_side",
+        ),
+    ),
+    workspace=lambda sorted_sequence, values, **_: 2 * sorted_sequence.nbytes + 2 * values.nbytes + 8 * values.size,
+)
+def searchsorted(
+    xp: Any, sorted_sequence: Any, values: Any, *, side: str = "left", out_type: DType = DTYPES["int32"]
+) -> Any:
+    """Where each of `values` [..., m] belongs in `sorted_sequence` [..., n], before or after its equals.
+
+    `side` is "left" (before them) or "right".
+    """
+    dtype = wide(values.dtype)
+    lengths, count = sorted_sequence.shape[-1], math.prod(values.shape[:-1])
+    sequences = sorted_sequence.astype(dtype, copy=False).reshape((count, lengths))
+    rows = values.astype(dtype, copy=False).reshape((count, values.shape[-1]))
+    out = xp.empty(rows.shape, out_type)
+    for k in range(count):
+        out[k] = xp.searchsorted(sequences[k], rows[k], side=side)
+    return out.reshape(values.shape)
+
+
+# --------------------------------------------------------------------------------------------------- different elements
+def _unique_spec(x: Spec) -> Spec:
+    check_dtypes("Unique", (x,), REAL | {BOOL})
+    if x.ndim != 1:
+        raise InvalidArgumentError("unique expects a 1D vector.")
+    return x
+
+
+_REPEATED = [sample(np.array([3.0, 1.0, 3.0, 2.0, 1.0])), sample((4,)), sample(np.zeros((0,)))]
+
+
+def _first_places(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Where each different element comes first, in that order; and for each element the number of its kind."""
+    values = x.astype(wide(x.dtype), copy=False)
+    _, first, kinds = xp.unique(values, return_index=True, return_inverse=True)
+    order = xp.argsort(first)
+    number = xp.empty_like(order)
+    number[order] = xp.arange(len(order))
+    return first[order], number[kinds.reshape(-1)]
+
+
+@op(
+    infer=_unique_spec,
+    vjp=NOT_REGISTERED,
+    batch=None,
+    samples=_REPEATED,
+    op_type="Unique",
+    dynamic=True,
+    tf=(by_hand("unique", "an op has one result"), by_hand("unique_with_counts", "an op has one result")),
+    workspace=lambda x: 6 * 8 * x.size,
+)
+def unique(xp: Any, x: Any) -> Any:
+    """The different elements of a vector, in the order in which they come first; their number depends on the values."""
+    return x[_first_places(xp, x)[0]]
+
+
+@op(
+    infer=lambda x: _unique_spec(x).with_dtype(_I32),
+    vjp=NOT_REGISTERED,
+    batch=lambda record, args, batched, attrs: ops.stack(
+        *[record(ops.strided_slice(args[0], index=(k,))) for k in range(args[0].shape[0])]
+    ),
+    samples=_REPEATED,
+    op_type="Unique",
+    workspace=lambda x: 6 * 8 * x.size,
+)
+def unique_places(xp: Any, x: Any) -> Any:
+    """For each element of a vector its place among the different elements, as `unique` lists them: int32."""
+    return _first_places(xp, x)[1].astype(_I32)
+
+
+@op(
+    infer=lambda x: _unique_spec(x).with_dtype(_I32),
+    vjp=NOT_REGISTERED,
+    batch=None,
+    samples=_REPEATED,
+    op_type="UniqueWithCounts",
+    dynamic=True,
+    workspace=lambda x: 6 * 8 * x.size,
+)
+def unique_counts(xp: Any, x: Any) -> Any:
+    """How often each of the different elements of a vector comes, in the order of `unique`: int32."""
+    first, number = _first_places(xp, x)
+    return xp.bincount(number, minlength=len(first)).astype(_I32)
