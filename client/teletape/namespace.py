@@ -11,7 +11,7 @@ import difflib
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
@@ -61,6 +61,7 @@ from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
 from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
+from teletape.remedies import remedy
 from teletape.sessions import current as sessions
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -255,23 +256,6 @@ def publish(package: str) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------------------ missing names
-#: What TensorFlow 2 has in place of names of TensorFlow 1, and what to use in place of what Teletape does not have.
-REMEDIES: Final[Mapping[str, str]] = {
-    "Session": "TensorFlow 2 runs ops at once; decorate a function with tf.function to run it as one command",
-    "get_variable": "make a tf.Variable",
-    "global_variables_initializer": "a tf.Variable has its value as soon as it is made",
-    "gradients": "record with tf.GradientTape, and call its method gradient",
-    "placeholder": "pass the value as an argument of a tf.function",
-    "random_normal": "tf.random.normal",
-    "random_uniform": "tf.random.uniform",
-    "set_random_seed": "tf.random.set_seed",
-    "to_double": "tf.cast(x, tf.float64)",
-    "to_float": "tf.cast(x, tf.float32)",
-    "to_int32": "tf.cast(x, tf.int32)",
-    "to_int64": "tf.cast(x, tf.int64)",
-}
-
-
 def _missing(path: str, name: str) -> Any:
     """The `__getattr__` of a public module: imports what is imported when first used.
 
@@ -282,6 +266,8 @@ def _missing(path: str, name: str) -> Any:
     dotted = f"{path}.{name}".lstrip(".")
     if dotted in LAZY:
         value = importlib.import_module(LAZY[dotted])
+        if value.__name__ == f"teletape.{dotted}":  # a file of this package
+            vars(value).setdefault("__getattr__", functools.partial(_missing, dotted))
         setattr(sys.modules["teletape"], name, value)
         return value
     if name.startswith("_"):
@@ -290,8 +276,10 @@ def _missing(path: str, name: str) -> Any:
     near = _nearest(name)
     if near:
         text += f"; the nearest names are {', '.join(f'tf.{known}' for known in near)}"
-    if dotted in REMEDIES:
-        text += f". Instead: {REMEDIES[dotted]}"
+    instead = remedy(dotted)
+    if instead is not None:
+        text += f". Instead: {instead}"
+    text += ". docs/compatibility.md has every name"
     raise AttributeError(text, name=name)
 
 

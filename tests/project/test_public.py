@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.namespace import LAZY, MODULES, REMEDIES, by_hand, by_module, names, surface
+from teletape.namespace import LAZY, MODULES, by_hand, by_module, names, surface
 from teletape.ops.derived import DERIVED
 from teletape.program.tracebacks import unwrapped
+from teletape.remedies import REMEDIES
 from teletape_engine.catalogue.op import CATALOGUE
 
 SURFACE = surface()

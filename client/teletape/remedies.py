@@ -1,0 +1,105 @@
+"""What to use in place of TensorFlow's names that Teletape does not have: for errors and for the compatibility page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_DENSE: Final = "its tensors are dense: use a dense tensor, or tf.IndexedSlices for the rows of a gradient"
+_PADDED: Final = "its tensors are dense: pad the rows to one length and pass a mask"
+_NO_GRAPH: Final = "there are no graphs: ops run at once, and tf.function records them as one command"
+_SAVED: Final = (
+    "save weights with tf.train.Checkpoint, model.save('model.keras') or model.save_weights; a function is traced "
+    "again in the program that uses it"
+)
+_TPU: Final = "tf.connect to a server with a GPU; there are no TPUs"
+_OLD_OPTIMIZER: Final = "an optimizer of tf.keras.optimizers"
+_OLD_LOSS: Final = "a loss of tf.keras.losses"
+_OLD_LAYER: Final = "a layer of tf.keras.layers"
+_KERAS_INPUT: Final = (
+    "tf.keras.utils.FeatureSpace or layers of tf.keras.layers such as Normalization and CategoryEncoding"
+)
+
+#: By a name or by the module that has it, without the leading `tf.` or `tf.compat.v1.`.
+REMEDIES: Final[Mapping[str, str]] = {
+    "AUTO_REUSE": "make a tf.Variable once and use it again",
+    "ConfigProto": "nothing needs to be configured; tf.config accepts the settings of devices",
+    "CriticalSection": "the ops of a session run one after the other",
+    "DeviceSpec": "pass the name of a device to tf.device",
+    "GPUOptions": "nothing needs to be configured; tf.config accepts the settings of devices",
+    "GraphKeys": "tf.Module and Keras's models list their variables",
+    "Graph": _NO_GRAPH,
+    "GraphDef": _NO_GRAPH,
+    "InteractiveSession": "ops run at once: read a value with .numpy()",
+    "Operation": _NO_GRAPH,
+    "RaggedTensor": _PADDED,
+    "RaggedTensorSpec": _PADDED,
+    "Session": "TensorFlow 2 runs ops at once; decorate a function with tf.function to run it as one command",
+    "SparseTensor": _DENSE,
+    "SparseTensorSpec": _DENSE,
+    "app": "call main() under `if __name__ == '__main__':`",
+    "control_dependencies": "ops run in the order of the program, also in a tf.function",
+    "disable_eager_execution": _NO_GRAPH,
+    "disable_v2_behavior": _NO_GRAPH,
+    "dtensor": "there is one device: leave tensors whole",
+    "estimator": "tf.keras.Model with fit, or a loop of your own",
+    "experimental.dtensor": "there is one device: leave tensors whole",
+    "experimental.tensorrt": _NO_GRAPH,
+    "feature_column": _KERAS_INPUT,
+    "flags": "argparse",
+    "get_default_graph": _NO_GRAPH,
+    "get_variable": "make a tf.Variable",
+    "global_variables": "tf.Module and Keras's models list their variables",
+    "global_variables_initializer": "a tf.Variable has its value as soon as it is made",
+    "gradients": "record with tf.GradientTape, and call its method gradient",
+    "graph_util": _NO_GRAPH,
+    "hessians": "tf.GradientTape.jacobian of a gradient",
+    "import_graph_def": _NO_GRAPH,
+    "layers": _OLD_LAYER,
+    "lite": "export the weights, and convert them with TensorFlow itself",
+    "load_library": "write the op with tf.custom_gradient, or with tf.py_function",
+    "load_op_library": "write the op with tf.custom_gradient, or with tf.py_function",
+    "local_variables_initializer": "a tf.Variable has its value as soon as it is made",
+    "losses": _OLD_LOSS,
+    "mlir": _NO_GRAPH,
+    "placeholder": "pass the value as an argument of a tf.function",
+    "profiler": "tf.session().summary() for requests and bytes; a server answers GET /metrics",
+    "py_func": "tf.py_function or tf.numpy_function",
+    "quantization": "float16 and bfloat16 tensors; tf.keras's model.quantize",
+    "queue": "tf.data.Dataset",
+    "ragged": _PADDED,
+    "random_normal": "tf.random.normal",
+    "random_uniform": "tf.random.uniform",
+    "reset_default_graph": _NO_GRAPH,
+    "saved_model": _SAVED,
+    "set_random_seed": "tf.random.set_seed",
+    "sparse": _DENSE,
+    "sysconfig": "nothing is compiled against Teletape",
+    "to_double": "tf.cast(x, tf.float64)",
+    "to_float": "tf.cast(x, tf.float32)",
+    "to_int32": "tf.cast(x, tf.int32)",
+    "to_int64": "tf.cast(x, tf.int64)",
+    "tpu": _TPU,
+    "train.AdagradOptimizer": _OLD_OPTIMIZER,
+    "train.AdamOptimizer": _OLD_OPTIMIZER,
+    "train.GradientDescentOptimizer": _OLD_OPTIMIZER,
+    "train.MomentumOptimizer": _OLD_OPTIMIZER,
+    "train.Optimizer": _OLD_OPTIMIZER,
+    "train.RMSPropOptimizer": _OLD_OPTIMIZER,
+    "train.Saver": "tf.train.Checkpoint",
+    "train.get_global_step": "count the steps in a tf.Variable, or read optimizer.iterations",
+    "train.get_or_create_global_step": "count the steps in a tf.Variable, or read optimizer.iterations",
+    "trainable_variables": "tf.Module and Keras's models list their variables",
+    "variable_scope": "tf.Module and tf.name_scope",
+    "xla": "a tf.function is planned by the engine; jit_compile=True is accepted",
+}
+
+
+def remedy(dotted: str) -> str | None:
+    """Returns what to use in place of a name, or of the module that has it; None if that is not known."""
+    path = dotted.removeprefix("compat.v1.")
+    while path:
+        if path in REMEDIES:
+            return REMEDIES[path]
+        path = path.rpartition(".")[0]
+    return None
