@@ -59,6 +59,7 @@ KERNEL_NAMES: Final = {
     for name in _LISTED
     if name in DTYPES
 } | {np.dtype(object): "string"}
+STRING: Final = np.dtype(object)  #: Of the SDK's programs: strings never reach a server.
 HALF: Final = frozenset(DTYPES[n] for n in ("float16", "bfloat16") if n in DTYPES)
 
 REAL_OF: Final = {DTYPES["complex64"]: DTYPES["float32"], DTYPES["complex128"]: DTYPES["float64"]}

@@ -9,6 +9,7 @@ from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NoGradient
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.checking.harness import Case
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, Spec
 
 VECTOR = Spec.of((3,), DTYPES["float64"])
@@ -29,6 +30,16 @@ def vjp(case, inputs=None):
     result = np.asarray(case.run(inputs))
     ct = np.random.default_rng(1).uniform(0.5, 1.5, result.shape) * (1 + 1j if np.iscomplexobj(result) else 1)
     return case.vjp(ct.astype(result.dtype), inputs)
+
+
+@pytest.mark.parametrize("name", having(Trait.TRUTHS))
+def test_what_takes_truths_takes_nothing_else(name):
+    op = CATALOGUE[name]
+    assert bind(op, (Spec.of((3,), DTYPES["bool"]),) * len(op.inputs), op.attrs({})).spec.dtype == DTYPES["bool"]
+    for dtype in DTYPES.values():
+        if dtype != DTYPES["bool"]:
+            with pytest.raises(InvalidArgumentError):
+                bind(op, (Spec.of((3,), dtype),) * len(op.inputs), op.attrs({}))
 
 
 @pytest.mark.parametrize("trait", Trait)

@@ -14,11 +14,13 @@ from teletape.ops.derived.shape import reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
 from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
+from teletape.tensors.convert import wrapped
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import INTEGER
 
 __all__ = [
     "boolean_mask",
@@ -197,7 +199,14 @@ def pad(
     pairs = tuple((int(before), int(after)) for before, after in table)
     if mode != "CONSTANT":
         return call(ops.mirror_pad, (tensor,), paddings=pairs, mode=mode)
-    return call(ops.pad, (tensor,), paddings=pairs, constant_value=to.number(constant_values))
+    return call(ops.pad, (tensor,), paddings=pairs, constant_value=_padding(tensor, constant_values))
+
+
+def _padding(tensor: Any, value: to.NumberInput) -> Any:
+    """The added elements as a Python number; an integer outside the range of the tensor's dtype is wrapped into it."""
+    number = to.number(value)
+    dtype = convert_to_tensor(tensor).dtype.np
+    return wrapped(number, dtype) if type(number) is int and dtype in INTEGER else number
 
 
 def where(
@@ -212,7 +221,8 @@ def where(
             raise ValueError("x and y must both be non-None or both be None.")
         if x is None:
             return call(ops.nonzero, (convert_to_tensor(condition),))
-        return call(ops.where, (convert_to_tensor(condition), x, y))
+        truths = condition if isinstance(condition, TensorLike) else convert_to_tensor(condition, dtypes.bool)
+        return call(ops.where, (truths, x, y))
     except Exception as error:
         report(error)
         raise

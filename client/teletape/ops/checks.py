@@ -129,6 +129,14 @@ def itself_or_slices(x: Any, dtype: Any) -> Tensor | None:
     return itself_if_dtype(x, dtype)
 
 
+def clipped_slices(t: Any, low: Any, high: Any) -> Tensor | None:
+    """IndexedSlices with clipped rows, if `t` is IndexedSlices; None for a tensor."""
+    if not isinstance(t, IndexedSlices):
+        return None
+    rows = call(ops.clip_by_value, (t.values, low, high))
+    return IndexedSlices(rows, t.indices, t.dense_shape)  # type: ignore[return-value]  # what slices alone give
+
+
 def itself_if_real(x: Tensor) -> Tensor | None:
     """`x`, if it is real; TypeError if it has no numbers."""
     if not x.dtype.is_numeric:

@@ -157,6 +157,11 @@ def one_hot(
     length = to.ints(depth, "depth")[0]
     if length < 0:
         raise InvalidArgumentError(f"depth must be non-negative, got: {length} [Op:OneHot]")
+    if dtype is not None:  # arrays and numbers take it; a tensor must have it
+        on_value, off_value = (
+            value if value is None or isinstance(value, TensorLike) else constant(value, dtype)
+            for value in (on_value, off_value)
+        )
     own = [convert_to_tensor(value).dtype for value in (on_value, off_value) if value is not None]
     wanted = dtypes.as_dtype(dtype) if dtype is not None else own[0] if own else dtypes.float32
     if any(entry is not wanted for entry in own) and dtype is not None:

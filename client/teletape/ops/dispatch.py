@@ -22,7 +22,7 @@ from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.recording.values import Literal
-from teletape_engine.spec import DIFFERENTIABLE, INTEGER
+from teletape_engine.spec import BOOL, DIFFERENTIABLE, INTEGER
 
 _NUMBERS: Final = (float, int)
 
@@ -101,8 +101,6 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
             return as_tensor(value)
         if isinstance(value, list | tuple) and holds_tensors(value):
             return _stacked(value, wanted)
-        if isinstance(value, TensorShape):
-            value = np.array(value.as_list(), np.int32)
         if wanted is None and dtype_hint is not None:
             try:
                 return constant(value, dtype_hint)
@@ -136,8 +134,16 @@ def holds_tensors(value: Any) -> bool:
 
 
 def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
+    """A list with tensors in it as one tensor; with a dtype its leaves are cast to that."""
     leaf = dtype or _first_dtype(value)
-    rows = [convert_to_tensor(item, None if isinstance(item, TensorLike) else leaf) for item in value]
+    rows = []
+    for item in value:
+        if isinstance(item, list | tuple) and holds_tensors(item):
+            rows.append(_stacked(item, dtype))
+        else:
+            row = convert_to_tensor(item, None if isinstance(item, TensorLike) else leaf)
+            cast = dtype is not None and row.dtype is not dtype
+            rows.append(call(ops.cast, (row,), dtype=leaf.np) if cast and leaf is not None else row)
     return call(ops.stack, rows, axis=0)
 
 
@@ -202,6 +208,8 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
         if inputs[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]
             dtype = next((inputs[j].spec.dtype for j in group if inputs[j] is not None), None)
+            if Trait.TRUTHS in op.traits:
+                dtype = BOOL
             inputs[i] = operand(op, arg, dtype, alone=Trait.CONVERTS_APART in op.traits)
     return inputs
 

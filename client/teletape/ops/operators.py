@@ -63,7 +63,9 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
                 pair = (other, self) if reflected else (self, other)
                 return truediv(*pair) if division else call(op, pair)
             if not reflected and hasattr(type(other), theirs_first) and not _converts(other):
-                return NotImplemented
+                result = getattr(other, theirs_first)(self)
+                if result is not NotImplemented:
+                    return result
             if division and not reflected:
                 return truediv(self, other)
             operand_of_other = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)

@@ -27,7 +27,7 @@ from teletape_engine.recording.provenance import ProvenanceLog
 from teletape_engine.recording.recorder import Mode
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, SpecValue, Variable, new_uid
-from teletape_engine.spec import BOOL, INTEGER, Spec, dtype_of
+from teletape_engine.spec import BOOL, INTEGER, STRING, Spec, dtype_of
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
     from teletape.sessions.channel import Channel
@@ -161,14 +161,32 @@ class RemoteRecorder(SilentRecorder):
         if result.spec.dtype in _EXACT and result.spec.size <= _SMALL and result.host is None:
             result.host = _computed(op, inputs, attrs)
         channel = self.channel
+        try:
+            ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
+        except AttributeError:  # a string has no name: it is not on the server
+            return self._apply_here(op, inputs, attrs, result)
         result.name = name = channel.new_name()
-        ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
         if op.dynamic:
             answer = self.ask(commands.Call(op.name, ids, (name.id,), attrs))
             assert isinstance(answer, Specs)
             (result.spec,) = answer.specs
         else:
             channel.emit_call(self.id, where, op.name, attrs, ids, name.id)
+        return result
+
+    def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:
+        """Runs an op on strings in this process. A result that is no string becomes a constant on the server."""
+        unknown = [value for value in inputs if value.__class__ is not Literal and value.host is None]
+        if unknown:
+            fetched = self.channel.ask(self.id, [commands.Fetch(value.name.id) for value in unknown])
+            for value, answer in zip(unknown, fetched, strict=True):
+                value.host = answer.array  # type: ignore[union-attr]  # what a Fetch answers
+        arrays = [value.array if value.__class__ is Literal else value.host for value in inputs]
+        result.host = evaluate(bind(op, tuple([value.spec for value in inputs]), attrs), arrays)
+        result.spec = Spec.of(result.host.shape, result.host.dtype)
+        if result.spec.dtype != STRING:
+            result.name = self.new_name()
+            self.emit(commands.Constant(result.name.id, result.host), result.host.nbytes)
         return result
 
     # ----------------------------------------------------------------------------------- what the server runs by itself

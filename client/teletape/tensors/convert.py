@@ -10,12 +10,15 @@ from teletape.network import shared_memory
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
+from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.arrays import HostArray
 from teletape_engine.spec import INTEGER
 
 _TEXT: Final = (str, bytes, np.str_, np.bytes_)
 _INT32: Final = np.iinfo(np.int32)
 _INT64: Final = np.iinfo(np.int64)
+_TOO_LARGE: Final = "Attempt to convert a value with an integer that does not fit 64 bits to a Tensor."
+_WRAPPED: Final = frozenset(dtype for dtype in INTEGER if dtype.itemsize < 8)
 _BOUNDS: Final = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGER}
 
 
@@ -35,6 +38,8 @@ def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> 
     """
     if isinstance(value, np.ndarray | np.generic):
         return _from_array(np.asarray(value), dtype, cast)
+    if isinstance(value, TensorShape):
+        return _of_shape(value, dtype)
     if isinstance(value, list | tuple | range | bool | int | float | complex | str | bytes):
         return _from_python(value, dtype)
     array = getattr(value, "__array__", None)
@@ -43,6 +48,18 @@ def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> 
             f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
         )
     return _from_array(np.asarray(value), dtype, cast)
+
+
+def _of_shape(shape: TensorShape, dtype: DType | None) -> HostArray:
+    lengths = shape.as_list()
+    if None in lengths:
+        raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+    if dtype not in (None, dtypes.int32, dtypes.int64):
+        raise TypeError(
+            f"Cannot convert TensorShape {shape} to dtype {dtype!r}. Allowed dtypes are tf.int32 and tf.int64."
+        )
+    array = _from_python(lengths, dtype)
+    return array if lengths else array.astype((dtype or dtypes.int32).np)
 
 
 def _from_array(array: HostArray, dtype: DType | None, cast: bool) -> HostArray:
@@ -86,6 +103,10 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}")
     try:
         with np.errstate(all="ignore"):
+            if kind == "int" and wanted.np in _WRAPPED:  # modulo the range of the dtype, as TensorFlow's
+                if any(not _INT64.min <= number <= _INT64.max for number in leaves):
+                    raise ValueError(_TOO_LARGE)
+                return np.array(leaves, dtype=np.int64).astype(wanted.np).reshape(shape)
             return np.array(leaves, dtype=wanted.np).reshape(shape)
     except OverflowError:
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}") from None
@@ -149,7 +170,7 @@ def _default(kind: str, leaves: list[Any]) -> DType:
             return dtypes.int32
         if all(_INT64.min <= number <= _INT64.max for number in leaves):
             return dtypes.int64
-        raise ValueError("Attempt to convert a value with an integer that does not fit 64 bits to a Tensor.")
+        raise ValueError(_TOO_LARGE)
     return {"none": dtypes.float32, "float": dtypes.float32, "bool": dtypes.bool, "complex": dtypes.complex128}[kind]
 
 

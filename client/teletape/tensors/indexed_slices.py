@@ -18,30 +18,44 @@ class IndexedSlices:
     """A sparse gradient: row `values[k]` belongs at row `indices[k]`; rows of one index add up.
 
     Attributes:
-        values: Tensor [n, ...].
+        values: Tensor [n, ...]. Of slices that a tape computed it becomes a tensor when it is first used, as `indices`.
         indices: Tensor [n], int32 or int64.
         dense_shape: Tensor [rank], or None.
         recorded: The slices as a tape computed them; None if a program made them.
     """
 
     recorded: SlicesValue | None = None
+    _session: Session
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         self._values, self._indices, self._dense_shape = values, indices, dense_shape
 
+    @classmethod
+    def _of(cls, slices: SlicesValue, owner: Session) -> IndexedSlices:
+        """Slices that a tape computed."""
+        computed = cls(None, None, None)
+        computed.recorded, computed._session = slices, owner
+        return computed
+
     @property
     def values(self) -> Any:
         """The rows."""
+        if self._values is None and self.recorded is not None:
+            self._values = EagerTensor(self._session.slices_component(self.recorded, "values"), self._session)
         return self._values
 
     @property
     def indices(self) -> Any:
         """The indices of the rows in the dense array."""
+        if self._indices is None and self.recorded is not None:
+            self._indices = EagerTensor(self._session.slices_component(self.recorded, "indices"), self._session)
         return self._indices
 
     @property
     def dense_shape(self) -> Any:
         """The shape of the dense array."""
+        if self._dense_shape is None and self.recorded is not None:
+            self._dense_shape = from_host(np.array(self.recorded.dense.shape, np.int32))
         return self._dense_shape
 
     @property
@@ -52,6 +66,8 @@ class IndexedSlices:
     @property
     def shape(self) -> TensorShape:
         """Static shape of the dense array."""
+        if self.recorded is not None:
+            return TensorShape(self.recorded.dense.shape)
         return TensorShape(None if self._dense_shape is None else [int(n) for n in np.asarray(self._dense_shape)])
 
     @property
@@ -71,43 +87,8 @@ class IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
 
 
-class _TapeSlices(IndexedSlices):
-    """IndexedSlices that a tape computed: values and indices become tensors when they are first used."""
-
-    recorded: SlicesValue
-
-    def __init__(self, slices: SlicesValue, owner: Session) -> None:
-        super().__init__(None, None, None)
-        self.recorded, self._session = slices, owner
-
-    @property
-    def values(self) -> Any:
-        if self._values is None:
-            self._values = EagerTensor(self._session.slices_component(self.recorded, "values"), self._session)
-        return self._values
-
-    @property
-    def indices(self) -> Any:
-        if self._indices is None:
-            self._indices = EagerTensor(self._session.slices_component(self.recorded, "indices"), self._session)
-        return self._indices
-
-    @property
-    def dense_shape(self) -> Any:
-        if self._dense_shape is None:
-            self._dense_shape = from_host(np.array(self.recorded.dense.shape, np.int32))
-        return self._dense_shape
-
-    @property
-    def shape(self) -> TensorShape:
-        return TensorShape(self.recorded.dense.shape)
-
-
-_TapeSlices.__name__ = _TapeSlices.__qualname__ = "IndexedSlices"
-
-
 def wrap(value: Any, owner: Session) -> Any:
     """A recorded value as a program sees it: a tensor, IndexedSlices, or None."""
     if value is None:
         return None
-    return _TapeSlices(value, owner) if isinstance(value, SlicesValue) else EagerTensor(value, owner)
+    return IndexedSlices._of(value, owner) if isinstance(value, SlicesValue) else EagerTensor(value, owner)

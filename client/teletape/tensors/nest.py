@@ -1,6 +1,7 @@
 """`tf.nest`: structures of lists, tuples, named tuples and dicts, taken apart into leaves and put together again.
 
-Everything else is a leaf: tensors, arrays, strings, None, sets, dataclasses. Dicts are walked by sorted key.
+Everything else is a leaf: tensors, arrays, strings, None, sets, dataclasses without TensorFlow's `__tf_flatten__`.
+Dicts are walked by sorted key.
 `expand_composites` is accepted everywhere and changes nothing: an IndexedSlices always stays one leaf.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, MutableMapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any, Final
 
 from teletape.logs import log_first_n
@@ -38,6 +40,7 @@ def is_nested(structure: object) -> bool:
     nested = _nested_types.get(kind)
     if nested is None:
         nested = issubclass(kind, Sequence | Mapping | MappingView) and not issubclass(kind, str | bytes)
+        nested = nested or _is_dataclass(kind)
         if len(_nested_types) >= _NESTED_BOUND:
             _nested_types.clear()
         _nested_types[kind] = nested
@@ -153,7 +156,15 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
     )
 
 
+def _is_dataclass(kind: type) -> bool:
+    """Whether it is a dataclass that says itself what its leaves are: by TensorFlow's protocol for such classes."""
+    return is_dataclass(kind) and hasattr(kind, "__tf_flatten__") and hasattr(kind, "__tf_unflatten__")
+
+
 def _children(structure: Any) -> Iterable[Any]:
+    if _is_dataclass(type(structure)):
+        _, components = structure.__tf_flatten__()
+        return components  # type: ignore[no-any-return]  # a tuple, by the protocol
     return [structure[key] for key in sorted(structure)] if isinstance(structure, Mapping) else structure
 
 
@@ -173,6 +184,9 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
         except TypeError:
             raise TypeError("nest only supports dicts with sortable keys.") from None
         return _mapping_like(structure, {key: _pack_child(structure[key], leaves) for key in keys})
+    if _is_dataclass(kind):
+        metadata, components = structure.__tf_flatten__()
+        return kind.__tf_unflatten__(metadata, tuple([_pack_child(child, leaves) for child in components]))
     children = [_pack_child(child, leaves) for child in structure]
     if kind is list or isinstance(structure, MappingView | range):
         return children

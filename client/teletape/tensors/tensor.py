@@ -186,6 +186,20 @@ class EagerTensor(Tensor):
             report(error)
             raise
 
+    def cpu(self) -> Tensor:
+        """The tensor itself: its elements come to this process when they are read."""
+        return self
+
+    def gpu(self, gpu_index: int = 0) -> Tensor:
+        """The tensor itself, if its session computes on a GPU.
+
+        Raises:
+            RuntimeError: It does not.
+        """
+        if "GPU" not in self.device:
+            raise RuntimeError(f"GPU:{gpu_index} unknown device.")
+        return self
+
     def __float__(self) -> float:
         return float(self._scalar())
 

@@ -174,6 +174,10 @@ class Variable(ScatterMethods):
         """What Keras's optimizers know the variable by."""
         return f"{self._name}_{self.recorded.uid}"
 
+    @property
+    def initializer(self) -> None:
+        """None: a variable has its value as soon as it is made."""
+
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`; ValueError if not."""
         if not self.shape.is_compatible_with(shape):

@@ -1,7 +1,8 @@
 """Binding: what is decided once for an op on inputs of certain specs and with certain attributes.
 
 `bind` gives a `Bound`: the result's spec, the price, and for each set of tracked inputs a `Plan` that says what a tape
-keeps and which rules run. `trace_spec` follows a function of operands by specs alone.
+keeps and which rules run. `trace_spec` follows a function of operands by specs alone. Long because
+calls, their plans and their rules refer to each other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.errors import TeletapeError
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, WEAK, Spec, Weak
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, STRING, WEAK, Spec, Weak
 
 #: Counts of a millisecond or more: only such work is estimated before it begins.
 _HEAVY: Final = {Kernel.PRODUCTS: 1 << 25, Kernel.LOOPS: 1 << 20, Kernel.ELEMENTS: 1 << 22}
@@ -138,6 +139,8 @@ class Bound(Call):
             self.forward = partial(_nothing, self.spec)
         elif self.spec.dtype.name == "bfloat16":
             self.forward = _rounded(self.forward)
+        elif self.spec.dtype == STRING:
+            self.forward = _as_array(self.forward)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
@@ -361,6 +364,11 @@ def by_name(
 def _nothing(spec: Spec, xp: Any, *arrays: Any) -> Any:
     """The result without elements: forwards compute other arrays on the way, which may be large."""
     return xp.empty(spec.shape, spec.dtype)
+
+
+def _as_array(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The forward of an op on strings: NumPy gives one string as itself, and not as an array without axes."""
+    return lambda xp, *arrays, **attrs: xp.asarray(forward(xp, *arrays, **attrs), dtype=STRING)
 
 
 def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,6 +48,7 @@ class Trait(enum.Enum):
     SATURATES = "saturates"  #: Its derivative is zero, or rounds to zero, on a part of its domain.
     SELECTS = "selects"  #: The result holds some elements of an input and not the others.
     SHAPE_ONLY = "shape_only"  #: The result depends on the shape of its input, not on the elements.
+    TRUTHS = "truths"  #: Takes truth values alone: an array of numbers that a program passes is converted to them.
     STOPS_GRADIENT = "stops_gradient"  #: Tapes take the result for a constant.
 
 

@@ -215,13 +215,13 @@ def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
 
 
 # ------------------------------------------------------------------------------------------------------------- truth
-@reduction(vjp=NOT_REGISTERED, op_type="Any", tf="reduce_any math.reduce_any", dtypes=_BOOL)
+@reduction(vjp=NOT_REGISTERED, op_type="Any", tf="reduce_any math.reduce_any", dtypes=_BOOL, traits=[Trait.TRUTHS])
 def reduce_any(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """Whether any is true over `axis`. Of nothing: false."""
     return xp.any(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
-@reduction(vjp=NOT_REGISTERED, op_type="All", tf="reduce_all math.reduce_all", dtypes=_BOOL)
+@reduction(vjp=NOT_REGISTERED, op_type="All", tf="reduce_all math.reduce_all", dtypes=_BOOL, traits=[Trait.TRUTHS])
 def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """Whether all are true over `axis`. Of nothing: true."""
     return xp.all(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)

@@ -142,7 +142,7 @@ def _wrong_dtype(match: re.Match[str]) -> str:
 
 
 def _dtype_not_taken(match: re.Match[str]) -> str:
-    taken = ", ".join(_DTYPES.get(name, name) for name in match[3].split(", "))
+    taken = ", ".join(_DTYPES.get(name, name) for name in match[3].split(", ") if name != "string")
     subject = match[1].removeprefix("T") if match[1].startswith("T") and len(match[1]) > 1 else "an input"
     return f"{subject} of dtype {_DTYPES.get(match[2], match[2])}: it must be one of {taken}; cast it"
 

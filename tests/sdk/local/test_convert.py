@@ -69,7 +69,7 @@ def test_what_takes_a_dtype(value: Any, dtype: dtypes.DType, expected: Any) -> N
         (1.5, dtypes.int32, TypeError, "Cannot convert 1.5 to EagerTensor of dtype int32"),
         (1j, dtypes.float32, TypeError, "of dtype float"),
         ("a", dtypes.float64, TypeError, "of dtype double"),
-        (300, dtypes.uint8, TypeError, "Cannot convert 300"),
+        (1 << 64, dtypes.uint8, ValueError, "does not fit 64 bits"),
     ],
 )
 def test_what_cannot_be_a_tensor(value: Any, dtype: Any, error: type[Exception], says: str) -> None:

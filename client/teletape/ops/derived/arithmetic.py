@@ -183,6 +183,9 @@ def clip_by_value(
 ) -> Tensor:
     """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
     try:
+        result = checks.clipped_slices(t, clip_value_min, clip_value_max)
+        if result is not None:
+            return result
         return call(_CLIP_BY_VALUE, (t, clip_value_min, clip_value_max))
     except Exception as error:
         report(error)

@@ -18,13 +18,25 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import log
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, DType, Spec, finfo, shape_text
+from teletape_engine.spec import (
+    COMPLEX,
+    DTYPES,
+    FLOATING,
+    INTEGER,
+    NUMERIC,
+    SIGNED,
+    STRING,
+    DType,
+    Spec,
+    finfo,
+    shape_text,
+)
 
 REAL = FLOATING | INTEGER
 QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER}
 
 
-@elementwise(1, 1, op_type="AddV2", tf="add math.add", traits=[Trait.CONVERTS_APART])
+@elementwise(1, 1, op_type="AddV2", dtypes=NUMERIC | {STRING}, tf="add math.add", traits=[Trait.CONVERTS_APART])
 def add(xp: Any, a: Any, b: Any) -> Any:
     """a + b, elementwise."""
     return xp.add(a, b)
@@ -253,8 +265,16 @@ def add_n(xp: Any, *xs: Any) -> Any:
 
 
 @composite(
-    args="t clip_value_min clip_value_max",
-    tf="clip_by_value",
+    tf=(
+        function(
+            "clip_by_value",
+            Conversion.OPERAND("t"),
+            Conversion.OPERAND("clip_value_min"),
+            Conversion.OPERAND("clip_value_max"),
+            Conversion.IGNORED("name", None),
+            shortcut="clipped_slices",
+        ),
+    ),
     samples=[sample((2, 3), -0.5, 0.7), sample((3,), (), (), low=0.1), sample((2, 2), (2, 2), 1, seed=2)],
 )
 def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:

@@ -14,7 +14,7 @@ from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, Spec, broadcast, shape_text
+from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, STRING, Spec, broadcast, shape_text
 
 REAL = FLOATING | INTEGER
 _BOOL = frozenset((BOOL,))
@@ -44,17 +44,20 @@ _XOR = function(
 
 # ---------------------------------------------------------------------------------------- comparisons, truths and bits
 _compares = partial(binary, formulas=NON_DIFFERENTIABLE, result=BOOL, samples=_ORDER)
-_combines = partial(binary, formulas=NON_DIFFERENTIABLE, dtypes=_BOOL, samples=_PAIRS)
+_combines = partial(binary, formulas=NON_DIFFERENTIABLE, dtypes=_BOOL, samples=_PAIRS, traits=[Trait.TRUTHS])
 _bitwise = partial(binary, formulas=NON_DIFFERENTIABLE, dtypes=INTEGER, samples=_BITS)
 _classifies = partial(unary, formula=NOT_REGISTERED, dtypes=FLOATING, result=BOOL, samples=_EXTREMES)
 
 equal = _compares(
-    "equal", doc="a == b, elementwise, as bool; nan equals nothing.", dtypes=NUMERIC | _BOOL, tf="equal math.equal"
+    "equal",
+    doc="a == b, elementwise, as bool; nan equals nothing.",
+    dtypes=NUMERIC | _BOOL | {STRING},
+    tf="equal math.equal",
 )
 not_equal = _compares(
     "not_equal",
     doc="a != b, elementwise, as bool.",
-    dtypes=NUMERIC | _BOOL,
+    dtypes=NUMERIC | _BOOL | {STRING},
     tf=("not_equal math.not_equal", _XOR),
 )
 less = _compares("less", doc="a < b, elementwise, as bool.", dtypes=REAL, tf="less math.less")
@@ -71,6 +74,7 @@ logical_not = unary(
     "The opposite truth value, elementwise.",
     dtypes=_BOOL,
     samples=[Sample((_T,), {}), Sample((_T[0, 0],), {})],
+    traits=[Trait.TRUTHS],
     tf="logical_not math.logical_not",
 )
 bitwise_and = _bitwise("bitwise_and", doc="The bits set in both, elementwise, of integers.", tf="bitwise.bitwise_and")
