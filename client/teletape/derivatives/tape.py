@@ -28,6 +28,7 @@ from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
+from teletape.variables import none_gradients
 from teletape.variables.variable import Variable
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TapeConsumedError, TeletapeError
@@ -334,7 +335,11 @@ class GradientTape(Jacobians, TapeInspection):
         finally:
             self._answered(retain_tape)
         if len(recorded) == 1 and not nest.is_nested(sources):
-            return None if recorded[0].spec.dtype.hasobject else wrap(next(gradients), owner)
-        return nest.pack_sequence_as(
-            sources, [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
-        )
+            result = None if recorded[0].spec.dtype.hasobject else wrap(next(gradients), owner)
+            if result is None:
+                none_gradients.remember(self, targets, flat, [result])
+            return result
+        results = [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
+        if any(result is None for result in results):
+            none_gradients.remember(self, targets, flat, results)
+        return nest.pack_sequence_as(sources, results)

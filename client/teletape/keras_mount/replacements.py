@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.data import Dataset
-from teletape.keras_mount import output_specs, reading, recurrent, surface
+from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
 from teletape.ops.derived.nd import tensor_scatter_nd_update
 
 
@@ -87,6 +87,9 @@ _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = 
     "keras.src.backend.tensorflow.trainer": _trainer,
     "keras.src.callbacks.callback_list": _callback_list,
     "keras.src.layers.layer": lambda module: {"Layer.get_weights": reading.get_weights},
+    "keras.src.optimizers.base_optimizer": lambda module: {
+        "BaseOptimizer._filter_empty_gradients": optimizers.filter_empty_gradients(module)
+    },
     "keras.src.saving.saving_lib": lambda module: {"_save_state": reading.save_state(module)},
     "keras.src.trainers.data_adapters": _data_adapters,
     "keras.src.utils.module_utils": _module_utils,
