@@ -33,6 +33,7 @@ from teletape.control_flow.folds import foldr as foldr
 from teletape.control_flow.folds import scan as scan
 from teletape.control_flow.maps import map_fn as map_fn
 from teletape.control_flow.maps import vectorized_map as vectorized_map
+from teletape.control_flow.tensor_array import TensorArray as TensorArray
 from teletape.debugging import Assert as Assert
 from teletape.debugging import assert_equal as assert_equal
 from teletape.debugging import assert_greater as assert_greater
@@ -214,6 +215,7 @@ __all__ = [
     "Module",
     "RegisterGradient",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",

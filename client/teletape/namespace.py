@@ -31,6 +31,7 @@ from teletape.configuration import devices
 from teletape.configuration import public as configuration
 from teletape.control_flow import compat_v1, eager, folds, maps
 from teletape.control_flow.optional import Optional
+from teletape.control_flow.tensor_array import TensorArray
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
@@ -95,6 +96,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     return entries | {
         "Assert": debugging.Assert,
+        "TensorArray": TensorArray,
         "TensorSpec": TensorSpec,
         "assert_equal": debugging.assert_equal,
         "assert_greater": debugging.assert_greater,

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any, Final
 
 from teletape import debugging
-from teletape.autograph.state import Packing, Undefined, UndefinedReturnValue, is_dynamic, tensor_of, tensors_of
+from teletape.autograph.state import Undefined, UndefinedReturnValue
 from teletape.control_flow import loop_commands
+from teletape.control_flow.packing import Packing, is_dynamic, tensor_of, tensors_of
 from teletape.functions.trace import NotTraceable, trace
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.sessions.current import current

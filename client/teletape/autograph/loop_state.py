@@ -6,15 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from teletape import debugging
-from teletape.autograph.state import (
-    Composite,
-    Undefined,
-    UndefinedReturnValue,
-    is_dynamic,
-    is_undefined,
-    tensor_of,
-    tensors_of,
-)
+from teletape.autograph.state import Undefined, UndefinedReturnValue, is_undefined
+from teletape.control_flow.packing import has_unknown_elements, is_dynamic, tensor_of, tensors_of
+from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import NotTraceable, trace
 from teletape.ops.create import zeros
 from teletape.ops.dispatch import as_tensor
@@ -63,7 +57,7 @@ class Loop:
             ValueError, NotImplementedError: See `_placeholders`.
         """
         state = self._before
-        if any(self._undefined):
+        if any(self._undefined) or has_unknown_elements(state):
             state = _placeholders(self._body, self._get_state, self._set_state, state, self._undefined, self._names)
         self.tensors, self._packing = tensors_of(([False] if any(self._undefined) else [], state))
 
@@ -115,8 +109,11 @@ def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | N
         if second is None and first is not None:
             raise ValueError(f"'{name}' is None at the end of the iteration.")
         if not (is_dynamic(first) and is_dynamic(second)):
-            if isinstance(first, Composite) and isinstance(second, Composite):
-                first.check_alike(name, second)
+            if isinstance(first, TensorArray) and isinstance(second, TensorArray):
+                if len(first) != len(second):
+                    raise NotTraceable(
+                        "changes the size of a TensorArray in a loop on tensors", "a TensorArray with its final size"
+                    )
             elif is_dynamic(first) or is_dynamic(second) or first is not second:
                 raise TypeError(
                     f"'{name}' is a {type(first).__name__} before the loop, and another {type(second).__name__} after "
@@ -176,6 +173,8 @@ def _placeholders(
     for i, absent in enumerate(undefined):
         if absent and not is_undefined(after[i]):
             filled[i] = nest.map_structure(_zero, after[i])
+        elif first is not None and has_unknown_elements(filled[i]):
+            filled[i] = nest.map_structure(_with_shape, filled[i], after[i])
     for name, value, last in zip(names, filled, after, strict=True):
         if isinstance(value, UndefinedReturnValue):
             if last is not None and not isinstance(last, UndefinedReturnValue):
@@ -198,14 +197,28 @@ class _Shape:
         self.shape, self.dtype = tensor.shape.as_list(), tensor.dtype
 
 
+class _ElementShape:
+    """The kind of a TensorArray of another trace."""
+
+    def __init__(self, array: TensorArray) -> None:
+        self.dtype, self.size, self.dynamic_size = array.dtype, len(array), array.dynamic_size
+        self.shape = array.element_shape
+
+
+def _with_shape(leaf: Any, later: Any) -> Any:
+    return leaf.of_shape(later.shape) if isinstance(leaf, TensorArray) else leaf
+
+
 def _shape_of(leaf: Any) -> Any:
     """Returns what remains of a leaf after the trace that it belongs to."""
-    if isinstance(leaf, Composite):
-        return leaf.empty()
+    if isinstance(leaf, TensorArray):
+        return _ElementShape(leaf)
     return _Shape(as_tensor(leaf)) if isinstance(leaf, TensorLike) else leaf
 
 
 def _zero(leaf: Any) -> Any:
     if isinstance(leaf, _Shape):
         return zeros(leaf.shape, leaf.dtype)
+    if isinstance(leaf, _ElementShape):
+        return TensorArray(leaf.dtype, leaf.size, leaf.dynamic_size, element_shape=leaf.shape)
     return type(leaf)(0) if isinstance(leaf, bool | int | float) else leaf

@@ -9,16 +9,20 @@ import numpy as np
 
 from teletape.autograph.conditionals import condition_of, known, lazily, staged
 from teletape.autograph.loop_state import GetState, Loop, SetState
-from teletape.autograph.ranges import Range
+from teletape.autograph.ranges import Range, numbers_of
 from teletape.autograph.state import Undefined
 from teletape.control_flow import loop_commands
+from teletape.control_flow.elements import elements_of
 from teletape.control_flow.loop_commands import ASSIGNS_IN_SCAN
+from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import NotTraceable
 from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor
 from teletape.ops.operators import element_at
+from teletape.tensors import nest
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
+_UNROLLED: Final = 1024  #: Iterations of a loop on tensors that are written down one by one, at most.
 _LIMITS: Final = (
     "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph/g3doc/reference/limitations.md"
     "#consistency-of-control-flow-types for more info."
@@ -133,6 +137,12 @@ def for_stmt(
                     break
 
 
+def _must_be_unrolled(count: int, state: Sequence[Any], opts: dict[str, Any]) -> bool:
+    """Whether a loop of known length needs what no command has: a TensorArray that grows, or shapes that change."""
+    grows = any(isinstance(leaf, TensorArray) and leaf.dynamic_size for leaf in nest.flatten(list(state)))
+    return count <= _UNROLLED and (grows or "shape_invariants" in opts)
+
+
 def _for_range(
     over: Range,
     extra_test: Callable[[], Any] | None,
@@ -143,6 +153,11 @@ def _for_range(
     opts: dict[str, Any],
 ) -> None:
     start, limit, delta = over.start, over.limit, over.delta
+    count = over.count()
+    if count is not None and extra_test is None and _must_be_unrolled(count, get_state(), opts):
+        for number in numbers_of(over):
+            body(constant(number, over.start.dtype))
+        return
     at: Any = start
 
     def state() -> tuple[Any, ...]:
@@ -171,7 +186,7 @@ def _for_range(
             goes_on = at < limit if step >= 0 else at > limit
         return goes_on if extra_test is None else lazily(goes_on, extra_test, stops=False)
 
-    _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, over.count())
+    _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, count)
 
 
 def known_number(tensor: Tensor) -> Any:
@@ -217,6 +232,10 @@ def _for_elements(
     if not elements.ndim:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {elements.shape}")
     length = elements.shape.as_list()[0]
+    if extra_test is None and _must_be_unrolled(length, get_state(), opts):
+        for element in elements_of(elements) if length else ():
+            body(element)
+        return
     if extra_test is None and length and _limit(opts, None) is None:
         before = get_state()
         try:

@@ -46,6 +46,12 @@ class Range(EagerTensor):
         return max(0, int(np.ceil((last - first) / step))) if step else None
 
 
+def numbers_of(over: Range) -> list[Any]:
+    """Returns the numbers of a range that is known while the function is traced."""
+    first, step = (np.asarray(part.operand().host).item() for part in (over.start, over.delta))
+    return [first + step * i for i in range(over.count() or 0)]
+
+
 def ranged(numbers: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Returns `tf.range(*args, **kwargs)` for converted code.
 

@@ -1,6 +1,7 @@
 """Control flow as functions: while_loop, cond, case, switch_case, with the meaning of TensorFlow's eager ones.
 
 A condition is a value that is read. The branch or iteration that Python would run is run, and tapes record only that.
+Long because all of them check their arguments with TensorFlow's messages.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 from teletape import debugging, logs
 from teletape.control_flow import loop_commands
 from teletape.control_flow.loop_commands import as_one_command
+from teletape.control_flow.packing import Packing, tensors_of, with_known_elements
+from teletape.control_flow.tensor_array import TensorArray
 from teletape.control_flow.untaken import unused
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import spec_of
@@ -89,17 +92,30 @@ def _count(maximum_iterations: Any) -> int:
 
 def _loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
     """Returns the loop as one step of the function that is traced."""
-    leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(values)]
 
-    def step(*loop_values: Any) -> list[Tensor]:
-        result = body(*nest.pack_sequence_as(values, loop_values))
+    def following(loop_values: Any) -> Any:
+        result = body(*loop_values)
         if len(values) == 1 and not isinstance(result, list | tuple):  # inside functions a single value may be bare
             result = (result,)
         nest.assert_same_structure(list(values), list(result))
-        pairs = zip(nest.flatten(result), leaves, strict=True)
-        return [convert_to_tensor(leaf, dtype_hint=before.dtype) for leaf, before in pairs]
+        return result
 
-    return nest.pack_sequence_as(values, loop_commands.repeated(_unpacked(cond, values), step, leaves, limit))
+    values = with_known_elements(values, following)
+    leaves, packing = tensors_of(values)
+
+    def step(*loop_values: Any) -> list[Tensor]:
+        result = nest.flatten(following(packing.state(loop_values)))
+        hints = nest.flatten(packing.state(leaves))
+        typed = [
+            leaf if isinstance(leaf, TensorArray) else convert_to_tensor(leaf, dtype_hint=before.dtype)
+            for leaf, before in zip(result, hints, strict=True)
+        ]
+        return tensors_of(typed)[0]
+
+    def condition(*loop_values: Any) -> Any:
+        return cond(*packing.state(loop_values))
+
+    return packing.state(loop_commands.repeated(condition, step, leaves, limit))
 
 
 def _loop_command(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
@@ -132,8 +148,12 @@ def _is_unknown(condition: Any) -> bool:
     return isinstance(condition, EagerTensor) and not condition.ndim and condition.recorded.host is None
 
 
+def _spec_of(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, TensorArray) else spec_of(leaf)
+
+
 def _loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    pattern = nest.map_structure(spec_of, list(values) if limit is None else [0, values])
+    pattern = nest.map_structure(_spec_of, list(values) if limit is None else [0, values])
     iteration, tried = 0, current().local
     while True:
         condition = cond(*values)  # called even if the count has decided, as TensorFlow's eager loop does
@@ -178,6 +198,7 @@ def cond(
 def _branch_step(selector: Tensor, branches: Sequence[Callable[[], Any]]) -> Any:
     """Returns the branch as one step of the function that is traced: every branch is traced."""
     patterns: list[Any] = []
+    packings: list[Packing] = []
 
     def flat(branch: Callable[[], Any]) -> list[Tensor]:
         result = branch()
@@ -189,17 +210,23 @@ def _branch_step(selector: Tensor, branches: Sequence[Callable[[], Any]]) -> Any
                     "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure "
                     f"of return values.\n\n{error}"
                 ) from None
-        patterns.append(nest.map_structure(lambda _: None, result))
-        return [convert_to_tensor(leaf) for leaf in nest.flatten(result) if leaf is not None]
+        tensors, packing = tensors_of(result)
+        patterns.append(packing.structure)
+        packings.append(packing)
+        return tensors
 
     if selector.ndim:
         raise ValueError("pred must be a scalar")
     if selector.dtype is not dtypes.bool and selector.dtype.np not in INTEGER:
         selector = call(ops.not_equal, (selector, 0))
     results = loop_commands.chosen(selector, [functools.partial(flat, branch) for branch in branches])
-    if len(results) != len(nest.flatten(patterns[0])):
+    leaves = packings[0].leaves
+    if results and any(leaf is None for leaf in leaves):
         raise NotTraceable("has a branch that returns None and tensors", "tensors alone, or None alone")
-    return nest.pack_sequence_as(patterns[0], results) if results else patterns[0]
+    for leaf in leaves:
+        if isinstance(leaf, str | bytes):
+            raise NotTraceable("has a branch that returns text", "numbers")
+    return packings[0].state(results)
 
 
 def _truth(pred: Any) -> bool:
@@ -365,8 +392,8 @@ def read_variables(structure: Any) -> Any:
 
 
 def as_result(leaf: Any) -> Any:
-    """Returns a leaf of a loop's result as a tensor; IndexedSlices stay."""
-    return leaf if isinstance(leaf, IndexedSlices) else convert_to_tensor(leaf)
+    """Returns a leaf of a loop's result as a tensor; IndexedSlices and TensorArrays stay."""
+    return leaf if isinstance(leaf, IndexedSlices | TensorArray) else convert_to_tensor(leaf)
 
 
 def warn_of_back_prop(back_prop: bool, name: str) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from teletape.control_flow import loop_commands
 from teletape.control_flow.eager import as_result, read_variables, warn_of_back_prop
-from teletape.control_flow.loop_commands import as_one_command
-from teletape.control_flow.tensor_array import (
+from teletape.control_flow.elements import (
     Results,
     check_callable,
     common_length,
@@ -18,6 +17,7 @@ from teletape.control_flow.tensor_array import (
     row_at,
     tensors_of,
 )
+from teletape.control_flow.loop_commands import as_one_command
 from teletape.functions.tensor_spec import spec_of
 from teletape.ops.arrays import concat
 from teletape.ops.dispatch import constant, convert_to_tensor

@@ -9,8 +9,8 @@ from typing import Any
 from teletape import logs
 from teletape.control_flow import loop_commands
 from teletape.control_flow.eager import read_variables, warn_of_back_prop
+from teletape.control_flow.elements import Results, check_callable, common_length, elements_of
 from teletape.control_flow.loop_commands import as_one_command
-from teletape.control_flow.tensor_array import Results, check_callable, common_length, elements_of
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.functions.trace import NotTraceable

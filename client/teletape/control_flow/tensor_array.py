@@ -1,48 +1,272 @@
-"""The elements of tensors along axis 0 cut out, and results stacked: what TensorFlow's loops use TensorArrays for."""
+"""`tf.TensorArray`: tensors under the numbers 0, 1, 2, …, written one by one and read or stacked later.
+
+Outside loops on tensors it is a list. A number that is not known while a function is traced makes it one tensor of all
+elements, which a loop carries; a write replaces a row of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
+from teletape.control_flow.elements import elements_of
 from teletape.errors import InvalidArgumentError, OutOfRangeError
+from teletape.functions.trace import NotTraceable
+from teletape.ops.arrays import concat
 from teletape.ops.create import zeros
 from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.tensors import dtypes, nest
+from teletape.ops.operators import element_at
+from teletape.sessions.current import current
+from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import Tensor
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.functions.control_flow import cut_by_halves
 
-_NO_FIRST: Final = "Tried to read from index 0 but array size is: 0 "
-_NO_LAST: Final = "Reading from negative indices (index -1) is not allowed."
+__all__ = ["TensorArray"]
 
 
-class Results:
-    """Tensors of one dtype and shape, written one after the other and then stacked.
+class TensorArray:
+    """Tensors of one dtype by number. Outside functions a write changes it; inside it returns a new one.
 
     Args:
-        dtype: The dtype of each.
-        shape: The shape of each; None: not known.
-        infer_shape: Whether the first tensor's shape is required of the others.
+        dtype: The dtype of each element.
+        size: The number of elements, at first.
+        dynamic_size: Whether a write beyond the end makes it longer.
+        clear_after_read: Whether an element can be read once only. Inside functions it has no effect.
+        tensor_array_name: Accepted, without effect.
+        handle: Not supported: a TensorArray has none.
+        flow: Accepted, without effect.
+        infer_shape: Whether all elements must have the shape of the first one.
+        element_shape: The shape of each element, as far as it is known.
+        colocate_with_first_write_call: Accepted, without effect.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: A handle.
     """
 
-    def __init__(self, dtype: DType, shape: Any, infer_shape: bool) -> None:
-        self._dtype, self._shape, self._infer = dtype, TensorShape(shape), infer_shape
-        self._tensors: list[Tensor] = []
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        if handle is not None:
+            raise ValueError("Cannot provide a handle to tf.TensorArray: it has none. Give its size instead.")
+        self._dtype = dtypes.as_dtype(dtype)
+        self._dynamic = bool(dynamic_size)
+        self._clears = True if clear_after_read is None else bool(clear_after_read)
+        self._infers = infer_shape
+        self._shape = TensorShape(element_shape)
+        self._elements: list[Tensor | None] = [None] * _number(0 if size is None else size, "size")
+        self._cleared: set[int] = set()
+        self._rows: Tensor | None = None  # all elements as one tensor: then `_elements` is empty
 
-    def write(self, value: Any) -> None:
-        """Appends a value; raises as `check`."""
-        self._tensors.append(self.check(value))
+    # ------------------------------------------------------------------------------------------------------ properties
+    @property
+    def dtype(self) -> DType:
+        """The dtype of each element."""
+        return self._dtype
 
-    def check(self, value: Any) -> Tensor:
-        """Returns a value as a tensor.
+    @property
+    def dynamic_size(self) -> bool:
+        """Whether a write beyond the end makes it longer."""
+        return self._dynamic
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """The shape of each element, as far as it is known."""
+        return self._shape
+
+    @property
+    def flow(self) -> Tensor:
+        """A scalar that stands for the state in TensorFlow's graphs."""
+        return constant(0.0)
+
+    @property
+    def handle(self) -> None:
+        """None: it has no handle."""
+        return None
+
+    def identity(self) -> TensorArray:
+        """Returns a TensorArray with the same elements."""
+        return self._copy()
+
+    def __len__(self) -> int:
+        return len(self._elements) if self._rows is None else int(self._rows.shape.as_list()[0])
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Returns the number of elements, an int32 scalar."""
+        return constant(len(self))
+
+    def close(self, name: str | None = None) -> None:
+        """Forgets all elements."""
+        self._elements, self._rows = [], None
+
+    def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
+        """Not supported: the gradient of what is read or stacked is computed by a tape.
 
         Raises:
-            teletape.errors.InvalidArgumentError: It has another dtype.
-            ValueError: It has another shape.
+            NotImplementedError: Always.
         """
+        raise NotImplementedError("TensorArray.grad is not supported: use tf.GradientTape")
+
+    # ------------------------------------------------------------------------------------------------ single elements
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Sets an element, and returns the TensorArray to use from now on.
+
+        Raises:
+            teletape.errors.OutOfRangeError: The index is beyond the end, and the size is not dynamic.
+            teletape.errors.InvalidArgumentError: A value of another dtype.
+            ValueError: A value of another shape.
+        """
+        tensor = self._checked(value)
+        written = self._target()
+        number = _known(index)
+        if number is not None and self._dynamic and written._rows is not None:
+            rows = written._rows
+            written._elements, written._rows = list(elements_of(rows)) if rows.shape[0] else [], None
+        if number is None or written._rows is not None:
+            return written._with_row(index, tensor)
+        if number < 0:
+            raise OutOfRangeError(f"Writing to negative indices (index {number}) is not allowed.")
+        if number >= len(written._elements):
+            if not self._dynamic:
+                raise OutOfRangeError(
+                    f"Tried to write to index {number} but array is not resizeable and size is: "
+                    f"{len(written._elements)} "
+                )
+            written._elements += [None] * (number + 1 - len(written._elements))
+        written._elements[number] = tensor
+        written._cleared.discard(number)
+        return written
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Returns an element.
+
+        Raises:
+            teletape.errors.OutOfRangeError: There is none at that index.
+            teletape.errors.InvalidArgumentError: It was read before, and `clear_after_read` is true; or it was never
+                written, and its shape is not known.
+        """
+        number = _known(index)
+        if number is None or self._rows is not None:
+            return element_at(self._as_rows(None), convert_to_tensor(index))
+        if number < 0:
+            raise OutOfRangeError(f"Reading from negative indices (index {number}) is not allowed.")
+        if number >= len(self._elements):
+            raise OutOfRangeError(f"Tried to read from index {number} but array size is: {len(self._elements)} ")
+        if number in self._cleared:
+            raise InvalidArgumentError(
+                f"Could not read index {number} twice because it was cleared after a previous read (perhaps try "
+                "setting clear_after_read = false?)"
+            )
+        tensor = self._element(number)
+        if self._clears and not current().tracing:
+            self._elements[number] = None
+            self._cleared.add(number)
+        return tensor
+
+    # --------------------------------------------------------------------------------------------------- all elements
+    def stack(self, name: str | None = None) -> Tensor:
+        """Returns all elements along a new axis 0; those that were never written are zeros."""
+        return self._as_rows(None)
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """Returns the elements at these indices along a new axis 0."""
+        numbers = convert_to_tensor(indices)
+        if self._rows is None and numbers.shape.rank == 1 and _host(numbers) is not None:
+            return call(ops.stack, [self._element(int(number)) for number in numbers.numpy()])
+        return call(ops.gather, (self._as_rows(None), numbers), axis=0)
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """Returns the elements, which have one axis or more, one after the other along axis 0."""
+        if self._rows is not None:
+            rows = self._rows
+            return call(ops.reshape, (rows,), shape=(-1, *rows.shape.as_list()[2:]))
+        return concat([self._element(number) for number in range(len(self._elements))], 0)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """Sets the elements to those of a tensor along axis 0, and returns the TensorArray to use from now on.
+
+        Raises:
+            ValueError: More than there are, and the size is not dynamic.
+        """
+        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
+        return self._filled(elements_of(tensor) if tensor.shape[0] else [], "unstack")
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Sets the elements at these indices to those of a tensor, and returns the TensorArray to use from now on."""
+        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
+        written = self
+        for number, element in zip(elements_of(convert_to_tensor(indices)), elements_of(tensor), strict=True):
+            written = written.write(number, element)
+        return written
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """Sets the elements to parts of a tensor along axis 0, and returns the TensorArray to use from now on.
+
+        Raises:
+            ValueError: The lengths do not add up to that of the tensor, or there are more than elements.
+        """
+        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
+        sizes = [int(length) for length in convert_to_tensor(lengths).numpy()]
+        if sum(sizes) != tensor.shape[0]:
+            raise InvalidArgumentError(
+                f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and "
+                f"value's shape is: {tensor.shape} "
+            )
+        parts, start = [], 0
+        for length in sizes:
+            parts.append(call(ops.strided_slice, (tensor,), index=((start, start + length, None),)))
+            start += length
+        return self._filled(parts, "split")
+
+    # ------------------------------------------------------------------------------------------------- for a loop
+    @property
+    def elements_are_known(self) -> bool:
+        """Whether the shape of its elements is known, so that all of them can be one tensor."""
+        return self._rows is not None or self._shape.is_fully_defined()
+
+    def parts(self) -> list[Tensor]:
+        """Returns its tensors: all elements as one, if their shape is known."""
+        return [self._as_rows(None)] if self.elements_are_known else []
+
+    def with_parts(self, parts: Sequence[Tensor]) -> TensorArray:
+        """Returns a TensorArray of the same kind with these tensors."""
+        array = self._copy()
+        if parts:
+            array._rows, array._elements = parts[0], []
+        return array
+
+    def of_shape(self, shape: TensorShape) -> TensorArray:
+        """Returns a TensorArray with the same elements, of which this shape is known."""
+        array = self._copy()
+        array._shape = shape
+        return array
+
+    # ----------------------------------------------------------------------------------------------------- internals
+    def _copy(self) -> TensorArray:
+        array = TensorArray.__new__(TensorArray)
+        array.__dict__.update(self.__dict__)
+        array._elements, array._cleared = list(self._elements), set(self._cleared)
+        return array
+
+    def _target(self) -> TensorArray:
+        """Returns what a write changes: this object outside functions, a new one inside."""
+        return self._copy() if current().tracing else self
+
+    def _checked(self, value: Any) -> Tensor:
+        """Returns a value as an element; its shape becomes known. Raises as `write`."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if tensor.dtype is not self._dtype:
             raise InvalidArgumentError(
@@ -50,63 +274,72 @@ class Results:
             )
         if not self._shape.is_compatible_with(tensor.shape):
             raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self._shape})")
-        if self._infer:
+        if self._infers:
             self._shape = self._shape.merge_with(tensor.shape)
         return tensor
 
-    def stack(self, *, reverse: bool = False) -> Tensor:
-        """Returns all of them along a new leading axis."""
-        if not self._tensors:
-            sizes = [] if self._shape.rank is None else [size or 0 for size in self._shape.as_list()]
+    def _element(self, number: int) -> Tensor:
+        element = self._elements[number]
+        if element is not None:
+            return element
+        if not self._shape.is_fully_defined():
+            raise InvalidArgumentError(
+                f"Could not read from TensorArray index {number}. Furthermore, the element shape is not fully defined: "
+                f"{self._shape}. It is possible you are working with a resizeable TensorArray and stop_gradients is "
+                "not allowing the gradients to be written. If you set the full element_shape property on the forward "
+                "TensorArray, the proper all-zeros tensor will be returned instead of incurring this error."
+            )
+        return zeros(self._shape.as_list(), self._dtype)
+
+    def _filled(self, elements: Sequence[Tensor], what: str) -> TensorArray:
+        array = self._target()
+        if len(elements) > len(array) and not self._dynamic:
+            raise ValueError(f"Cannot {what} {len(elements)} tensors into a TensorArray of static size {len(array)} ")
+        checked: list[Tensor | None] = [array._checked(element) for element in elements]
+        array._elements, array._rows, array._cleared = checked, None, set()
+        return array
+
+    def _as_rows(self, like: Tensor | None) -> Tensor:
+        """Returns all elements as one tensor; `like` is an element of their shape."""
+        if self._rows is not None:
+            return self._rows
+        if not self._elements:
+            shape = self._shape if like is None else like.shape
+            sizes = [] if shape.rank is None else [length or 0 for length in shape.as_list()]
             return zeros([0, *sizes], self._dtype)
-        return call(ops.stack, self._tensors[::-1] if reverse else self._tensors)
+        if like is not None and not self._shape.is_fully_defined():
+            self._shape = like.shape
+        if all(element is None for element in self._elements) and self._shape.is_fully_defined():
+            return zeros([len(self._elements), *self._shape.as_list()], self._dtype)
+        return call(ops.stack, [self._element(number) for number in range(len(self._elements))])
+
+    def _with_row(self, index: Any, tensor: Tensor) -> TensorArray:
+        """Returns the TensorArray as one tensor, with another element at an index that is not known."""
+        if self._dynamic:
+            raise NotTraceable(
+                "writes to a TensorArray of dynamic size in a loop whose length is not known",
+                "a TensorArray with its final size",
+            )
+        at = call(ops.reshape, (convert_to_tensor(index),), shape=(1, 1))
+        rows = call(ops.tensor_scatter_nd_update, (self._as_rows(tensor), at, tensor[None]))
+        return self.with_parts([rows])
 
 
-def elements_of(tensor: Tensor) -> list[Tensor]:
-    """Returns the elements along axis 0, cut so that the gradient of all of them takes time n log n."""
-    if tensor.dtype is dtypes.string:
-        return [constant(text) for text in tensor.numpy()]
-    return cut_by_halves(tensor, tensor.shape.as_list()[0], _cut)
+def _host(tensor: Tensor) -> Any:
+    """Returns the elements of a tensor that are known; while a function is traced None if they are not."""
+    return getattr(tensor.operand(), "host", None) if current().tracing else tensor.numpy()
 
 
-def _cut(tensor: Tensor, index: Any) -> Tensor:
-    return call(ops.strided_slice, (tensor,), index=(index,))
+def _known(index: Any) -> int | None:
+    """Returns an index as a number; None: it is not known while a function is traced."""
+    if not isinstance(index, TensorLike):
+        return int(index)
+    host = _host(convert_to_tensor(index))
+    return None if host is None else int(host)
 
 
-def check_callable(fn: Any, text: str = "{} is not callable. Please provide a callable function.") -> None:
-    """TypeError unless `fn` can be called; TensorFlow's AttributeError if it has no name."""
-    if not callable(fn):
-        raise TypeError(text.format(fn.__name__))
-
-
-def common_length(tensors: Sequence[Tensor]) -> int:
-    """Returns the length along axis 0; ValueError unless it is the same for all tensors."""
-    length = tensors[0].shape.as_list()[0]
-    for tensor in tensors[1:]:
-        other = tensor.shape.with_rank_at_least(1).as_list()[0]
-        if other != length:
-            raise ValueError(f"Dimensions {length} and {other} are not compatible")
-    return int(length)
-
-
-def tensors_of(elems: Any) -> list[Tensor]:
-    """Returns the leaves as tensors; ValueError if one is longer than the first."""
-    tensors = [convert_to_tensor(leaf) for leaf in nest.flatten(elems)]
-    length = tensors[0].shape[0]
-    for tensor in tensors:
-        if tensor.shape[0] > length:
-            raise ValueError(f"Cannot unstack {tensor.shape[0]} tensors into a TensorArray of static size {length} ")
-    return tensors
-
-
-def no_elements(reverse: bool) -> OutOfRangeError:
-    """Returns TensorFlow's error for a loop without an initializer over no elements."""
-    return OutOfRangeError(_NO_LAST if reverse else _NO_FIRST)
-
-
-def row_at(columns: Iterable[Sequence[Tensor]], index: int) -> list[Tensor]:
-    """Returns the element at `index` of each column; OutOfRangeError if a column is too short."""
-    for column in columns:
-        if index >= len(column):
-            raise OutOfRangeError(f"Tried to read from index {index} but array size is: {len(column)} ")
-    return [column[index] for column in columns]
+def _number(size: Any, what: str) -> int:
+    number = _known(size)
+    if number is None:
+        raise NotTraceable(f"makes a TensorArray whose {what} is a tensor", f"a {what} that is a number")
+    return number

@@ -1,0 +1,110 @@
+"""The tensors of what a loop carries or a branch returns, and how to put them back into it.
+
+A state is any nested Python value. Its tensors, numbers and arrays become values of a command, also those of its
+TensorArrays; everything else (an object, None) stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from teletape.control_flow.tensor_array import TensorArray
+from teletape.functions.trace import trace
+from teletape.ops.dispatch import as_tensor, convert_to_tensor
+from teletape.tensors import nest
+from teletape.tensors.tensor import Tensor, TensorLike
+
+
+class _Value:
+    """Marks a leaf that is a tensor."""
+
+
+_VALUE = _Value()
+
+
+class Packing(NamedTuple):
+    """How the leaves of a state are put together again.
+
+    Attributes:
+        structure: The state with None in the place of each leaf.
+        leaves: For each leaf a TensorArray, `_VALUE` for a tensor, or what stays.
+    """
+
+    structure: Any
+    leaves: tuple[Any, ...]
+
+    def state(self, values: Sequence[Tensor]) -> Any:
+        """Returns the state with these tensors."""
+        return nest.pack_sequence_as(self.structure, list(self._filled(iter(values))))
+
+    def _filled(self, values: Iterator[Tensor]) -> Iterator[Any]:
+        for leaf in self.leaves:
+            if leaf is _VALUE:
+                yield next(values)
+            elif isinstance(leaf, TensorArray):
+                yield leaf.with_parts([next(values)] if leaf.elements_are_known else [])
+            else:
+                yield leaf
+
+
+def is_dynamic(leaf: Any) -> bool:
+    """Whether a leaf becomes a value of a command."""
+    return isinstance(leaf, TensorLike | bool | int | float | complex | np.ndarray | np.generic)
+
+
+def tensor_of(leaf: Any) -> Tensor:
+    """Returns a leaf as a tensor."""
+    return as_tensor(leaf) if isinstance(leaf, TensorLike) else convert_to_tensor(leaf)
+
+
+def tensors_of(state: Any) -> tuple[list[Tensor], Packing]:
+    """Returns the tensors of a state, and how to put them back."""
+    tensors: list[Tensor] = []
+    leaves: list[Any] = []
+    for leaf in nest.flatten(state):
+        if isinstance(leaf, TensorArray):
+            tensors += leaf.parts()
+            leaves.append(leaf)
+        elif is_dynamic(leaf):
+            tensors.append(tensor_of(leaf))
+            leaves.append(_VALUE)
+        else:
+            leaves.append(leaf)
+    return tensors, Packing(nest.map_structure(lambda _: None, state), tuple(leaves))
+
+
+def has_unknown_elements(state: Any) -> bool:
+    """Whether a state has a TensorArray whose elements have no shape yet."""
+    return any(isinstance(leaf, TensorArray) and not leaf.elements_are_known for leaf in nest.flatten(state))
+
+
+def with_known_elements(state: Any, body: Callable[[Any], Any]) -> Any:
+    """Returns a state whose TensorArrays know the shape of their elements: what one iteration writes.
+
+    Args:
+        state: The loop variables before the loop.
+        body: Returns them after an iteration; it is traced once more.
+    """
+    if not has_unknown_elements(state):
+        return state
+    tensors, packing = tensors_of(state)
+    shapes: list[Any] = []
+
+    def iteration(*values: Tensor) -> None:
+        after = nest.flatten(body(packing.state(values)))
+        shapes.extend(leaf.element_shape if isinstance(leaf, TensorArray) else None for leaf in after)
+
+    trace(iteration, [tensor.recorded.spec for tensor in tensors])
+    leaves = nest.flatten(state)
+    if len(leaves) != len(shapes):
+        return state
+    return nest.pack_sequence_as(
+        state,
+        [
+            leaf.of_shape(shape) if isinstance(leaf, TensorArray) and shape is not None else leaf
+            for leaf, shape in zip(leaves, shapes, strict=True)
+        ],
+    )
