@@ -174,6 +174,7 @@ from teletape.session_functions import inside_function as inside_function
 from teletape.session_functions import no_gradient as no_gradient
 from teletape.session_functions import session as session
 from teletape.session_functions import sync as sync
+from teletape.session_functions import sync_async as sync_async
 from teletape.sessions.current import connect as connect
 from teletape.tensors.dtypes import DType as DType
 from teletape.tensors.dtypes import as_dtype as as_dtype
@@ -382,6 +383,7 @@ __all__ = [
     "subtract",
     "switch_case",
     "sync",
+    "sync_async",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",

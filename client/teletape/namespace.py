@@ -64,7 +64,7 @@ from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
-from teletape.tensors import dtypes, nest
+from teletape.tensors import dlpack, dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -164,6 +164,7 @@ def names() -> dict[str, Any]:
         ("random.", random),
         ("random.", stateless_random),
         ("dtypes.", dtypes),
+        ("experimental.dlpack.", dlpack),
         ("train.", checkpoints),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}

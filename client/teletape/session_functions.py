@@ -5,9 +5,10 @@ from __future__ import annotations
 from teletape.errors import TeletapeError
 from teletape.sessions.current import current, within
 from teletape.sessions.session import Session
+from teletape.tensors.exchange import Awaitable
 from teletape.terminal.session_list import sessions
 
-__all__ = ["executing_eagerly", "inside_function", "no_gradient", "session", "sessions", "sync"]
+__all__ = ["executing_eagerly", "inside_function", "no_gradient", "session", "sessions", "sync", "sync_async"]
 
 
 def session() -> Session:
@@ -18,6 +19,11 @@ def session() -> Session:
 def sync() -> None:
     """Waits until everything recorded so far has run on the server; raises the error of what failed there."""
     current().sync()
+
+
+def sync_async() -> Awaitable:
+    """To be awaited in an asyncio or trio program: `sync`, without blocking the event loop."""
+    return Awaitable(current().sync)
 
 
 def no_gradient(op_type: str) -> None:

@@ -12,6 +12,7 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import teletape_wire as wire
@@ -74,6 +75,7 @@ class Channel:
             facts = present or http.create("/v1/sessions", body, key)
             self.session: str = facts["id"]
             self.device: str = facts.get("device", device or "cpu")
+            self._facts = facts
             self._path = f"/v1/sessions/{self.session}"
             attached = http.create(f"{self._path}/attach")
             self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
@@ -215,6 +217,21 @@ class Channel:
         ]
 
     # ------------------------------------------------------------------------------------------------------- lifetime
+    @property
+    def free_bytes(self) -> int | None:
+        """Bytes that further arrays may take, by the last answer; None: not known."""
+        limit, last = self._facts.get("memory_limit"), self._sender.last_answer
+        return None if limit is None else limit - (0 if last is None else last[0])
+
+    @property
+    def expires_at(self) -> float | None:
+        """When the session ends if it is not used any more, in Unix seconds, by the last answer; None: not known."""
+        last = self._sender.last_answer
+        if last is not None:
+            return last[1].expires_at
+        text = self._facts.get("expires_at")
+        return None if text is None else datetime.fromisoformat(text).timestamp()
+
     @property
     def batches(self) -> int:
         """The number of batches sent."""

@@ -6,7 +6,9 @@ Each method runs its part on this side's recorder (specs, tapes) and emits the c
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -379,9 +381,33 @@ class RemoteSession(Session):
         lines += [f"  {count} reads at {where}" for where, count in self._reads.by_line()]
         return "\n".join(lines)
 
+    def facts(self) -> dict[str, str]:
+        """Returns what people want to know of it, by name: no request is sent."""
+        channel = self.channel
+        facts = {
+            "session": self.id,
+            "server": f"{self.url}, teletape {channel.server.get('version', '?')}",
+            "device": channel.device,
+        }
+        if self.closed is not None:
+            return facts | {"ended": self.closed}
+        if channel.free_bytes is not None:
+            facts["memory"] = f"{channel.free_bytes / 2**20:,.0f} MiB free"
+        if channel.expires_at is not None:
+            end = datetime.fromtimestamp(channel.expires_at, UTC).astimezone()
+            facts["until"] = f"{end:%H:%M:%S}, if it is not used"
+        return facts | {"requests": f"{self.requests:,}"}
+
     def __repr__(self) -> str:
         state = "" if self.closed is None else f", ended: {self.closed}"
-        return f"<RemoteSession {self.id} at {self.channel.http.url}, {self.requests} requests{state}>"
+        facts = self.facts()
+        more = "".join(f", {facts[name]}" for name in ("device", "memory") if name in facts)
+        until = f", until {facts['until'][:8]}" if "until" in facts else ""
+        return f"<RemoteSession {self.id} at {self.url}{more}{until}, {self.requests} requests{state}>"
+
+    def _repr_html_(self) -> str:
+        rows = [f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.facts().items()]
+        return f"<table>{''.join(rows)}</table>"
 
     def sync(self) -> None:
         self.channel.sync()

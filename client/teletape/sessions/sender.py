@@ -79,6 +79,7 @@ class Sender:
         failure: The cause of a failure that no read has raised yet.
         closed: Why the session can no longer be used, or None.
         over: Whether the thread answers no more questions.
+        last_answer: The session's bytes, and when and how it was served; None: there was no answer.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Sender:
         self.failure: TeletapeError | None = None
         self.closed: str | None = None
         self.over = False
+        self.last_answer: tuple[int, wire.Served] | None = None
         self._path = f"/v1/sessions/{session}"
         self._batch_path = f"{self._path}/batch"
         self._gone = False  # the server has no such session any more
@@ -160,11 +162,12 @@ class Sender:
                 sealed.first = body
                 return
             sealed.first = partial(Response, 200, None, body)
-            answer, _ = wire.decode_answer(memoryview(body))
+            answer, served = wire.decode_answer(memoryview(body))
         except Exception:  # the sender's thread comes to the same, and reports it
             return
         if answer.failure is None:
             http.requests += 1
+            self.last_answer = answer.bytes_in_use, served
             sealed.answered(answer, None)
             there.sealed = None
 
@@ -288,9 +291,10 @@ class Sender:
         first, sealed.first = sealed.first, None
         body = self.http.frame(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected)
         try:
-            answer, _ = wire.decode_answer(memoryview(body))
+            answer, served = wire.decode_answer(memoryview(body))
         except wire.WireError as error:  # the batch was executed all the same: this is not a refusal
             raise ConnectionFailed(f"the server's answer cannot be read: {error}") from error
+        self.last_answer = answer.bytes_in_use, served
         return answer
 
     def _land(self, sealed: SealedBatch, answer: Answer) -> None:

@@ -5,7 +5,7 @@ Its operators are defined by ops/operators.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,6 +16,7 @@ from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
+from teletape.tensors.exchange import CPU, dlpack_of, waited_for
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape_engine.arrays import HostArray
 from teletape_engine.errors import InvalidArgumentError
@@ -91,6 +92,16 @@ class TensorLike:
     def device(self) -> str:
         """Where it is, as TensorFlow writes it: the job is the server's address, or localhost for this process."""
         return self.session.home.device_name
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Waits for the values without blocking an event loop; they are what `numpy` returns."""
+        return waited_for(self.numpy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return dlpack_of(self.numpy(), **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU
 
     def get_shape(self) -> TensorShape:
         """The static shape."""

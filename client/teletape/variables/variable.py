@@ -329,6 +329,9 @@ class Variable(ScatterMethods):
         memo[id(self)] = copied
         return copied
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self), np.asarray(self.numpy()), self.trainable, self._name)
+
     __iadd__ = _refuse("variable", "+", "assign_add(value)", "variable + value")
     __isub__ = _refuse("variable", "-", "assign_sub(value)", "variable - value")
     __imul__ = _refuse("var", "*", "assign(var * value)", "var * value")
@@ -379,5 +382,12 @@ class _UnreadVariable(Variable):
 
 
 V = TypeVar("V", bound=Variable)
+
+
+def _unpickled(kind: type[Variable], array: HostArray, trainable: bool, name: str) -> Variable:
+    variable = kind(array, trainable=trainable)
+    variable._name = name
+    return variable
+
 
 Session.as_variable = staticmethod(Variable.of)

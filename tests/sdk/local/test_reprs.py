@@ -80,7 +80,7 @@ def test_sessions(here: Any) -> None:
     if isinstance(here, LocalSession):
         assert repr(here) == "<LocalSession on cpu>"
     else:
-        assert re.fullmatch(r"<RemoteSession \S+ at http://\S+, \d+ requests>", repr(here))
+        assert re.fullmatch(r"<RemoteSession \S+ at http://\S+, cpu, \d+ requests>", repr(here))
         here.close()
         assert ", ended: " in repr(here)
     traced: list[str] = []
