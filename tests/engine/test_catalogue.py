@@ -228,6 +228,17 @@ KEYS = [np.array(1), np.array(2)]
         ("random_binomial", [*KEYS, np.ones(N, F32), np.ones(N, F32)], {"shape": (N,)}),
         ("random_categorical", [*KEYS, np.ones((3, N), F32)], {"num_samples": N}),
         ("random_permutation", KEYS, {"n": N}),
+        ("conv2d", [np.ones((8, 60, 60, 16), F32), np.ones((3, 3, 1, 32), F32)], {"padding": "SAME"}),
+        (
+            "conv2d_backprop_input",
+            [np.ones((8, 60, 60, 32), F32), np.ones((3, 3, 1, 32), F32)],
+            {"padding": "SAME", "shape": (8, 60, 60, 16)},
+        ),
+        (
+            "conv2d_backprop_filter",
+            [np.ones((8, 60, 60, 16), F32), np.ones((8, 60, 60, 32), F32)],
+            {"padding": "SAME", "shape": (3, 3, 1, 32)},
+        ),
         ("sparse_softmax_cross_entropy", [IDS % 50, np.ones((N, 50), F32)], {}),
         ("one_hot", [IDS], {"depth": 20}),
         ("nonzero", [np.ones(N, F32)], {}),

@@ -16,7 +16,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Cut, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn import direct
+from teletape_engine.ops.nn import depthwise, direct
 from teletape_engine.ops.nn.patches import (
     MOST_BYTES,
     columns,
@@ -96,7 +96,8 @@ def _workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) 
     sliding.border_bytes(Spec.of((n, *images[-3:]), wide(dtype)))  # refuses what cannot be addressed
     most = max(MOST_BYTES // wide(dtype).itemsize, row)
     size = 2 * bordered + min(counted * row, most) + counted * (channels + 2 * filters[3]) + 3 * math.prod(filters)
-    return size * wide(dtype).itemsize + direct.buffer_bytes(sliding, channels)
+    products = depthwise.workspace(sliding, filters[3], wide(dtype).itemsize)
+    return size * wide(dtype).itemsize + max(direct.buffer_bytes(sliding, channels), products)
 
 
 def _input_workspace(images: Shape, filters: Shape, dtype: DType, at: dict[str, Any]) -> int:
@@ -186,6 +187,8 @@ _CASES: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
     ((1, 5, 5, 1), (2, 2, 1, 2), {"dilations": (2, 1), "strides": (1, 2)}),
     ((1, 3, 4, 1), (2, 2, 1, 1), {"padding": "EXPLICIT", "paddings": ((1, 2), (0, 1))}),
     ((1, 3, 3, 4), (2, 2, 2, 4), {"padding": "SAME"}),
+    ((2, 4, 3, 2), (2, 3, 1, 2), {"padding": "SAME", "strides": (2, 1)}),
+    ((1, 4, 4, 2), (2, 1, 1, 4), {"dilations": (2, 1)}),
     ((2, 1, 3, 3, 1), (2, 2, 1, 2), {}),
     ((1, 4, 3, 1), (1, 1, 1, 2), {"strides": (3, 2)}),
     ((1, 2, 2, 1), (3, 3, 1, 1), {}),
@@ -238,7 +241,8 @@ def conv2d(
     filters = filters.astype(images.dtype, copy=False)
     y = direct.convolved(xp, images, filters, at, (images.shape[0], *at.counts, out), groups=groups)
     if y is None:
-        y = convolved(xp, at.bordered(xp, images), filters, at, groups)
+        bordered, apart = at.bordered(xp, images), depthwise.applies(x.shape[-1], groups)
+        y = depthwise.convolved(xp, bordered, filters, at) if apart else convolved(xp, bordered, filters, at, groups)
     return y.reshape((*x.shape[:-3], *at.counts, out)).astype(x.dtype, copy=False)
 
 
@@ -281,6 +285,9 @@ def conv2d_backprop_input(
     at = windows(image_lengths(shape), filters.shape[:2], strides, padding, paddings, dilations)
     groups, channels = _groups(shape, filters.shape), shape[-1]
     grads = images_of(grad)
+    if depthwise.applies(channels, groups):
+        out = depthwise.images_from(xp, grads, filters.astype(grads.dtype, copy=False), at, channels)
+        return at.inside(out).reshape(shape).astype(grad.dtype, copy=False)
     back = transposed(at, channels // groups)
     if back is not None and grads.size:
         filters = filters.astype(grads.dtype, copy=False)
@@ -338,6 +345,8 @@ def conv2d_backprop_filter(
     if filters is not None:
         return filters.astype(x.dtype, copy=False)
     images = at.bordered(xp, images)
+    if depthwise.applies(images.shape[3], groups):
+        return depthwise.filters_from(xp, images, grads, at, shape).astype(x.dtype, copy=False)
     total = xp.zeros((groups, math.prod(shape[:3]), out // groups), images.dtype)
     patches = patches_of(xp, images, at)
     if groups == 1:
