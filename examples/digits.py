@@ -1,4 +1,4 @@
-"""Trains a two-layer network on scikit-learn's handwritten digits, written as one writes it for TensorFlow.
+"""Trains a Keras model on scikit-learn's handwritten digits with Adam, written as one writes it for TensorFlow.
 
     make demo                                  # through a server on loopback
     python examples/digits.py                  # inside this process; TELETAPE_URL=http://… for a server
@@ -26,14 +26,17 @@ except ImportError as error:
 matplotlib.use("agg")
 from matplotlib import pyplot  # after the choice of a backend that needs no screen
 
-HIDDEN, BATCH, EPOCHS, RATE = 64, 64, 15, 0.5
+HIDDEN, BATCH, EPOCHS, RATE = 64, 64, 15, 0.005
 ACCURACY, REQUESTS_A_STEP = 0.95, 1.0
 SHOWN = 4
 
 
-def network(x: tf.Tensor, w1: tf.Variable, b1: tf.Variable, w2: tf.Variable, b2: tf.Variable) -> tf.Tensor:
-    """Scores [n, 10] of images [n, 64]."""
-    return tf.nn.relu(x @ w1 + b1) @ w2 + b2
+def network() -> tf.keras.Model:
+    """From images [n, 64] to scores [n, 10]."""
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [tf.keras.Input((64,)), layers.Dense(HIDDEN, activation="relu"), layers.Dropout(0.1), layers.Dense(10)]
+    )
 
 
 def main() -> int:
@@ -48,13 +51,20 @@ def main() -> int:
     x_train, x_test, y_train, y_test = map(np.asarray, parts)
     print(f"{len(images)} images of handwritten digits: {len(x_train)} to train on, {len(x_test)} held out")
 
-    tf.random.set_seed(0)
+    tf.keras.utils.set_random_seed(0)
     order = np.random.default_rng(0)
-    w1 = tf.Variable(tf.random.normal([64, HIDDEN], stddev=0.18), name="w1")
-    b1 = tf.Variable(tf.zeros([HIDDEN]), name="b1")
-    w2 = tf.Variable(tf.random.normal([HIDDEN, 10], stddev=0.18), name="w2")
-    b2 = tf.Variable(tf.zeros([10]), name="b2")
-    weights = [w1, b1, w2, b2]
+    model = network()
+    optimizer = tf.keras.optimizers.Adam(RATE)
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
 
     session = tf.session()
     tf.sync()
@@ -66,31 +76,25 @@ def main() -> int:
             shuffled = order.permutation(len(x_train))
             for start in range(0, len(x_train) - BATCH + 1, BATCH):
                 rows = shuffled[start : start + BATCH]
-                x, y = tf.constant(x_train[rows]), tf.constant(y_train[rows])
-                with tf.GradientTape() as tape:
-                    scores = network(x, *weights)
-                    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores))
-                for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
-                    weight.assign_sub(RATE * gradient)
-                losses.append(float(loss))  # one read a step: one request
+                losses.append(float(step(x_train[rows], y_train[rows])))  # one read a step: one request
                 bar.update()
     a_step = (session.requests - before) / steps
 
-    predicted = tf.argmax(network(tf.constant(x_test), *weights), axis=1).numpy()
+    predicted = tf.argmax(model(x_test), axis=1).numpy()
     accuracy = float(np.mean(predicted == y_test))
-    draw(x_test[:SHOWN], y_test[:SHOWN], weights, losses, args.out)
+    draw(x_test[:SHOWN], y_test[:SHOWN], model, losses, args.out)
     print(f"test accuracy {accuracy:.3f} (mark: {ACCURACY})")
     print(f"requests a training step {a_step:.2f} (mark: {REQUESTS_A_STEP})")
     print(f"picture {args.out}")
     return 0 if accuracy >= ACCURACY and a_step <= REQUESTS_A_STEP else 1
 
 
-def draw(x: np.ndarray, y: np.ndarray, weights: list[tf.Variable], losses: list[float], out: Path) -> None:
+def draw(x: np.ndarray, y: np.ndarray, model: tf.keras.Model, losses: list[float], out: Path) -> None:
     """The loss curve, and each image next to the gradient of its loss with respect to its pixels."""
     pixels = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(pixels)
-        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant(y), logits=network(pixels, *weights))
+        loss = tf.keras.losses.sparse_categorical_crossentropy(y, model(pixels), from_logits=True)
     gradient = tape.gradient(loss, pixels).numpy()
 
     figure = pyplot.figure(figsize=(10, 4.5), layout="constrained")
