@@ -12,8 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.data import Dataset
+from teletape.data.elements.leaves import Array, Rows, Source
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
 from teletape.ops.derived.nd import tensor_scatter_nd_update
+from teletape.sessions.current import current
 
 
 def replace(module: ModuleType) -> None:
@@ -49,15 +51,47 @@ def _core(module: ModuleType) -> Mapping[str, Any]:
 
 def _trainer(module: ModuleType) -> Mapping[str, Any]:
     class EpochIterator(module.EpochIterator):  # type: ignore[misc, name-defined]  # Keras has no types
-        """Iterates over batches of arrays: they become tensors in the step that uses them."""
+        """Iterates over batches; those of arrays become tensors in the step that uses them."""
 
         def __init__(self, distribute_strategy: Any = None, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
+            self._columns: Any = None
+
+        def _get_iterator(self) -> Any:
+            """Returns the batches of an epoch, in Keras's order: tensors of a dataset, or of arrays on the server."""
+            adapter = self.data_adapter
+            dataset = getattr(adapter, "_dataset", None)
+            if isinstance(dataset, Dataset):
+                return dataset
+            if self._columns is None and not current().home.local:
+                self._columns = _array_columns(adapter)
+            return adapter._get_iterator(_rows, self._columns) if self._columns else adapter.get_numpy_iterator()
 
         def __next__(self) -> Any:
             return next(self._epoch_iterator)
 
     return {"TFEpochIterator": EpochIterator}
+
+
+def _array_columns(adapter: Any) -> Any:
+    """Returns the arrays of an adapter as columns of which batches are rows; None: it has others."""
+    from keras.src import tree
+    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+    from keras.src.trainers.data_adapters.array_slicing import NumpySliceable, convert_to_sliceable
+
+    if not isinstance(adapter, ArrayDataAdapter):
+        return None
+    sliceables = convert_to_sliceable(adapter._inputs, target_backend="numpy")
+    if not all(type(leaf) is NumpySliceable and leaf.array.dtype != object for leaf in tree.flatten(sliceables)):
+        return None
+    source = Source()
+    return tree.map_structure(lambda leaf: Array(leaf.array, source), sliceables, none_is_leaf=False)
+
+
+def _rows(column: Array, indices: Any) -> Any:
+    """Returns rows of a column as a tensor."""
+    rows = np.arange(indices.start, indices.stop) if isinstance(indices, slice) else np.asarray(indices)
+    return Rows(column, rows).tensor()
 
 
 def _module_utils(module: ModuleType) -> Mapping[str, Any]:
