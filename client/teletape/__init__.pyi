@@ -20,6 +20,7 @@ from teletape import nest as nest
 from teletape import nn as nn
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import summary as summary
 from teletape import test as test
 from teletape import train as train
 from teletape import version as version
@@ -381,6 +382,7 @@ __all__ = [
     "stop_gradient",
     "string",
     "subtract",
+    "summary",
     "switch_case",
     "sync",
     "sync_async",

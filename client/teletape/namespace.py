@@ -26,6 +26,7 @@ from teletape import (
     python_calls,
     records,
     session_functions,
+    summary,
 )
 from teletape.configuration import devices
 from teletape.configuration import public as configuration
@@ -108,6 +109,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "config.list_logical_devices": devices.list_logical_devices,
         "config.list_physical_devices": devices.list_physical_devices,
         "config.run_functions_eagerly": functions.run_functions_eagerly,
+        "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
         "device": devices.device,
         "is_tensor": is_tensor,
         "linalg.global_norm": clip.global_norm,
@@ -142,6 +144,8 @@ MODULES: Final = {
     "data.experimental": data.experimental,
     "debugging": debugging,
     "errors": errors,
+    "summary": summary,
+    "summary.experimental": summary.experimental,
 }
 
 #: The public modules that are imported when first used, most of them Keras's, and what is imported.

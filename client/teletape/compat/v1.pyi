@@ -8,5 +8,6 @@ from teletape.control_flow.folds import foldl as foldl
 from teletape.control_flow.folds import foldr as foldr
 from teletape.control_flow.folds import scan as scan
 from teletape.control_flow.maps import map_fn as map_fn
+from teletape.summary.events import SummaryMetadata as SummaryMetadata
 
-__all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"]
+__all__ = ["SummaryMetadata", "case", "cond", "foldl", "foldr", "map_fn", "scan", "switch_case", "while_loop"]

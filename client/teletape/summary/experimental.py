@@ -1,0 +1,5 @@
+"""`tf.summary.experimental`: the default step, and scopes for summaries of one's own."""
+
+from teletape.summary.conditions import get_step, set_step, summary_scope
+
+__all__ = ["get_step", "set_step", "summary_scope"]
