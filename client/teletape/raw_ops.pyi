@@ -1,5 +1,6 @@
 """What `tf.raw_ops` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape.ops.derived.cast import no_gradient as no_gradient
+from teletape.ops.derived.projective import ImageProjectiveTransformV3 as ImageProjectiveTransformV3
 
-__all__ = ["no_gradient"]
+__all__ = ["ImageProjectiveTransformV3", "no_gradient"]

@@ -239,6 +239,11 @@ KEYS = [np.array(1), np.array(2)]
             [np.ones((8, 60, 60, 16), F32), np.ones((8, 60, 60, 32), F32)],
             {"padding": "SAME", "shape": (3, 3, 1, 32)},
         ),
+        (
+            "projective_transform",
+            [np.ones((4, 60, 60, 3), F32), np.ones((4, 8), F32)],
+            {"output_shape": (60, 60), "interpolation": "BILINEAR"},
+        ),
         ("sparse_softmax_cross_entropy", [IDS % 50, np.ones((N, 50), F32)], {}),
         ("one_hot", [IDS], {"depth": 20}),
         ("nonzero", [np.ones(N, F32)], {}),

@@ -494,6 +494,19 @@ class _PerImageStandardization(Op):
 class _Pow(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _ProjectiveTransform(Op):
+    def __call__(
+        self,
+        images: Array,
+        transforms: Array,
+        /,
+        *,
+        output_shape: Ints,
+        interpolation: str,
+        fill_mode: str = ...,
+        fill_value: float = ...,
+    ) -> Any: ...
+
 class _Psnr(Op):
     def __call__(self, a: Array, b: Array, /, *, max_val: float) -> Any: ...
 
@@ -925,6 +938,7 @@ class Ops:
     pad: Final[_Pad]
     per_image_standardization: Final[_PerImageStandardization]
     pow: Final[_Pow]
+    projective_transform: Final[_ProjectiveTransform]
     psnr: Final[_Psnr]
     random_binomial: Final[_RandomBinomial]
     random_categorical: Final[_RandomCategorical]

@@ -205,3 +205,29 @@ def random_changes(tf, np):
         raises(lambda: image.random_brightness(x, -0.5), containing="max_delta must be non-negative."),
         raises(lambda: image.random_crop(x, [5, 2, 3]).numpy()),
     ]
+
+
+@program()
+def projective_transforms(tf, np):
+    x = waves(np, 2, 5, 6, 2)
+    turn = [[0.8, 0.5, -0.7, -0.4, 0.9, 1.3, 0.0, 0.0], [1.2, 0.1, -8.3, 0.2, 0.7, 9.4, 0.02, -0.01]]
+
+    def transformed(x, transforms, shape, fill, method, mode):
+        return tf.raw_ops.ImageProjectiveTransformV3(
+            images=x,
+            transforms=tf.constant(transforms, tf.float32),
+            output_shape=tf.constant(shape),
+            fill_value=fill,
+            interpolation=method,
+            fill_mode=mode,
+        )
+
+    return {
+        f"{method} {mode}": [
+            transformed(x, turn, [5, 6], 0.25, method, mode),
+            transformed(x, turn[1:], [3, 8], 0.0, method, mode),
+            transformed((x * 255).astype(np.uint8), turn, [5, 6], 7.0, method, mode),
+        ]
+        for method in ("NEAREST", "BILINEAR")
+        for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
+    }
