@@ -34,6 +34,9 @@ from teletape.control_flow.folds import foldr as foldr
 from teletape.control_flow.folds import scan as scan
 from teletape.control_flow.maps import map_fn as map_fn
 from teletape.control_flow.maps import vectorized_map as vectorized_map
+from teletape.control_flow.ordering import control_dependencies as control_dependencies
+from teletape.control_flow.ordering import group as group
+from teletape.control_flow.ordering import no_op as no_op
 from teletape.control_flow.tensor_array import TensorArray as TensorArray
 from teletape.debugging import Assert as Assert
 from teletape.debugging import assert_equal as assert_equal
@@ -262,6 +265,7 @@ __all__ = [
     "config",
     "connect",
     "constant",
+    "control_dependencies",
     "convert_to_tensor",
     "cos",
     "cosh",
@@ -298,6 +302,7 @@ __all__ = [
     "grad_pass_through",
     "greater",
     "greater_equal",
+    "group",
     "half",
     "identity",
     "image",
@@ -329,6 +334,7 @@ __all__ = [
     "newaxis",
     "nn",
     "no_gradient",
+    "no_op",
     "norm",
     "not_equal",
     "numpy_function",

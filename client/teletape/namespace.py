@@ -30,7 +30,7 @@ from teletape import (
 )
 from teletape.configuration import devices
 from teletape.configuration import public as configuration
-from teletape.control_flow import compat_v1, eager, folds, maps
+from teletape.control_flow import compat_v1, eager, folds, maps, ordering
 from teletape.control_flow.optional import Optional
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
@@ -86,7 +86,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     """The functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
-        *(("", module) for module in (create, arrays, clip, eager, folds, maps)),
+        *(("", module) for module in (create, arrays, clip, eager, folds, maps, ordering)),
         ("linalg.", linalg),
         *(("nn.", module) for module in (nn, convolutions, pools)),
         *(("image.", module) for module in (images, image_colors, random_images)),

@@ -38,7 +38,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "SparseTensor": _DENSE,
     "SparseTensorSpec": _DENSE,
     "app": "call main() under `if __name__ == '__main__':`",
-    "control_dependencies": "ops run in the order of the program, also in a tf.function",
     "disable_eager_execution": _NO_GRAPH,
     "disable_v2_behavior": _NO_GRAPH,
     "dtensor": "there is one device: leave tensors whole",

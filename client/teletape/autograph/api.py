@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from teletape.autograph import calls, conversion
-from teletape.functions import converting
+from teletape.functions import methods
 
 
 class ConversionError(ValueError):
@@ -74,7 +74,7 @@ def convert(function: Callable[..., Any], features: Any = None) -> Callable[...,
     return converted
 
 
-converting.register(convert)
+methods.register(convert)
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:

@@ -18,11 +18,13 @@ from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import NotTraceable
 from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor
 from teletape.ops.operators import element_at
+from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _UNROLLED: Final = 1024  #: Iterations of a loop on tensors that are written down one by one, at most.
+_DATA: Final = "teletape.data"  #: The package of datasets, which is above this one.
 _LIMITS: Final = (
     "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph/g3doc/reference/limitations.md"
     "#consistency-of-control-flow-types for more info."
@@ -121,6 +123,8 @@ def for_stmt(
         symbol_names: Their names.
         opts: What `set_loop_options` says, and the name of the element.
     """
+    if current().tracing and any(kind.__module__.startswith(_DATA) for kind in type(iter_).__mro__):
+        raise NotTraceable("goes over a dataset", "the loop outside the function, and a function for its body")
     if isinstance(iter_, Range):
         _for_range(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
     elif staged(iter_):

@@ -1,7 +1,7 @@
 """`tf.function`: traces a Python function once for each signature; a call of it is then one command.
 
-A function that cannot be traced runs op by op, with one warning. Long because a function and its concrete functions
-share how arguments are bound.
+A function that cannot be traced runs op by op, with one warning. Long because binding, tracing and methods share its
+options and caches.
 """
 
 from __future__ import annotations
@@ -15,30 +15,26 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 
 from teletape import logs
-from teletape.functions import converting
-from teletape.functions.methods import BoundFunction, identity, without_self
-from teletape.functions.retracing import Retracing
+from teletape.functions.concrete import ConcreteFunction, printed_signature
+from teletape.functions.methods import BoundFunction, converted, identity, without_self
+from teletape.functions.retracing import Retracing, TracingCount
 from teletape.functions.signature import (
     array_as_tensor,
     as_result,
     as_spec,
     cast_to,
     key_of,
+    shapes_of,
     spec_of_leaf,
-    specs_of,
 )
+from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.functions.tracing_session import TracingSession
-from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current, outside_traces
 from teletape.sessions.session import Session
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import EagerTensor, TensorLike
-from teletape.variables.variable import Variable
-from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import KERNEL_NAMES
+from teletape.tensors.tensor import EagerTensor
 
 __all__ = ["ConcreteFunction", "Function", "function", "functions_run_eagerly", "init_scope", "run_functions_eagerly"]
 
@@ -114,7 +110,13 @@ def function(func: Callable[..., Any] | None = None, input_signature: Any = None
     if func is None:
         return functools.partial(function, input_signature=input_signature, **options)
     converts = bool(options.get("autograph", True))
-    return Function(func, input_signature, converts=converts, features=options.get("experimental_autograph_options"))
+    return Function(
+        func,
+        input_signature,
+        converts=converts,
+        features=options.get("experimental_autograph_options"),
+        relaxes=bool(options.get("reduce_retracing") or options.get("experimental_relax_shapes")),
+    )
 
 
 class Function(Generic[P, R]):
@@ -132,17 +134,20 @@ class Function(Generic[P, R]):
         *,
         converts: bool = True,
         features: Any = None,
+        relaxes: bool = False,
     ) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
-        self._converts, self._features = converts, features
+        self._converts, self._features, self._relaxes = converts, features, relaxes
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = inspect.signature(python_function)
         self._names = tuple(self._signature.parameters)
         self._traced: dict[Any, Traced | None] = {}  # None: it runs op by op
         self._quick: dict[Any, Traced] = {}
         self._home: Session | None = None
-        self._count = 0
+        self._count = TracingCount(relaxes=relaxes)
+        self._arguments: dict[Any, Any] = {}  # of each trace, with TensorSpecs
+        self._in_progress: set[Any] = set()
         self._warned = False
         self._made_variables = False
         self._lock = threading.RLock()
@@ -240,9 +245,12 @@ class Function(Generic[P, R]):
             self._retracing.reused()
             return traced, leaves  # type: ignore[return-value]  # narrowed
         with self._lock:
-            traced = self._trace(arguments, owner)
-        self._count += 1
-        self._retracing.traced(self.python_function)
+            traced = self._trace(key, arguments, owner)
+        if traced is None and not self._warned:
+            self._count.number += 1  # the next call traces again
+        elif self._count.add(key, self._general_shapes()):
+            self._retracing.traced(self.python_function)
+            self._arguments[key] = nest.map_structure(as_spec, arguments)
         if traced is not None and any(
             capture.kind == "tensor" and capture.value.session.tracing for capture in traced.captures
         ):
@@ -251,19 +259,44 @@ class Function(Generic[P, R]):
             self._keep(key, traced)
         return traced, leaves
 
+    def _general_shapes(self) -> list[Any] | None:
+        """Returns the shapes of the input signature; None: there is none."""
+        if self.input_signature is None:
+            return None
+        return [spec.shape for spec in nest.flatten(list(self.input_signature)) if isinstance(spec, TensorSpec)]
+
     def _keep(self, key: Any, traced: Traced | None) -> None:
         """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program."""
         self._traced[key] = traced
         while len(self._traced) > MOST_TRACED:
-            self._traced.pop(next(iter(self._traced)), None)
+            oldest = next(iter(self._traced))
+            self._traced.pop(oldest, None)
+            self._arguments.pop(oldest, None)
             self._quick.clear()
 
-    def _trace(self, arguments: Any, owner: Session) -> Traced | None:
-        """Traces the function; None, after one warning: it cannot be traced."""
+    def _trace(self, key: Any, arguments: Any, owner: Session) -> Traced | None:
+        """Traces the function; None, after one warning: it cannot be traced.
+
+        Raises:
+            RecursionError: It is called with arguments of this kind while it is traced for them.
+        """
+        if key in self._in_progress:
+            raise RecursionError(
+                f"{getattr(self.python_function, '__qualname__', self.python_function)} calls itself with arguments of "
+                "the same kind while it is traced, which would never end: both branches of an `if` on a tensor are "
+                "traced. Recur on Python numbers, or write a loop"
+            )
+        self._in_progress.add(key)
+        try:
+            return self._trace_once(arguments, owner)
+        finally:
+            self._in_progress.discard(key)
+
+    def _trace_once(self, arguments: Any, owner: Session) -> Traced | None:
         args, kwargs = nest.map_structure(spec_of_leaf, arguments)
         body: Callable[..., Any] = self.python_function
         if self._converts:
-            body = converting.converted(body, self._features)
+            body = converted(body, self._features)
         try:
             traced = trace(body, args, kwargs, self._names, defers=True)
             if traced.variables_made:
@@ -298,9 +331,10 @@ class Function(Generic[P, R]):
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Returns the function traced for such arguments; a TensorSpec replaces a tensor.
 
+        If sizes of a TensorSpec are not known, it is traced at its first call with each shape.
+
         Raises:
             TypeError: It needs values while it is traced.
-            ValueError: A spec whose shape is not fully known.
         """
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
@@ -309,16 +343,39 @@ class Function(Generic[P, R]):
             arguments = self._bind(args, kwargs)
         finally:
             self.input_signature = signature
+        leaves: list[Any] = []
+        key = key_of(arguments, leaves, {}, general=True)
+        if any(isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined() for leaf in leaves):
+            self._count.add(key, [shape for leaf in leaves for shape in shapes_of(leaf)])
+            self._arguments[key] = nest.map_structure(as_spec, arguments)
+            return ConcreteFunction(self, None, arguments)
+        return ConcreteFunction(self, self.traced_for(arguments), arguments)
+
+    def traced_for(self, arguments: Any) -> Traced:
+        """Returns the function traced for arguments, (args, kwargs) with specs or tensors.
+
+        Raises:
+            TypeError: It needs values while it is traced.
+        """
         traced, _ = self._traced_for(arguments, current())
         if traced is None:
             raise TypeError(
                 f"{self.python_function} needs values while it is traced, so that it has no concrete function: call it"
             )
-        return ConcreteFunction(self, traced, arguments)
+        return traced
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """Returns the signatures that the function was traced for, as text."""
+        texts = []
+        for key, arguments in list(self._arguments.items()):
+            is_by_op = key in self._traced and self._traced[key] is None
+            results = None if is_by_op else ConcreteFunction(self, self._traced.get(key), arguments).structured_outputs
+            texts.append(printed_signature(self._signature, arguments, results, verbose=verbose))
+        return ("\n\n" if verbose else "\n").join(texts)
 
     def experimental_get_tracing_count(self) -> int:
         """Returns the number of times the function was traced."""
-        return self._count
+        return self._count.number
 
     # -------------------------------------------------------------------------------------------------------- methods
     @overload
@@ -342,77 +399,17 @@ class Function(Generic[P, R]):
 
     def _alike(self, python_function: Callable[..., Any]) -> Function[..., Any]:
         """Returns another function with the same options."""
-        return Function(python_function, self.input_signature, converts=self._converts, features=self._features)
+        return Function(
+            python_function,
+            self.input_signature,
+            converts=self._converts,
+            features=self._features,
+            relaxes=self._relaxes,
+        )
 
     def __repr__(self) -> str:
         name = getattr(self.python_function, "__qualname__", repr(self.python_function))
-        return f"<tf.function {name}{self._signature_text()}, traced {self._count} times>"
+        return f"<tf.function {name}{self._signature_text()}, traced {self._count.number} times>"
 
 
 _NEW: Final = object()
-
-
-class ConcreteFunction:
-    """A function traced for one signature.
-
-    Attributes:
-        structured_input_signature: (args, kwargs) with a TensorSpec in the place of each tensor.
-        structured_outputs: The result with a TensorSpec in the place of each tensor.
-    """
-
-    def __init__(self, function: Function[..., Any], traced: Traced, arguments: Any) -> None:
-        self._function, self._traced = function, traced
-        names = iter(function._names)
-        args = tuple(
-            [nest.map_structure(functools.partial(as_spec, name=next(names, None)), arg) for arg in arguments[0]]
-        )
-        self.structured_input_signature = (args, nest.map_structure(as_spec, dict(arguments[1])))
-        self.structured_outputs = traced.packed_specs()
-        self.name = f"__inference_{getattr(function.python_function, '__name__', 'function')}"
-        leaves: list[Any] = []
-        key_of(arguments, leaves, {})
-        self._input_specs = [spec for leaf in leaves for spec in specs_of(leaf)]
-
-    def __repr__(self) -> str:
-        inputs, outputs = (", ".join(map(repr, specs)) for specs in (self._input_specs, self._traced.specs))
-        return f"<ConcreteFunction {self.name}({inputs}) -> ({outputs})>"
-
-    @property
-    def captured_inputs(self) -> list[Any]:
-        """The tensors and variables that the function takes from outside."""
-        return [
-            Variable.of(capture.value) if capture.kind == "variable" else capture.value
-            for capture in self._traced.captures
-            if capture.kind != "number"
-        ]
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables among the captured inputs."""
-        captures = self._traced.captures
-        return tuple(Variable.of(capture.value) for capture in captures if capture.kind == "variable")
-
-    @property
-    def trainable_variables(self) -> tuple[Variable, ...]:
-        """The trainable variables among the captured inputs."""
-        return tuple(variable for variable in self.variables if variable.trainable)
-
-    @reports
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the function on tensors alone, in order, or on all arguments of the Python function."""
-        if kwargs or len(args) != len(self._input_specs):
-            leaves: list[Any] = []
-            key_of(self._function._bind(args, kwargs), leaves, {})
-        else:
-            leaves = [arg if isinstance(arg, TensorLike | IndexedSlices) else convert_to_tensor(arg) for arg in args]
-        values = values_of(leaves)
-        if len(values) != len(self._input_specs):
-            raise TypeError(f"{self.name} takes {len(self._input_specs)} tensors, found {len(values)}")
-        for i, (value, spec) in enumerate(zip(values, self._input_specs, strict=True)):
-            if value.spec.dtype is not spec.dtype:
-                raise InvalidArgumentError(
-                    f"cannot compute {self.name} as input #{i}(zero-based) was expected to be a "
-                    f"{KERNEL_NAMES[spec.dtype]} tensor but is a {KERNEL_NAMES[value.spec.dtype]} tensor "
-                    f"[Op:{self.name}]"
-                )
-        return self._traced.call(values)

@@ -1,4 +1,8 @@
-"""`tf.function` on methods: a traced function for each object, which must not keep the object alive."""
+"""What `tf.function` traces in the place of a function: a method without its object, a function that is converted.
+
+A traced function of a method must not keep the object alive. The package `autograph`, which is above, registers the
+conversion.
+"""
 
 from __future__ import annotations
 
@@ -41,3 +45,22 @@ class BoundFunction:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_function"], name)
+
+
+# ----------------------------------------------------------------------------------------------------- conversion
+def _as_it_is(function: Callable[..., Any], features: Any = None) -> Callable[..., Any]:
+    return function
+
+
+_convert: Callable[..., Callable[..., Any]] = _as_it_is
+
+
+def register(convert: Callable[..., Callable[..., Any]]) -> None:
+    """Sets what converts functions: from a function, and optional features, to a function with the same arguments."""
+    global _convert
+    _convert = convert
+
+
+def converted(function: Callable[..., Any], features: Any = None) -> Callable[..., Any]:
+    """Returns the function with its control flow on tensors converted."""
+    return _convert(function, features)

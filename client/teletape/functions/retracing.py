@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from teletape import logs
+from teletape.functions.signature import GeneralSpec, shape_key
+from teletape.tensors.tensor_shape import TensorShape
+from teletape_engine.spec import Spec
 
 _HISTORY = 10  # the latest calls that count
 _MANY = 5  # tracings among them
@@ -60,3 +63,58 @@ class Retracing:
                 "refer to https://www.tensorflow.org/guide/function#controlling_retracing and "
                 "https://www.tensorflow.org/api_docs/python/tf/function for  more details."
             )
+
+
+class TracingCount:
+    """Counts traces as TensorFlow does, which has one trace for all shapes that a more general one covers.
+
+    Here every shape is traced by itself.
+
+    Args:
+        relaxes: Whether a second shape makes the trace general, as `reduce_retracing` does.
+
+    Attributes:
+        number: The count.
+    """
+
+    def __init__(self, *, relaxes: bool) -> None:
+        self.number = 0
+        self._relaxes = relaxes
+        self._traced: dict[Any, list[list[TensorShape]]] = {}  # by the signature without shapes
+
+    def add(self, key: Any, shapes: list[TensorShape] | None = None) -> bool:
+        """Counts a new signature, and returns whether TensorFlow would trace for it.
+
+        Args:
+            key: The signature, as `key_of` returns it.
+            shapes: More general shapes, of an input signature; None: those of the key.
+        """
+        own: list[TensorShape] = []
+        traced = self._traced.setdefault(_without_shapes(key, own), [])
+        if any(len(known) <= len(own) and all(map(_covers, known, own)) for known in traced):
+            return False
+        if shapes is None and self._relaxes and traced:
+            shapes = [_common(first, second) for first, second in zip(traced[-1], own, strict=True)]
+        traced.append(own if shapes is None else shapes)
+        self.number += 1
+        return True
+
+
+def _without_shapes(key: Any, shapes: list[TensorShape]) -> Any:
+    """Returns a signature's key with dtypes in the place of its specs, whose shapes are appended to `shapes`."""
+    if isinstance(key, Spec | GeneralSpec):
+        shapes.append(TensorShape(key.shape))
+        return key.dtype
+    return tuple([_without_shapes(part, shapes) for part in key]) if isinstance(key, tuple) else key
+
+
+def _covers(general: TensorShape, shape: TensorShape) -> bool:
+    return shape.is_subtype_of(general)
+
+
+def _common(first: TensorShape, second: TensorShape) -> TensorShape:
+    """Returns the most specific shape that covers both."""
+    sizes, others = shape_key(first), shape_key(second)
+    if sizes is None or others is None or len(sizes) != len(others):
+        return TensorShape(None)
+    return TensorShape([size if size == other else None for size, other in zip(sizes, others, strict=True)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import VariableWrapper
 from teletape.variables.variable import Variable
 from teletape_engine.spec import Spec
 
 
-def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
-    """Returns a hashable key of the arguments' signature, and appends their tensors and variables to `leaves`."""
+def key_of(value: Any, leaves: list[Any], variables: dict[int, int], *, general: bool = False) -> Any:
+    """Returns a hashable key of the arguments' signature, and appends their tensors and variables to `leaves`.
+
+    `general`: TensorSpecs may have sizes that are not known.
+    """
     if isinstance(value, EagerTensor):
         if value.recorded.spec.dtype == object:
             return ("text", value.recorded.spec.shape, tuple(np.asarray(value.numpy()).reshape(-1).tolist()))
@@ -33,7 +37,7 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
         return ("wrapper", value.ref())
     if isinstance(value, TensorSpec):
         leaves.append(value)
-        return spec_of_leaf(value)
+        return GeneralSpec(value.dtype.np, shape_key(value.shape)) if general else spec_of_leaf(value)
     if isinstance(value, IndexedSlices):
         leaves.append(value)
         return ("slices", *specs_of(value), tuple(value.shape.as_list()))
@@ -41,13 +45,32 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int]) -> Any:
         children = value.items() if isinstance(value, Mapping) else enumerate(value)
         ordered = sorted(children) if isinstance(value, dict) and len(value) > 1 else list(children)
         names = tuple([name for name, _ in ordered]) if isinstance(value, Mapping) else ()
-        return (type(value), names, tuple([key_of(child, leaves, variables) for _, child in ordered]))
+        return (type(value), names, tuple([key_of(child, leaves, variables, general=general) for _, child in ordered]))
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return ("value", value)
     try:
         return ("object", weakref.ref(value))
     except TypeError:
         return ("object", type(value), value if isinstance(value, type) or value.__hash__ else id(value))
+
+
+class GeneralSpec(NamedTuple):
+    """A dtype, and a shape of which sizes (None), or all of it (None), are not known."""
+
+    dtype: Any
+    shape: tuple[int | None, ...] | None
+
+
+def shape_key(shape: TensorShape) -> tuple[int | None, ...] | None:
+    """Returns a shape as a tuple; None: its rank is not known."""
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def shapes_of(leaf: Any) -> list[TensorShape]:
+    """Returns the shapes of a tensor, a variable, slices or a TensorSpec."""
+    if isinstance(leaf, TensorSpec):
+        return [leaf.shape]
+    return [TensorShape(spec.shape) for spec in specs_of(leaf)]
 
 
 def specs_of(leaf: Any) -> list[Spec]:

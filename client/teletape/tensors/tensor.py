@@ -172,6 +172,8 @@ class EagerTensor(Tensor):
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
         try:
+            if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
+                raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # its function was traced
             array = self.session.fetch(self.recorded)
         except Exception as error:
             report(error)

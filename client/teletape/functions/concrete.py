@@ -1,0 +1,221 @@
+"""`ConcreteFunction`: a function traced for one signature, and its signature as text."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from teletape.functions.signature import as_spec, key_of
+from teletape.functions.tensor_spec import TensorSpec
+from teletape.functions.trace import Traced, values_of
+from teletape.ops.dispatch import convert_to_tensor
+from teletape.program.tracebacks import reports
+from teletape.tensors import nest
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import TensorLike
+from teletape.variables.variable import Variable
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import KERNEL_NAMES
+
+_TRIALS = (2, 3)  #: Sizes that are tried for those that are not known: what depends on them is not known either.
+
+
+class ConcreteFunction:
+    """A function traced for one signature. If sizes are not known, it is traced at its first call with each shape.
+
+    Attributes:
+        structured_input_signature: (args, kwargs) with a TensorSpec in the place of each tensor.
+        name: Its name.
+    """
+
+    def __init__(self, function: Any, traced: Traced | None, arguments: Any) -> None:
+        self._function, self._only, self._arguments = function, traced, arguments
+        names = iter(function._names)
+        args = tuple(
+            [nest.map_structure(functools.partial(as_spec, name=next(names, None)), arg) for arg in arguments[0]]
+        )
+        self.structured_input_signature = (args, nest.map_structure(as_spec, dict(arguments[1])))
+        self.name = f"__inference_{getattr(function.python_function, '__name__', 'function')}"
+        leaves: list[Any] = []
+        key_of(arguments, leaves, {}, general=True)
+        self._input_specs = [spec for leaf in leaves for spec in _tensor_specs(leaf)]
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)}>"
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Returns the signature as text."""
+        signature, results = self._function._signature, self.structured_outputs
+        return printed_signature(signature, _with_specs(self._arguments), results, verbose=verbose)
+
+    # -------------------------------------------------------------------------------------------------------- results
+    @functools.cached_property
+    def structured_outputs(self) -> Any:
+        """The result with a TensorSpec in the place of each tensor."""
+        if self._only is not None:
+            return self._only.packed_specs()
+        results = [self._tried(size).packed_specs() for size in _TRIALS]
+        return nest.map_structure(_common_spec, *results)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The result with a TensorShape in the place of each tensor."""
+        return nest.map_structure(lambda spec: None if spec is None else spec.shape, self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The result with a dtype in the place of each tensor."""
+        return nest.map_structure(lambda spec: None if spec is None else spec.dtype, self.structured_outputs)
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        """The specs of its tensors among the arguments, and of what it takes from outside."""
+        captured = [TensorSpec(each.shape, each.dtype) for each in self.captured_inputs]
+        return [*self._input_specs, *captured]
+
+    @property
+    def outputs(self) -> list[TensorSpec]:
+        """The specs of its results, one after the other."""
+        return [spec for spec in nest.flatten(self.structured_outputs) if spec is not None]
+
+    @property
+    def graph(self) -> SimpleNamespace:
+        """What TensorFlow's graph of the function says of it: name, inputs, outputs, captures, variables."""
+        return SimpleNamespace(
+            name=getattr(self._function.python_function, "__name__", "function"),
+            inputs=self.inputs,
+            outputs=self.outputs,
+            captures=[(each, TensorSpec(each.shape, each.dtype)) for each in self.captured_inputs],
+            variables=self.variables,
+            trainable_variables=self.trainable_variables,
+            structured_input_signature=self.structured_input_signature,
+            structured_outputs=self.structured_outputs,
+        )
+
+    # ------------------------------------------------------------------------------------------------------- captures
+    @property
+    def captured_inputs(self) -> list[Any]:
+        """The tensors and variables that the function takes from outside."""
+        return [
+            Variable.of(capture.value) if capture.kind == "variable" else capture.value
+            for capture in self._traced.captures
+            if capture.kind != "number"
+        ]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables among the captured inputs."""
+        captures = self._traced.captures
+        return tuple(Variable.of(capture.value) for capture in captures if capture.kind == "variable")
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """The trainable variables among the captured inputs."""
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+    @property
+    def _traced(self) -> Traced:
+        return self._tried(_TRIALS[0]) if self._only is None else self._only
+
+    def _tried(self, size: int) -> Traced:
+        """Returns the function traced with this size for unknown ones."""
+        return self._function.traced_for(nest.map_structure(functools.partial(_sized, size=size), self._arguments))  # type: ignore[no-any-return]  # of a Function
+
+    # ----------------------------------------------------------------------------------------------------------- calls
+    @reports
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function on tensors alone, in order, or on all arguments of the Python function."""
+        if kwargs or len(args) != len(self._input_specs):
+            arguments = self._function._bind(args, kwargs)
+        else:
+            tensors = [arg if isinstance(arg, TensorLike | IndexedSlices) else convert_to_tensor(arg) for arg in args]
+            arguments = self._filled(tensors)
+        leaves: list[Any] = []
+        key_of(arguments, leaves, {})
+        values = values_of(leaves)
+        if len(values) != len(self._input_specs):
+            raise TypeError(f"{self.name} takes {len(self._input_specs)} tensors, found {len(values)}")
+        for i, (value, spec) in enumerate(zip(values, self._input_specs, strict=True)):
+            if value.spec.dtype is not spec.dtype.np:
+                raise InvalidArgumentError(
+                    f"cannot compute {self.name} as input #{i}(zero-based) was expected to be a "
+                    f"{KERNEL_NAMES[spec.dtype.np]} tensor but is a {KERNEL_NAMES[value.spec.dtype]} tensor "
+                    f"[Op:{self.name}]"
+                )
+        traced = self._function.traced_for(arguments) if self._only is None else self._only
+        return traced.call(values)
+
+    def _filled(self, tensors: list[Any]) -> Any:
+        """Returns the arguments with these tensors in the places of the specs."""
+        if self._only is not None:
+            return tensors
+        rest = iter(tensors)
+        places = (TensorSpec, TensorLike, IndexedSlices)
+        return nest.map_structure(lambda leaf: next(rest) if isinstance(leaf, places) else leaf, self._arguments)
+
+
+def _tensor_specs(leaf: Any) -> list[TensorSpec]:
+    """Returns the specs of a tensor, a variable or a TensorSpec; of slices those of the values and the indices."""
+    if isinstance(leaf, IndexedSlices):
+        return [TensorSpec(part.shape, part.dtype) for part in (leaf.values, leaf.indices)]
+    return [TensorSpec(leaf.shape, leaf.dtype)]
+
+
+def _sized(leaf: Any, size: int) -> Any:
+    """Returns a TensorSpec with this size for unknown ones; other leaves as they are."""
+    if not isinstance(leaf, TensorSpec) or leaf.shape.is_fully_defined():
+        return leaf
+    sizes = [] if leaf.shape.rank is None else [size if known is None else known for known in leaf.shape.as_list()]
+    return TensorSpec(sizes, leaf.dtype, leaf.name)
+
+
+def _common_spec(first: Any, second: Any) -> Any:
+    """Returns a result's spec; sizes that differ between two trials are not known."""
+    if first is None or first.shape == second.shape:
+        return first
+    if first.shape.rank != second.shape.rank:
+        return TensorSpec(None, first.dtype)
+    pairs = zip(first.shape.as_list(), second.shape.as_list(), strict=True)
+    return TensorSpec([size if size == other else None for size, other in pairs], first.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+def printed_signature(signature: inspect.Signature, arguments: Any, results: Any, *, verbose: bool) -> str:
+    """Returns a signature as TensorFlow prints it.
+
+    Args:
+        signature: Of the Python function.
+        arguments: (args, kwargs) with TensorSpecs.
+        results: The result with TensorSpecs.
+        verbose: Whether each parameter has a line.
+    """
+    bound = signature.bind(*arguments[0], **arguments[1])
+    parameters = [(signature.parameters[name], value) for name, value in bound.arguments.items()]
+    if verbose:
+        lines = [f"  {each.name} ({each.kind.name}): {_printed(value)}" for each, value in parameters]
+        inputs = "\n".join(["Input Parameters:", *(lines or ["  None"])])
+        return f"{inputs}\nOutput Type:\n  {_printed(results)}\nCaptures:\n  None"
+    texts = []
+    for i, (each, value) in enumerate(parameters):
+        first_keyword = each.kind is each.KEYWORD_ONLY and all(
+            earlier.kind is not each.KEYWORD_ONLY for earlier, _ in parameters[:i]
+        )
+        texts += [*(["*"] if first_keyword else []), f"{each.name}: {_printed(value)}"]
+    return f"({', '.join(texts)}) -> {_printed(results)}"
+
+
+def _with_specs(arguments: Any) -> Any:
+    return nest.map_structure(as_spec, arguments)
+
+
+def _printed(value: Any) -> str:
+    if isinstance(value, TensorSpec):
+        return repr(TensorSpec(value.shape, value.dtype))
+    if isinstance(value, Mapping):
+        return f"Dict[{', '.join(f'[{name!r}, {_printed(part)}]' for name, part in value.items())}]"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__.capitalize()}[{', '.join(map(_printed, value))}]"
+    return f"Literal[{value!r}]"

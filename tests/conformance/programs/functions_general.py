@@ -1,0 +1,161 @@
+"""tf.function: sizes that are not known, counts of traces, recursion, tensors that leak, names of graphs."""
+
+from conformance.probes import gradients, raises
+from conformance.program import program
+
+
+@program()
+def a_signature_with_unknown_sizes(tf, np):
+    @tf.function(input_signature=[tf.TensorSpec([None, 2]), tf.TensorSpec([], tf.int32)])
+    def f(x, n):
+        total = tf.zeros([2])
+        for i in tf.range(n):
+            total += x[i]
+        if n > 1:
+            total = total * 2.0
+        return total, tf.shape(x)[0], tf.reduce_mean(x)
+
+    results = [f(tf.ones([rows, 2]), n) for rows, n in ((3, 2), (1, 1), (2, 2))]
+    return [
+        results,
+        f.experimental_get_tracing_count(),
+        gradients(tf, lambda x: f(x, 2)[0], [[1.0, 2.0], [3.0, 4.0]]),
+        raises(lambda: f(tf.ones([3, 3]), 1)),
+        raises(lambda: f(tf.ones([3]), 1)),
+    ]
+
+
+@program()
+def a_concrete_function_of_unknown_sizes(tf, np):
+    @tf.function
+    def f(x, y=2.0):
+        return {"a": x * y, "b": tf.reduce_sum(x, 0), "c": tf.reshape(x, [-1])}
+
+    concrete = f.get_concrete_function(tf.TensorSpec([None, 3], tf.float32))
+    count = f.experimental_get_tracing_count()
+    results = [concrete(tf.ones([rows, 3])) for rows in (1, 4)]
+    return [
+        count,
+        results,
+        f.experimental_get_tracing_count(),
+        f(tf.ones([7, 3]))["b"],
+        f.experimental_get_tracing_count(),
+        concrete.output_shapes,
+        raises(lambda: concrete(tf.ones([1, 3], tf.int32))),
+    ]
+
+
+@program()
+def unknown_ranks(tf, np):
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
+    def f(x):
+        return tf.reduce_sum(x * x)
+
+    return [f(1.0), f([1.0, 2.0]), f([[1.0, 3.0]]), f.experimental_get_tracing_count()]
+
+
+@program()
+def reduced_retracing(tf, np):
+    @tf.function(reduce_retracing=True)
+    def f(x):
+        return tf.reduce_sum(x)
+
+    counts = []
+    for shape in ([1], [2], [3], [4], [2, 2], [3, 2], [5]):
+        f(tf.zeros(shape))
+        counts.append(f.experimental_get_tracing_count())
+    f(tf.zeros([1], tf.int32))
+    counts.append(f.experimental_get_tracing_count())
+    return counts
+
+
+@program()
+def recursion_on_a_tensor(tf, np):
+    @tf.function
+    def factorial(n):
+        if n <= 1:
+            return tf.constant(1)
+        return n * factorial(n - 1)
+
+    def run():
+        try:
+            factorial(tf.constant(5))
+        except Exception:
+            return "raised"
+        return "returned"
+
+    return [run(), factorial.python_function(1)]
+
+
+@program()
+def a_tensor_that_leaks(tf, np):
+    leaked = []
+
+    @tf.function
+    def f(x):
+        leaked.append(x + 1.0)
+        return x
+
+    f(tf.constant(1.0))
+    return [
+        raises(lambda: leaked[0].numpy(), "has no attribute 'numpy'"),
+        raises(lambda: leaked[0] + 1.0, "out of scope"),
+    ]
+
+
+@program()
+def orders_of_a_graph(tf, np):
+    v = tf.Variable(1.0)
+    called = []
+
+    @tf.function
+    def f(x):
+        with tf.control_dependencies([v.assign_add(x)]):
+            y = v * 2.0
+        tf.group(v.assign(y), v.assign_add(1.0))
+        tf.no_op()
+        return y
+
+    with tf.control_dependencies([lambda: called.append(1)]):
+        z = v + 1.0
+    with tf.control_dependencies(None):
+        z = z + 1.0
+    return [f(tf.constant(3.0)), v, z, called, tf.group(), tf.no_op()]
+
+
+@program()
+def printed_signatures(tf, np):
+    @tf.function
+    def f(x, y=2.0, *, k=None):
+        return {"a": x * y, "b": [x]}
+
+    f(tf.constant([1.0, 2.0]))
+    f(tf.constant([[1.0, 2.0]]), 3.0)
+    concrete = f.get_concrete_function(tf.TensorSpec([None, 3]))
+    graph = concrete.graph
+    return [
+        f.pretty_printed_concrete_signatures(),
+        concrete.pretty_printed_signature(verbose=False),
+        graph.name,
+        len(graph.inputs),
+        len(graph.outputs),
+        [each.shape for each in concrete.inputs],
+    ]
+
+
+@program()
+def a_loop_over_a_dataset(tf, np):
+    v = tf.Variable(0.0)
+
+    @tf.function
+    def total(dataset, limit):
+        s = 0.0
+        for x, y in dataset:
+            s += tf.reduce_sum(x * y)
+            v.assign_add(1.0)
+            if s > limit:
+                s = s * 0.5
+        return s
+
+    data = tf.data.Dataset.from_tensor_slices(([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0])).batch(2)
+    return [total(data, tf.constant(4.0)), total(data, tf.constant(100.0)), v]
