@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from teletape.data.elements.functions import Element, Mapped, leaves_of
 from teletape.data.elements.leaves import host_of
+from teletape.data.elements.mapped import Element, Mapped, leaves_of
 
 
 class MemoryStore:

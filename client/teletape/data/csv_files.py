@@ -12,8 +12,8 @@ import numpy as np
 
 from teletape.data.dataset import UNKNOWN_CARDINALITY, Dataset
 from teletape.data.elements import structure
-from teletape.data.elements.functions import Element
 from teletape.data.elements.leaves import host_of
+from teletape.data.elements.mapped import Element
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.ops.dispatch import convert_to_tensor

@@ -18,8 +18,9 @@ import numpy as np
 from teletape.data import caches, sources, transforms
 from teletape.data.ahead import Ahead
 from teletape.data.elements import structure
-from teletape.data.elements.functions import Element, ElementFunction, Mapped, leaves_of, parts_of
+from teletape.data.elements.functions import ElementFunction, traceable
 from teletape.data.elements.leaves import host_of, tensor_of
+from teletape.data.elements.mapped import Element, Mapped, leaves_of, parts_of
 from teletape.data.elements.specs import (
     NoneTensorSpec,
     merged_specs,
@@ -1179,7 +1180,7 @@ def _with_state(
     specs = structure.pack(initial_state, [spec_of(leaf) for leaf in state])
 
     def checked(before: Any, element: Any) -> Any:
-        result = function(before, element)
+        result = traceable(function)(before, element)
         if pair and not (isinstance(result, list | tuple) and len(result) == 2):
             raise TypeError(
                 "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the output value."

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from teletape.data.dataset import UNKNOWN_CARDINALITY, Dataset
-from teletape.data.elements.functions import Element, leaves_of
 from teletape.data.elements.leaves import host_of
+from teletape.data.elements.mapped import Element, leaves_of
 from teletape.data.transforms import interleaved
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec

@@ -9,8 +9,8 @@ import numpy as np
 
 from teletape.control_flow.optional import Optional
 from teletape.data.elements import structure
-from teletape.data.elements.functions import Element, is_dataset, leaves_of
 from teletape.data.elements.leaves import host_of, tensor_of
+from teletape.data.elements.mapped import Element, is_dataset, leaves_of
 from teletape.errors import OutOfRangeError
 from teletape.sessions.current import current
 from teletape.tensors.tensor import TensorLike

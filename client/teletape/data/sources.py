@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from teletape.data.elements import structure
-from teletape.data.elements.functions import Element
 from teletape.data.elements.leaves import Array, Rows, Source, Whole, as_array, dtype_of, shape_of
+from teletape.data.elements.mapped import Element
 from teletape.data.elements.specs import NoneTensorSpec
 from teletape.errors import InvalidArgumentError, OpError, UnimplementedError, UnknownError
 from teletape.functions.tensor_spec import TensorSpec

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from teletape.data.elements.functions import Element, ElementFunction, joined, leaves_of
+from teletape.data.elements.functions import ElementFunction
 from teletape.data.elements.leaves import host_of, padded, shape_of, stacked, unstacked
+from teletape.data.elements.mapped import Element, joined, leaves_of
 
 Start = Callable[[], Iterator[Element]]
 

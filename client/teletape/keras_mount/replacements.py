@@ -5,7 +5,10 @@ Each is a function of a module's `__dict__` after Keras has executed the module.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -104,6 +107,29 @@ def _data_adapters(module: ModuleType) -> Mapping[str, Any]:
     return {"is_tf_dataset": lambda x: isinstance(x, Dataset)}
 
 
+def _file_utils(module: ModuleType) -> Mapping[str, Any]:
+    original = module.__dict__["get_file"]
+    parameters = inspect.signature(original)
+
+    @functools.wraps(original)
+    def get_file(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except Exception as error:  # what Keras raises has no class of its own
+            if not str(error).startswith("URL fetch failure"):
+                raise
+            call = parameters.bind(*args, **kwargs)
+            call.apply_defaults()
+            origin, name, folder = (call.arguments[key] for key in ("origin", "fname", "cache_dir"))
+            folder = Path(folder or module.__dict__["config"].keras_home()) / call.arguments["cache_subdir"]
+            raise ConnectionError(
+                f"{error}. Without internet put the file at {folder / (name or Path(origin).name)}: it is then not "
+                "downloaded. The variable KERAS_HOME, or cache_dir, names another folder"
+            ) from error
+
+    return {"get_file": get_file}
+
+
 _BATCH_ENDS: Final = ("on_batch_end", "on_train_batch_end", "on_test_batch_end", "on_predict_batch_end")
 
 
@@ -126,6 +152,7 @@ _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = 
     },
     "keras.src.saving.saving_lib": lambda module: {"_save_state": reading.save_state(module)},
     "keras.src.trainers.data_adapters": _data_adapters,
+    "keras.src.utils.file_utils": _file_utils,
     "keras.src.utils.module_utils": _module_utils,
     "keras.src.utils.python_utils": lambda module: {"pythonify_logs": reading.pythonify_logs(module)},
 }

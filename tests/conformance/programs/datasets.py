@@ -410,3 +410,37 @@ def training_on_batches(tf, np):
             variable.assign_sub(0.1 * gradient)
         losses.append(loss)
     return [losses, weight, bias]
+
+
+@program()
+def control_flow_in_functions(tf, np):
+    data = tf.data.Dataset.range(6)
+
+    def stepped(x):
+        if x % 2 == 0:
+            y = x * 10
+        else:
+            y = -x
+        return y
+
+    def first_power(x):
+        power = tf.constant(1, tf.int64)
+        while power < x:
+            power *= 2
+        return power
+
+    def both(x):
+        return x > 1 and x < 4
+
+    def larger(state, x):
+        if x > state:
+            state = x
+        return state
+
+    return [
+        facts(data.map(stepped)),
+        elements(data.map(stepped).batch(4)),
+        elements(data.map(first_power).batch(4)),
+        elements(data.filter(both)),
+        tf.data.Dataset.from_tensor_slices([3, 9, 4]).reduce(0, larger),
+    ]

@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from teletape.control_flow import loop_commands
 from teletape.data.elements import structure
-from teletape.data.elements.leaves import Lazy, dtype_of, host_of, on_host, shape_of, stacked, tensor_of
+from teletape.data.elements.leaves import host_of, on_host, tensor_of
+from teletape.data.elements.mapped import Element, Mapped, is_dataset, leaves_of, spec_of_leaf
 from teletape.data.elements.specs import NoneTensorSpec
+from teletape.functions import methods
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
@@ -25,101 +27,11 @@ from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import TensorLike
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Spec
 
 _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+MOST_TRACES: Final = 256  #: A function is traced for this many combinations of shapes.
 _SIZES: Final = (5, 7)  #: In the place of sizes that are not known, to see on which of them a result's sizes depend.
-
-
-class Mapped:
-    """An element that is a function's result, computed when its leaves are needed.
-
-    Attributes:
-        function: The function.
-        arguments: The element that it is a function of.
-    """
-
-    __slots__ = ("_leaves", "arguments", "function")
-
-    def __init__(self, function: ElementFunction, arguments: Element) -> None:
-        self.function, self.arguments = function, arguments
-        self._leaves: list[Any] | None = None
-
-    @property
-    def computed(self) -> bool:
-        """Whether it was computed already."""
-        return self._leaves is not None
-
-    def leaves(self) -> list[Any]:
-        """Returns its leaves, as tensors."""
-        if self._leaves is None:
-            self._leaves = self.function(leaves_of(self.arguments))
-        return self._leaves
-
-
-#: One element on its way through a pipeline: its leaves, or a function's result that is not computed yet.
-Element: TypeAlias = "list[Any] | Mapped"
-
-
-def leaves_of(element: Element) -> list[Any]:
-    """Returns the leaves of an element."""
-    return element.leaves() if element.__class__ is Mapped else element  # type: ignore[return-value]
-
-
-class Part(Lazy):
-    """A leaf that is one of several of a function's results."""
-
-    __slots__ = ("index", "mapped")
-
-    def __init__(self, mapped: Mapped, index: int) -> None:
-        self.mapped, self.index = mapped, index
-
-    def tensor(self) -> Any:
-        """Returns it as a tensor."""
-        return self.mapped.leaves()[self.index]
-
-    def host(self) -> Any:
-        """Returns its values on the host."""
-        return host_of(self.tensor())
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape."""
-        return shape_of(self.tensor())
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        """Its dtype."""
-        return dtype_of(self.tensor())
-
-
-def parts_of(element: Element) -> list[Any]:
-    """Returns the leaves of an element for an element of several; what is not computed yet stays so."""
-    if not isinstance(element, Mapped) or element.computed or element.function.result is None:
-        return leaves_of(element)
-    specs = structure.flatten(element.function.result)
-    return [None if isinstance(spec, NoneTensorSpec) else Part(element, i) for i, spec in enumerate(specs)]
-
-
-def is_dataset(leaf: Any) -> bool:
-    """Whether a leaf is a dataset."""
-    return hasattr(leaf, "element_spec") and not isinstance(leaf, TensorLike)
-
-
-def spec_of_leaf(leaf: Any, *, sizes: bool = True) -> Any:
-    """Returns the spec of a leaf.
-
-    Args:
-        leaf: The leaf.
-        sizes: Whether its sizes are those of every element.
-    """
-    if leaf is None:
-        return NoneTensorSpec()
-    if is_dataset(leaf):
-        return leaf._spec_as_leaf()
-    shape = shape_of(leaf)
-    return TensorSpec(shape if sizes else [None] * len(shape), dtype_of(leaf))
 
 
 class ElementFunction:
@@ -186,6 +98,8 @@ class ElementFunction:
         """Returns the function traced for such leaves, with the pattern of its results; None: it cannot be traced."""
         traces = self._traces.setdefault(current().home, {})
         if specs not in traces:
+            if len(traces) >= MOST_TRACES:
+                return None
             with self._lock:
                 traces[specs] = entry = self._trace(specs)
                 self.pure = entry is not None and all(capture.kind == "tensor" for capture in entry[0].captures)
@@ -295,13 +209,19 @@ class ElementFunction:
     def _results(self, leaves: Sequence[Any]) -> tuple[list[Any], Any]:
         """Calls the function, and returns the leaves of its result, and the structure with a number for each."""
         arguments = structure.pack(self._spec, leaves)
-        result = self._function(*arguments) if type(arguments) is tuple else self._function(arguments)
+        function = traceable(self._function)
+        result = function(*arguments) if type(arguments) is tuple else function(arguments)
         if type(result) is list and self._single:
             result = tuple(result)
         results = [_as_leaf(leaf) for leaf in structure.flatten(result)]
         numbers = iter(range(len(results)))
         marks = [None if leaf is None else next(numbers) for leaf in results]
         return results, structure.pack(result, marks)
+
+
+def traceable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a program's function as it is called now: while it is traced, with its control flow converted."""
+    return methods.converted(function) if current().tracing else function
 
 
 def _as_leaf(leaf: Any) -> Any:
@@ -356,39 +276,3 @@ def _host_leaves(element: Element) -> list[Any] | None:
             return None
         return [host_of(leaf) for leaf in inside(_local(), lambda: function(arguments))]
     return [host_of(leaf) for leaf in element] if all(leaf is None or on_host(leaf) for leaf in element) else None
-
-
-def joined(elements: Sequence[Element]) -> Element:
-    """Returns elements as one batch."""
-    first = elements[0]
-    if isinstance(first, Mapped) and len(elements) > 1:
-        function = first.function
-        if all(isinstance(each, Mapped) and each.function is function and not each.computed for each in elements):
-            try:
-                arguments = joined([each.arguments for each in elements])  # type: ignore[union-attr]  # as checked
-            except InvalidArgumentError:  # their shapes differ; those of the results may not
-                rows = None
-            else:
-                rows = function.over_rows(leaves_of(arguments))
-            if rows is not None:
-                return rows
-    computed: dict[int, list[Any]] = {}
-    batch = []
-    for i, column in enumerate(zip(*map(leaves_of, elements), strict=True)):
-        first = column[0]
-        if isinstance(first, Part) and len(column) > 1 and _alike(column):
-            if id(first.mapped) not in computed:
-                computed[id(first.mapped)] = leaves_of(joined([part.mapped for part in column]))
-            batch.append(computed[id(first.mapped)][first.index])
-        else:
-            batch.append(stacked(column, i))
-    return batch
-
-
-def _alike(column: Sequence[Any]) -> bool:
-    """Whether all leaves are the same part of results of one function."""
-    first = column[0]
-    return all(
-        isinstance(part, Part) and part.index == first.index and part.mapped.function is first.mapped.function
-        for part in column
-    )
