@@ -99,6 +99,7 @@ from teletape.ops.derived.arithmetic import truediv as truediv
 from teletape.ops.derived.blocks import batch_to_space as batch_to_space
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch_nd
+from teletape.ops.derived.cast import bitcast as bitcast
 from teletape.ops.derived.cast import cast as cast
 from teletape.ops.derived.cast import ensure_shape as ensure_shape
 from teletape.ops.derived.cast import stop_gradient as stop_gradient
@@ -247,6 +248,7 @@ __all__ = [
     "autograph",
     "batch_to_space",
     "bfloat16",
+    "bitcast",
     "bitwise",
     "bool",
     "boolean_mask",

@@ -21,6 +21,7 @@ from teletape.ops.derived.solve import det as det
 from teletape.ops.derived.solve import inv as inv
 from teletape.ops.derived.solve import solve as solve
 from teletape.ops.linalg import norm as norm
+from teletape.ops.linalg import qr as qr
 from teletape.ops.linalg import slogdet as slogdet
 from teletape.ops.linalg import tensordot as tensordot
 
@@ -42,6 +43,7 @@ __all__ = [
     "matrix_transpose",
     "matvec",
     "norm",
+    "qr",
     "set_diag",
     "slogdet",
     "solve",

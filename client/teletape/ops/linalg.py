@@ -13,9 +13,9 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.errors import UnimplementedError
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["norm", "slogdet", "tensordot"]
+__all__ = ["norm", "qr", "slogdet", "tensordot"]
 
 
 # --------------------------------------------------------------------------------------------------------- tensordot
@@ -95,6 +95,36 @@ def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDetermin
     """
     tensor = convert_to_tensor(input)
     return LogMatrixDeterminant(call(ops.det_sign, (tensor,)), call(ops.log_abs_det, (tensor,)))
+
+
+# ------------------------------------------------------------------------------------------------------ factorisations
+class Qr(NamedTuple):
+    """The result of qr: q @ r is the matrix."""
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: to.TensorInput, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """Orthonormal columns q [..., m, k] and upper triangular r [..., k, n] of real matrices, k = min(m, n).
+
+    By hand: an op has one result; of a wide matrix the left part is factorised.
+
+    Raises:
+        UnimplementedError: `full_matrices` of a matrix with more rows than columns.
+    """
+    x = convert_to_tensor(input)
+    if x.ndim < 2:
+        raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
+    rows, columns = x.shape.as_list()[-2:]
+    if full_matrices and rows > columns:
+        raise UnimplementedError("qr with full_matrices=True is not offered for more rows than columns")
+    factors = call(ops.qr, (x[..., :rows] if rows < columns else x,))
+    q, r = factors[..., :rows, :], call(ops.matrix_transpose, (factors[..., rows:, :],))
+    if rows < columns:
+        others = call(ops.matmul, (q, x[..., rows:]), transpose_a=True)
+        r = call(ops.concat, (r, others), axis=-1)
+    return Qr(q, r)
 
 
 # ------------------------------------------------------------------------------------------------------------- norms

@@ -86,6 +86,9 @@ class _BiasAdd(Op):
 class _Bincount(Op):
     def __call__(self, x: Array, weights: Array, /, *, size: int, rows: bool = ...) -> Any: ...
 
+class _Bitcast(Op):
+    def __call__(self, x: Array, /, *, dtype: DType | str) -> Any: ...
+
 class _BitwiseAnd(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -510,6 +513,9 @@ class _ProjectiveTransform(Op):
 class _Psnr(Op):
     def __call__(self, a: Array, b: Array, /, *, max_val: float) -> Any: ...
 
+class _Qr(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _RandomBinomial(Op):
     def __call__(
         self, seed: Array, counter: Array, counts: Array, probs: Array, /, *, shape: Shape, dtype: DType | str = ...
@@ -838,6 +844,7 @@ class Ops:
     batch_to_space: Final[_BatchToSpace]
     bias_add: Final[_BiasAdd]
     bincount: Final[_Bincount]
+    bitcast: Final[_Bitcast]
     bitwise_and: Final[_BitwiseAnd]
     bitwise_or: Final[_BitwiseOr]
     bitwise_xor: Final[_BitwiseXor]
@@ -940,6 +947,7 @@ class Ops:
     pow: Final[_Pow]
     projective_transform: Final[_ProjectiveTransform]
     psnr: Final[_Psnr]
+    qr: Final[_Qr]
     random_binomial: Final[_RandomBinomial]
     random_categorical: Final[_RandomCategorical]
     random_gamma: Final[_RandomGamma]

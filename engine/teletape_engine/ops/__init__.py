@@ -15,7 +15,7 @@ from teletape_engine.ops import (
 )
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
 from teletape_engine.ops.images import color, projective, quality, resize
-from teletape_engine.ops.linalg import composites, diagonal, einsum, matrix, products, solve
+from teletape_engine.ops.linalg import composites, decompositions, diagonal, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, blocks, conv, forms, gelu, loss, normalization, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
@@ -59,6 +59,7 @@ FAMILIES = (
     shape,
     rearrange,
     solve,
+    decompositions,
     sorting,
 )
 

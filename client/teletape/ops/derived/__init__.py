@@ -50,6 +50,7 @@ DERIVED: Final[dict[str, Callable[..., Any]]] = {
     "atan": math.atan,
     "atan2": arithmetic.atan2,
     "batch_to_space": blocks.batch_to_space,
+    "bitcast": cast.bitcast,
     "bitwise.bitwise_and": logic.bitwise_and,
     "bitwise.bitwise_or": logic.bitwise_or,
     "bitwise.bitwise_xor": logic.bitwise_xor,

@@ -18,6 +18,7 @@ _CAST = ops.cast
 _IDENTITY = ops.identity
 _STOP_GRADIENT = ops.stop_gradient
 _NO_GRADIENT = ops.no_gradient
+_BITCAST = ops.bitcast
 
 
 def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Tensor:
@@ -61,6 +62,16 @@ def no_gradient(input: to.TensorInput, T: Any = None, name: str | None = None) -
     """x itself, declared non-differentiable: the gradient through it is None."""
     try:
         return call(_NO_GRADIENT, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def bitcast(input: to.TensorInput, type: to.DTypeInput, name: str | None = None) -> Tensor:
+    """The bits of x as elements of another dtype; elements of another size add a last axis, or join along it."""
+    try:
+        input = to.tensor(input)
+        return call(_BITCAST, (input,), dtype=to.dtype(type))
     except Exception as error:
         report(error)
         raise

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from teletape_engine.catalogue.binding import by_name
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
-from teletape_engine.spec import COMPLEX, DTYPES, DType
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import COMPLEX, DTYPES, DType, Spec, shape_text
 
 _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
 
@@ -132,3 +135,43 @@ def zeros_edge(xp: Any, *xs: Any) -> Any:
 def dependency(xp: Any, *xs: Any) -> Any:
     """The first array itself; its gradient is connected to the others."""
     return xs[0]
+
+
+# ----------------------------------------------------------------------------------------------------------- bitcast
+_BITS = frozenset(dtype for dtype in DTYPES.values() if dtype.kind != "b" and dtype.itemsize)
+
+
+def _bitcast_spec(x: Spec, *, dtype: DType) -> Spec:
+    check_dtypes("Bitcast", (x,), _BITS)
+    if dtype not in _BITS:
+        raise InvalidArgumentError(f"Cannot bitcast to {dtype.name}: its elements are no patterns of bits")
+    if dtype.itemsize == x.dtype.itemsize:
+        return x.with_dtype(dtype)
+    if dtype.itemsize < x.dtype.itemsize:
+        return Spec.of((*x.shape, x.dtype.itemsize // dtype.itemsize), dtype)
+    count = dtype.itemsize // x.dtype.itemsize
+    if x.ndim == 0 or x.shape[-1] != count:
+        raise InvalidArgumentError(
+            f"Cannot bitcast from {x.dtype.name} to {dtype.name}: the last axis must have length {count}, found shape "
+            f"{shape_text(x.shape)}"
+        )
+    return Spec.of(x.shape[:-1], dtype)
+
+
+@op(
+    infer=_bitcast_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_elementwise,
+    samples=[
+        sample((2, 3), dtype=_I32),
+        sample((3,), dtype=DTYPES["uint8"]),
+        sample((2,), dtype=DTYPES["float16"]),
+        sample(np.arange(8, dtype=np.int16).reshape(2, 4), dtype=DTYPES["float64"]),
+    ],
+    tf=(function("bitcast", Conversion.TENSOR("input"), Conversion.DTYPE("type", to="dtype")),),
+    views=True,
+)
+def bitcast(xp: Any, x: Any, *, dtype: DType) -> Any:
+    """The bits of x as elements of another dtype; elements of another size add a last axis, or join along it."""
+    flat = xp.ascontiguousarray(x).reshape(-1).view(dtype)
+    return flat.reshape(_bitcast_spec(Spec.of(tuple(x.shape), x.dtype), dtype=dtype).shape)
