@@ -38,15 +38,21 @@ class TeletapeError(Exception):
 
     Args:
         message: What was requested, what is wrong with it, and what to do.
+        *others: Programs that know TensorFlow, Keras among them, make an error from four arguments: a node, an op, the
+            message and a code. The message is the third.
         **details: JSON-able facts (numbers, names) that a program may act on.
     """
 
     code: ClassVar[str] = "internal"
     surface: ClassVar[type[Exception] | None] = None
+    node_def: ClassVar[None] = None  #: What such programs hand on to the next error.
+    op: ClassVar[None] = None
+    error_code: ClassVar[None] = None
 
-    def __init__(self, message: str, **details: Any) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: Any, *others: Any, **details: Any) -> None:
+        text = str(others[1] if len(others) > 1 else message)
+        super().__init__(text)
+        self.message = text
         self.details = details
 
     def __str__(self) -> str:

@@ -134,13 +134,18 @@ def ints(x: Any, what: str = "shape") -> tuple[int, ...]:
     if isinstance(x, list | tuple):
         if all(type(entry) is int for entry in x):
             return tuple(x)
-        x = [int(entry) if isinstance(entry, TensorLike) and entry.dtype.is_integer else entry for entry in x]
+        x = [int(entry) if isinstance(entry, TensorLike) and _is_number(entry) else entry for entry in x]
     array = np.asarray(x.numpy() if isinstance(x, TensorLike) else host_array(x))
     if array.size and array.dtype.kind not in "iu":
         if what == "axis" and array.dtype.kind == "f":
             raise TypeError(f"Cannot convert {x!r} to EagerTensor of dtype int32")
         raise InvalidArgumentError(f"{what} must be whole numbers (int32 or int64), found {x!r}")
     return tuple(int(entry) for entry in array.reshape(-1))
+
+
+def _is_number(x: TensorLike) -> bool:
+    """Whether a tensor in a list counts as a number: TensorFlow cuts off the fraction of floats there."""
+    return x.dtype.is_integer or (x.dtype.is_floating and x.shape.rank == 0)
 
 
 def lengths(x: Any, op_type: str) -> tuple[int, ...]:

@@ -94,3 +94,10 @@ def test_a_list_of_numbers_is_one_operand_for_one_target() -> None:
     assert operand.spec.dtype == "float32"
     with pytest.raises(ValueError, match="vectors: found 2, and 1 are needed"):
         operands_like([3.0, 4.0], [target], [target], "vectors")
+
+
+def test_a_float_tensor_in_a_list_of_lengths_loses_its_fraction_as_in_tensorflow() -> None:
+    assert tf.reshape(tf.ones([6]), [tf.constant(2.0), 3]).shape == [2, 3]
+    assert tf.zeros([tf.constant(2.7), 3]).shape == [2, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be whole numbers"):
+        tf.reshape(tf.ones([6]), [2.0, 3])
