@@ -1,5 +1,6 @@
 """What `teletape` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape import audio as audio
 from teletape import autodiff as autodiff
 from teletape import autograph as autograph
 from teletape import bitwise as bitwise
@@ -244,6 +245,7 @@ __all__ = [
     "assert_rank",
     "atan",
     "atan2",
+    "audio",
     "autodiff",
     "autograph",
     "batch_to_space",

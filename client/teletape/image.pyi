@@ -1,5 +1,16 @@
 """What `tf.image` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.files.images import decode_and_crop_jpeg as decode_and_crop_jpeg
+from teletape.files.images import decode_bmp as decode_bmp
+from teletape.files.images import decode_gif as decode_gif
+from teletape.files.images import decode_image as decode_image
+from teletape.files.images import decode_jpeg as decode_jpeg
+from teletape.files.images import decode_png as decode_png
+from teletape.files.images import decode_webp as decode_webp
+from teletape.files.images import encode_jpeg as encode_jpeg
+from teletape.files.images import encode_png as encode_png
+from teletape.files.images import extract_jpeg_shape as extract_jpeg_shape
+from teletape.files.images import is_jpeg as is_jpeg
 from teletape.ops.derived.color import hsv_to_rgb as hsv_to_rgb
 from teletape.ops.derived.color import rgb_to_hsv as rgb_to_hsv
 from teletape.ops.derived.quality import sobel_edges as sobel_edges
@@ -53,12 +64,23 @@ __all__ = [
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_webp",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
     "extract_patches",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
     "hsv_to_rgb",
     "image_gradients",
+    "is_jpeg",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",

@@ -37,6 +37,8 @@ from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
+from teletape.files import audio, contents, gfile
+from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
 from teletape.keras_mount import finders
@@ -170,6 +172,11 @@ def names() -> dict[str, Any]:
         ("dtypes.", dtypes),
         ("experimental.dlpack.", dlpack),
         ("train.", checkpoints),
+        ("audio.", audio),
+        ("image.", image_files),
+        ("io.", contents),
+        ("io.", image_files),
+        ("io.gfile.", gfile),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     for module in (dtypes, session_functions):

@@ -20,6 +20,9 @@ VAGUE = frozenset("one found given made told asked held said thing beside behind
 #: These are fair names of a method or attribute (`tape.kept`), and poor names of a variable.
 VAGUE_VARIABLES = VAGUE | {"kept"}
 
+#: Python's name for the method that returns the place in a file.
+FILES_METHOD = "tell"
+
 #: In a comment, or the first sentence of a docstring, there is a plainer word: after, also, returns, if, n, computed.
 PHRASES = (
     r"behind",
@@ -68,7 +71,10 @@ def vague_names(source: str) -> Counter[str]:
     """How often each vague name is bound, leading underscores aside."""
     names = [(name.strip("_"), variable) for name, variable in bound_names(ast.parse(source))]
     return Counter(
-        name for name, variable in names if name in (VAGUE_VARIABLES if variable else VAGUE) or _WORDS.search(name)
+        name
+        for name, variable in names
+        if name in (VAGUE_VARIABLES if variable else VAGUE)
+        or (_WORDS.search(name) and (variable or name != FILES_METHOD))
     )
 
 

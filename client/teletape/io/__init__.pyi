@@ -1,0 +1,59 @@
+"""What `tf.io` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.files.contents import decode_base64 as decode_base64
+from teletape.files.contents import decode_compressed as decode_compressed
+from teletape.files.contents import decode_csv as decode_csv
+from teletape.files.contents import decode_raw as decode_raw
+from teletape.files.contents import encode_base64 as encode_base64
+from teletape.files.contents import matching_files as matching_files
+from teletape.files.contents import read_file as read_file
+from teletape.files.contents import write_file as write_file
+from teletape.files.images import decode_and_crop_jpeg as decode_and_crop_jpeg
+from teletape.files.images import decode_bmp as decode_bmp
+from teletape.files.images import decode_gif as decode_gif
+from teletape.files.images import decode_image as decode_image
+from teletape.files.images import decode_jpeg as decode_jpeg
+from teletape.files.images import decode_png as decode_png
+from teletape.files.images import decode_webp as decode_webp
+from teletape.files.images import encode_jpeg as encode_jpeg
+from teletape.files.images import encode_png as encode_png
+from teletape.files.images import extract_jpeg_shape as extract_jpeg_shape
+from teletape.files.images import is_jpeg as is_jpeg
+from teletape.io import gfile as gfile
+from teletape.records.features import FixedLenFeature as FixedLenFeature
+from teletape.records.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from teletape.records.features import VarLenFeature as VarLenFeature
+from teletape.records.features import parse_example as parse_example
+from teletape.records.features import parse_single_example as parse_single_example
+from teletape.records.frames import TFRecordOptions as TFRecordOptions
+from teletape.records.frames import TFRecordWriter as TFRecordWriter
+
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_base64",
+    "decode_bmp",
+    "decode_compressed",
+    "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_raw",
+    "decode_webp",
+    "encode_base64",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "gfile",
+    "is_jpeg",
+    "matching_files",
+    "parse_example",
+    "parse_single_example",
+    "read_file",
+    "write_file",
+]
