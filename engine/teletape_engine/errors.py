@@ -48,6 +48,8 @@ class TeletapeError(Exception):
     node_def: ClassVar[None] = None  #: What such programs hand on to the next error.
     op: ClassVar[None] = None
     error_code: ClassVar[None] = None
+    #: The call site of the command that failed, if a client knows it.
+    recorded: Any = None
 
     def __init__(self, message: Any, *others: Any, **details: Any) -> None:
         text = str(others[1] if len(others) > 1 else message)

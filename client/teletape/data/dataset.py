@@ -36,6 +36,7 @@ from teletape.errors import InvalidArgumentError, UnimplementedError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops import random
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.program.tracebacks import reports_methods
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -71,6 +72,7 @@ class DatasetSpec:
         return hash(DatasetSpec)
 
 
+@reports_methods
 class Dataset:
     """A sequence of elements: tensors, or tuples, named tuples and dicts of tensors.
 

@@ -12,6 +12,7 @@ from teletape.data.elements import structure
 from teletape.data.elements.leaves import host_of, tensor_of
 from teletape.data.elements.mapped import Element, is_dataset, leaves_of
 from teletape.errors import OutOfRangeError
+from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors.tensor import TensorLike
 
@@ -36,6 +37,7 @@ class Iterator:
     def __iter__(self) -> Iterator:
         return self
 
+    @reports
     def __next__(self) -> Any:
         leaves = [tensor_of(leaf) for leaf in leaves_of(next(self._elements))]
         if self._pattern is None:
@@ -75,6 +77,7 @@ class NumpyIterator:
     def __iter__(self) -> NumpyIterator:
         return self
 
+    @reports
     def __next__(self) -> Any:
         leaves = leaves_of(next(self._elements))
         fetch_together(leaves)

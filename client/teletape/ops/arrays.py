@@ -16,7 +16,7 @@ from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
 from teletape.tensors.convert import wrapped
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike, together
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -90,7 +90,7 @@ def unstack(
     count = tensor.shape.as_list()[at]
     if num is not None and num != count:
         raise InvalidArgumentError(f"Input shape axis {at} must equal {num}, got shape {tensor.shape}")
-    return [call(ops.strided_slice, (tensor,), index=(*before, i)) for i in builtins.range(count)]
+    return together([call(ops.strided_slice, (tensor,), index=(*before, i)) for i in builtins.range(count)])
 
 
 def _check_axis(axis: int, rank: int) -> None:
@@ -125,10 +125,12 @@ def split(
     sizes = _sizes(num_or_size_splits, tensor.shape.as_list()[at], at)
     before: tuple[Any, ...] = ((None, None, None),) * at
     starts = np.cumsum([0, *sizes]).tolist()
-    return [
-        call(ops.strided_slice, (tensor,), index=(*before, (start, stop, None)))
-        for start, stop in itertools.pairwise(starts)
-    ]
+    return together(
+        [
+            call(ops.strided_slice, (tensor,), index=(*before, (start, stop, None)))
+            for start, stop in itertools.pairwise(starts)
+        ]
+    )
 
 
 def _sizes(pieces: Any, length: int, axis: int) -> list[int]:

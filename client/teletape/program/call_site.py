@@ -73,6 +73,16 @@ def caller() -> CallSite:
     return call_site_of(sys._getframe(2))
 
 
+def line_of(where: CallSite) -> int:
+    """Returns the number of the line."""
+    code, offset = where
+    line = code.co_firstlineno
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            line = number
+    return line
+
+
 def call_site_text(where: Where) -> str:
     """Returns the file, line and function; of code in a notebook the cell, as IPython writes it.
 
@@ -80,11 +90,7 @@ def call_site_text(where: Where) -> str:
     """
     if where is None:
         return "an unknown line (TELETAPE_WHERE=0)"
-    code, offset = where
-    line = code.co_firstlineno
-    for start, end, number in code.co_lines():
-        if start <= offset < end and number is not None:
-            line = number
+    code, line = where[0], line_of(where)
     cell = cell_of(code.co_filename)
     if cell is not None:
         return f"{cell}, line {line}" + ("" if code.co_name.startswith("<") else f", in {code.co_name}")

@@ -12,7 +12,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _OP: Final = " [Op:"
 _WIRE: Final = importlib.util.find_spec("teletape_wire")  #: Not imported: a program without a server does not need it.
@@ -71,6 +72,16 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return reporting
+
+
+def reports_methods(cls: type[T]) -> type[T]:
+    """Wraps the public methods that a class defines, static ones too, by `reports`."""
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(cls, name, reports(method))
+        elif isinstance(method, staticmethod) and not name.startswith("_"):
+            setattr(cls, name, staticmethod(reports(method.__func__)))
+    return cls
 
 
 def unwrapped(function: Any) -> Any:

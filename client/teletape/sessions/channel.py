@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,8 @@ from teletape import environment, logs
 from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError, TeletapeError
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
-from teletape.program.call_site import Where, caller
+from teletape.program.call_site import Where, call_site_of, caller
+from teletape.program.late_errors import error_at
 from teletape.sessions.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sealed_batch import Recording, Reply
 from teletape.sessions.sender import FORKED, Sender, ended
@@ -192,7 +194,9 @@ class Channel:
         error = reply.error
         if error is not None:
             try:
-                raise error.surfaced() if isinstance(error, TeletapeError) else error
+                if isinstance(error, TeletapeError):
+                    raise error_at(error, error.recorded, call_site_of(sys._getframe(1)))
+                raise error
             finally:
                 self._sender.raised(error)
         return reply.results

@@ -49,9 +49,10 @@ class Handle(SpecValue):
         name: Its id there; all versions of a variable share one. None: no command has needed one yet.
         host: Its elements, if they are known here.
         uid: Identifies the value to tapes.
+        siblings: References to the values that one call has made with it, and which of them it is. Not set: none.
     """
 
-    __slots__ = ("host", "name")
+    __slots__ = ("host", "name", "siblings")
 
     def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
         # Not by `super().__init__`, which would add 3 % to the recording of each op.

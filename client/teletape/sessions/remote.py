@@ -7,6 +7,7 @@ Each method runs its part on this side's recorder (specs, tapes) and emits the c
 from __future__ import annotations
 
 import html
+import weakref
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -47,6 +48,8 @@ from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable, kind_of
 from teletape_engine.spec import Spec
 
+_TOGETHER: Final = 1 << 20  #: Bytes of values that are fetched together, at most, because they were made together.
+_MOST_TOGETHER: Final = 4096  #: The number of those values, at most.
 _REMEMBERED: Final = 1024  #: Constants with at most this many bytes are kept here too: reading them sends nothing.
 
 
@@ -158,9 +161,34 @@ class RemoteSession(Session):
             self._read(unknown, caller())
         return super().fetch_all(values)
 
+    def made_together(self, values: Sequence[Any]) -> None:
+        references = [weakref.ref(value) for value in values]
+        for i, value in enumerate(values):
+            value.siblings = references, i
+
+    def _with_siblings(self, value: Handle) -> list[Handle]:
+        """Returns a value and those made after it in the same call that are not yet known, as far as they are small."""
+        values, room = [value], _TOGETHER - value.spec.nbytes
+        references, i = getattr(value, "siblings", ((), 0))
+        for reference in references[i + 1 : i + _MOST_TOGETHER]:
+            sibling = reference()
+            if sibling is None or sibling.host is not None or sibling.name is None:
+                continue
+            room -= sibling.spec.nbytes
+            if room < 0:
+                break
+            if not self.channel.failed(sibling.name.id):
+                values.append(sibling)
+        return values
+
     def _read(self, values: Sequence[Any], where: CallSite) -> None:
-        """Fetches the elements of values in one round trip, counted by the line of the program that reads."""
+        """Fetches the elements of values in one round trip, counted by the line of the program that reads.
+
+        Values that were made together with one of them, as the parts of `tf.split`, come with it.
+        """
         self._reads.note(where)
+        if len(values) == 1:
+            values = self._with_siblings(values[0])
         fetches = [commands.Fetch(value.name.id) for value in values]
         expected = sum([value.spec.nbytes for value in values])
         results = self.channel.ask(self.recorder().id, fetches, where, expected)

@@ -427,4 +427,6 @@ def _cause(failure: Failure, sealed: SealedBatch) -> TeletapeError:
     details = [f"op {failure.op!r}"] if failure.op else []
     details += [f"recorded at {call_site_text(where)}"] if where else []
     text = with_op(failure.message, failure.op) + ("\n  " + ", ".join(details) if details else "")
-    return error_for(failure.code, text, op=failure.op, **failure.details)
+    error = error_for(failure.code, text, op=failure.op, **failure.details)
+    error.recorded = where
+    return error

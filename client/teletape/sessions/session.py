@@ -216,6 +216,9 @@ class Session(ABC):
         """Returns the elements of several values, in one round trip."""
         return [self.fetch(value) for value in values]
 
+    def made_together(self, values: Sequence[Recorded]) -> None:  # noqa: B027  # in this process a read costs nothing
+        """Notes that one call has made these values: a program that reads one of them will read the others."""
+
     def slices_component(self, slices: SlicesValue, which: str) -> Recorded:
         """Returns the `values` or `indices` of slices that a tape returned."""
         return slices.values if which == "values" else slices.indices

@@ -101,7 +101,8 @@ def test_an_error_names_its_op_and_the_line_that_recorded_it(remote):
         (picked * 2.0).numpy()
     first, second = str(caught.value).split("\n")
     assert first == "indices[0] = 9 is not in [0, 2) [Op:GatherV2]"
-    assert second.startswith(f"  op 'gather', recorded at tests/sdk/remote/test_tracebacks.py:{line}, in test_an_error")
+    assert second.startswith("  op 'gather', recorded at an earlier line than this read: ")
+    assert f": tests/sdk/remote/test_tracebacks.py:{line}, in test_an_error_names_its_op" in second
 
 
 def test_filtering_can_be_disabled(session):
@@ -158,3 +159,30 @@ def public_modules():
 
 def public_paths():
     return {f"teletape.{path}" for path in (*by_module(), *MODULES)}
+
+
+def test_an_error_of_an_earlier_line_shows_that_line_first(remote):
+    positions = tf.cast(9.0 * tf.ones(20), tf.int32)
+    unrelated = tf.constant(A) * 2.0
+    tf.gather(tf.constant(A), positions)  # never read
+    line = inspect.currentframe().f_lineno - 1
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        unrelated.numpy()
+    error = caught.value
+    assert str(error).startswith("indices[0] = 9 is not in [0, 2) [Op:GatherV2]\n")
+    assert f"recorded at an earlier line than this read: tests/sdk/remote/test_tracebacks.py:{line}, in " in str(error)
+    assert isinstance(error.__cause__, tf.errors.InvalidArgumentError)
+    (entry,) = traceback.extract_tb(error.__cause__.__traceback__)
+    assert (entry.filename, entry.lineno) == (__file__, line)
+    assert entry.name == "test_an_error_of_an_earlier_line_shows_that_line_first"
+    text = "".join(traceback.format_exception(error))
+    assert text.index("# never read") < text.index("direct cause") < text.index("unrelated.numpy()")
+    assert (unrelated * 2.0).numpy()[0, 0] == 4.0  # the error is reported once
+
+
+def test_an_error_of_the_line_that_reads_is_not_an_earlier_one(remote):
+    positions = tf.cast(9.0 * tf.ones(20), tf.int32)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        tf.gather(tf.constant(A), positions).numpy()
+    assert caught.value.__cause__ is None
+    assert "an earlier line" not in str(caught.value)
