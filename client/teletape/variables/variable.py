@@ -55,7 +55,7 @@ class Variable(ScatterMethods):
         ValueError: No initial value; a shape or dtype that does not fit.
     """
 
-    __slots__ = ("__weakref__", "_constraint", "_name", "recorded", "session")
+    __slots__ = ("__weakref__", "_constraint", "_name", "_number", "recorded", "session")
 
     recorded: Slot
 
@@ -102,6 +102,7 @@ class Variable(ScatterMethods):
         owner = current()
         self.session = owner.home
         self.recorded = owner.variable(value.operand(), trainable=trainable is not False, name=self._name + ":0")
+        self._number = self.recorded.uid
         self.recorded.owner = weakref.ref(self)
 
     @staticmethod
@@ -117,6 +118,7 @@ class Variable(ScatterMethods):
             variable = object.__new__(ResourceVariable)
             variable._name = (slot.name or "Variable:0").removesuffix(":0")
             variable.session, variable.recorded, variable._constraint = current().home, slot, None
+            variable._number = slot.uid
             slot.owner = weakref.ref(variable)
         return variable
 
@@ -124,14 +126,14 @@ class Variable(ScatterMethods):
         """Another object for this variable."""
         other = object.__new__(kind)
         other._name, other.session, other.recorded = self._name, self.session, self.recorded
-        other._constraint = self._constraint
+        other._constraint, other._number = self._constraint, self._number
         return other
 
     def standing_for(self, slot: Slot) -> Variable:
         """An object like this one for another engine variable: a traced function gets it instead of this one."""
         other = object.__new__(type(self))
         other._name, other.session, other.recorded = self._name, self.session, slot
-        other._constraint = self._constraint
+        other._constraint, other._number = self._constraint, self._number
         slot.owner = weakref.ref(other)
         return other
 
@@ -171,8 +173,8 @@ class Variable(ScatterMethods):
 
     @property
     def _unique_id(self) -> str:
-        """What Keras's optimizers know the variable by."""
-        return f"{self._name}_{self.recorded.uid}"
+        """What Keras's optimizers know the variable by: the same of what a traced function gets instead of it."""
+        return f"{self._name}_{self._number}"
 
     @property
     def initializer(self) -> None:
