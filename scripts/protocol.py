@@ -25,7 +25,7 @@ GROUPS = {
     "Tensors and variables": "constant variable assign op fetch slices slices.component",
     "Tapes and contexts": (
         "tape.open tape.watch tape.pause tape.resume tape.own tape.reset tape.describe tape.graph tape.check_gradients "
-        "context.switch context.end declare client.attach client.detach"
+        "context.switch context.end declare client.attach client.detach profile"
     ),
     "Derivatives": "gradient jacobian batch_jacobian vjps hessian hvp explain",
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
@@ -63,6 +63,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "context.end", "context": "thread-2"},
     {"do": "client.attach"},
     {"do": "client.detach", "client": 1},
+    {"do": "profile"},
     # One example is one row.
     {"do": "constant", "id": "batch", "value": [[1.0, 2.0], [3.0, 4.0]]},
     {"do": "tape.watch", "tape": "t", "tensors": ["batch"]},
@@ -165,7 +166,7 @@ def entry(name: str, cls: type[Command], answers: dict[str, Any]) -> str:
 def run() -> dict[str, Any]:
     """Executes the session; returns what the example of each command answers, shortened."""
     batch = wire.batch_from_json({"commands": SESSION})
-    answer = wire.answer_to_json(Session().execute(batch), full=False)
+    answer = wire.answer_to_json(Session(clock=float).execute(batch), full=False)
     assert answer["failure"] is None, answer["failure"]
     answers: dict[str, Any] = {}
     for result in answer["results"]:

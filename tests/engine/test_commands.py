@@ -47,6 +47,7 @@ WHOLE = {
     "context.end": {"context": "request"},
     "client.attach": {},
     "client.detach": {"client": 3},
+    "profile": {},
     "custom": {"inputs": ["x"], "outputs": ["y", 8], "tag": "f1", "label": "f", "where": "train.py:3"},
     "custom.call": {
         "function": "df",
@@ -213,6 +214,7 @@ NAMED = {
     "context.end": ["request"],
     "client.attach": [],
     "client.detach": [],
+    "profile": [],
     "gradient": ["t", "y", "x", 7, "g"],
     "jacobian": ["t", "y", "x", 7, "g", "c"],
     "batch_jacobian": ["t", "y", "x", "g", "c"],

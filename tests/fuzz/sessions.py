@@ -114,6 +114,7 @@ PROGRAM: Final = (
             commands.Fetch("drows"),
             commands.Fetch("nothing", None, True),
             commands.ContextEnd("thread"),
+            commands.Profile(),
             commands.ClientDetach(1),
         ),
         ("x", "t"),
@@ -123,7 +124,7 @@ PROGRAM: Final = (
 
 def new_session() -> Session:
     """A session with small limits."""
-    return Session(memory_limit=16 << 20, max_iterations=1000)
+    return Session(memory_limit=16 << 20, max_iterations=1000, clock=float)
 
 
 def execute(session: Session, batch: Batch) -> Answer | str:

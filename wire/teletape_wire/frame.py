@@ -52,6 +52,7 @@ CODES: Final = {
     "client.detach": 22,
     "context.end": 24,
     "tape.own": 25,
+    "profile": 26,
     "function": 13,
     "call": 14,
     "fetch": 15,

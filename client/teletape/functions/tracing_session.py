@@ -7,6 +7,7 @@ assignments, becomes one function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ class TracingSession(Session):
         self.variables_made = 0
         self.inner: dict[Any, Any] = {}
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
+
+    def profile(self) -> AbstractContextManager[Any]:
+        return self.home.profile()
 
     def __repr__(self) -> str:
         return f"<TracingSession, {len(self.log.steps)} steps so far, for {self.outer!r}>"

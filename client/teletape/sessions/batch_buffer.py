@@ -10,15 +10,19 @@ after it, never in between; and so does a signal handler or a finalizer that rea
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from teletape.errors import TeletapeError
 from teletape.program.call_site import Where
 from teletape.sessions.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id
+
+if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.profile import Profile
 
 
 class ContextName:
@@ -67,6 +71,7 @@ class BatchBuffer:
         nbytes: Bytes of the tensors among the commands, about: threads add to it without a lock.
         released: Ids that nothing in the program holds any more. The list is never replaced.
         poisoned: Ids that were never made, and why.
+        profile: What gets the times of batches that are sealed from now on, or None.
     """
 
     def __init__(self, client: int, seq: int) -> None:
@@ -74,6 +79,7 @@ class BatchBuffer:
         self.nbytes = 0
         self.released: list[int] = []
         self.poisoned: dict[Id, TeletapeError] = {}
+        self.profile: Profile | None = None
         self._released_before = 0  # ids that have left `released`, or less
         self._client = client
         self._position = Position(seq)
@@ -133,7 +139,13 @@ class BatchBuffer:
         releases = self.released[: max(0, released)]
         for name in releases:
             self.poisoned.pop(name, None)
-        sealed = self._sealed(here, entries, (*here.returned, *releases))
+        profile = self.profile
+        if profile is None or len(entries) == 1:  # a reply alone
+            sealed = self._sealed(here, entries, (*here.returned, *releases))
+        else:
+            timed: Recording = (None, commands.Profile(), None)
+            sealed = self._of_several(here, [timed, *entries], (*here.returned, *releases))
+            sealed.profile = profile, time.perf_counter()
         if not (sealed.recordings or sealed.head.releases or any(reply.empty for _, reply in sealed.replies)):
             for _, reply in sealed.replies:
                 reply.settle()

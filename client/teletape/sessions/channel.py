@@ -21,7 +21,7 @@ from teletape import environment, logs
 from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError, TeletapeError
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
-from teletape.program.call_site import Where, call_site_of, caller
+from teletape.program.call_site import Where, call_site_of, call_site_text, caller
 from teletape.program.late_errors import error_at
 from teletape.sessions.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sealed_batch import Recording, Reply
@@ -191,6 +191,11 @@ class Channel:
         except KeyboardInterrupt:
             progress.explain_interrupt(self.http.trouble())
             raise
+        finally:
+            profile = self.buffer.profile
+            if profile is not None and not reply.early:
+                where = questions[0][2] if questions else caller()
+                profile.note_wait(call_site_text(where), time.monotonic() - began)
         error = reply.error
         if error is not None:
             try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from teletape import environment
 from teletape.program import call_site
@@ -24,6 +26,11 @@ from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 from teletape_engine.session import operations
 from teletape_engine.session.state import State
 from teletape_engine.spec import Spec
+
+if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.profile import Profile
+
+T = TypeVar("T")
 
 
 class LocalSession(Session):
@@ -69,6 +76,28 @@ class LocalSession(Session):
     def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
         self.recorder().assign(variable, value, mode, indices)
 
+    @contextmanager
+    def profile(self) -> Iterator[Profile]:
+        from teletape.profiling.profile import Profile  # when it is first used
+
+        profile, recorder = Profile(self.place), self.recorder()
+        timed = _Timed(profile)
+        replaced: Any = (  # methods of this thread's recorder, and of the session: without a profile nothing is slower
+            (recorder, "apply", lambda op, *rest: op.name),
+            (self, "gradient", lambda *_: "gradient"),
+            (self, "run_command", lambda command, *_: command.verb),
+            (self, "call_function", lambda *_: "call"),
+            (self, "assign", lambda *_: "assign"),
+        )
+        for owner, name, label in replaced:
+            setattr(owner, name, timed.method(getattr(owner, name), label))
+        try:
+            yield profile
+        finally:
+            for owner, name, _ in replaced:
+                delattr(owner, name)
+            profile.end()
+
     def fetch(self, value: Recorded) -> HostArray:
         if value.spec.dtype == object:
             return value.array  # type: ignore[no-any-return]  # strings stay on the host
@@ -111,3 +140,36 @@ class LocalSession(Session):
         recorder = self.recorder()
         with recorder.backend.quiet():
             return operations.check_derivatives(recorder, tape, targets, sources, settings, self.declarations)
+
+
+class _Timed:
+    """Makes methods note their times in a profile. What they call among themselves counts as a part of the outermost.
+
+    Args:
+        profile: The profile.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile, self._inside = profile, False
+
+    def method(self, function: Callable[..., T], label: Callable[..., str]) -> Callable[..., T]:
+        """Returns a method that also notes its time.
+
+        Args:
+            function: The method.
+            label: Returns the name of a call from its arguments.
+        """
+
+        def timed(*args: Any, **options: Any) -> T:
+            if self._inside:
+                return function(*args, **options)
+            self._inside, began = True, time.perf_counter()
+            try:
+                return function(*args, **options)
+            finally:
+                self._inside = False
+                seconds = time.perf_counter() - began
+                self._profile.computed += seconds
+                self._profile.note_command(label(*args), call_site.call_site_text(call_site.caller()), seconds)
+
+        return timed

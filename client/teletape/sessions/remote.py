@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import html
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -47,6 +48,9 @@ from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable, kind_of
 from teletape_engine.spec import Spec
+
+if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.profile import Profile
 
 _TOGETHER: Final = 1 << 20  #: Bytes of values that are fetched together, at most, because they were made together.
 _MOST_TOGETHER: Final = 4096  #: The number of those values, at most.
@@ -408,6 +412,21 @@ class RemoteSession(Session):
         lines = [f"session {self.id}: {self.requests} requests, {self.batches} batches"]
         lines += [f"  {count} reads at {where}" for where, count in self._reads.by_line()]
         return "\n".join(lines)
+
+    @contextmanager
+    def profile(self) -> Iterator[Profile]:
+        from teletape.profiling.profile import Profile  # when it is first used
+
+        self.sync()
+        profile, buffer = Profile(self.place), self.channel.buffer
+        before, buffer.profile = buffer.profile, profile
+        try:
+            yield profile
+            profile.ending = True
+            self.sync()
+        finally:
+            buffer.profile = before
+            profile.end()
 
     def facts(self) -> dict[str, str]:
         """Returns what people want to know of it, by name: no request is sent."""

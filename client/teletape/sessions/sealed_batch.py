@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,13 +11,14 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from teletape.program.call_site import Where
+from teletape.program.call_site import Where, call_site_text
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Batch, Call, Command, ContextSwitch, Id, Input
-from teletape_engine.commands.results import Answer, Result
+from teletape_engine.commands.results import Answer, Facts, Result
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
     from teletape.network.http import FirstAnswer
+    from teletape.profiling.profile import Profile
     from teletape_wire import Frame
 
 #: The id of its recorder's context (None: it is of no context), a command, and where the program recorded it. If it is
@@ -34,6 +36,11 @@ def command_of(recording: Recording) -> Command:
         return command
     op, attrs, inputs, output = cast("tuple[str, Attrs, tuple[Input, ...], int]", recording[3:])
     return Call(op, inputs, (output,), attrs)
+
+
+def name_of(command: Command) -> str:
+    """Returns the op that a command runs, or the command's own name."""
+    return command.op if isinstance(command, Call) else command.verb
 
 
 class Reply:
@@ -97,9 +104,21 @@ class SealedBatch:
         frame: The batch as bytes, after it was encoded.
         whole: Whether it is sent in full, since the server did not know its structure.
         first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
+        profile: What gets its times, and when it was sealed; None: nothing does.
     """
 
-    __slots__ = ("_batch", "call_sites", "columns", "first", "frame", "head", "recordings", "replies", "whole")
+    __slots__ = (
+        "_batch",
+        "call_sites",
+        "columns",
+        "first",
+        "frame",
+        "head",
+        "profile",
+        "recordings",
+        "replies",
+        "whole",
+    )
 
     def __init__(
         self, head: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
@@ -109,6 +128,7 @@ class SealedBatch:
         self.first: FirstAnswer | None = None
         self.frame: Frame | None = None
         self.whole = False
+        self.profile: tuple[Profile, float] | None = None
         self.columns: Sequence[tuple[Any, ...]] = ()
 
     @property
@@ -145,6 +165,23 @@ class SealedBatch:
             else:
                 first = end - reply.questions
                 reply.settle([result for result in answer.results if first <= result.index < end])
+
+    def note_profile(self, answer: Answer, served: Any, received: int) -> None:
+        """Notes its times in its profile, if it has one. Its first command is `profile` then."""
+        if self.profile is None or self.frame is None:
+            return
+        profile, began = self.profile
+        under_way = time.perf_counter() - began
+        times = [
+            result.facts["seconds"] for result in answer.results if result.index == 0 and isinstance(result, Facts)
+        ]
+        executed = zip(self.batch.commands[1:], self.call_sites[1:], times[0] if times else (), strict=False)
+        rows = [
+            (name_of(command), call_site_text(where), seconds)
+            for command, where, seconds in executed
+            if command.__class__ is not ContextSwitch
+        ]
+        profile.note_batch(rows, self.frame.length, received, under_way=under_way, served=served)
 
     def failed(self, error: BaseException) -> None:
         """Settles the replies with an error."""

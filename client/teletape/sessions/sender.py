@@ -168,6 +168,7 @@ class Sender:
         if answer.failure is None:
             http.requests += 1
             self.last_answer = answer.bytes_in_use, served
+            sealed.note_profile(answer, served, len(body))
             sealed.answered(answer, None)
             there.sealed = None
 
@@ -295,6 +296,7 @@ class Sender:
         except wire.WireError as error:  # the batch was executed all the same: this is not a refusal
             raise ConnectionFailed(f"the server's answer cannot be read: {error}") from error
         self.last_answer = answer.bytes_in_use, served
+        sealed.note_profile(answer, served, len(body))
         return answer
 
     def _land(self, sealed: SealedBatch, answer: Answer) -> None:

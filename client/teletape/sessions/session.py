@@ -15,8 +15,8 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.program.call_site import shown_call_site
@@ -40,6 +40,9 @@ from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
+
+if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.profile import Profile
 
 _LOGS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
 
@@ -445,6 +448,14 @@ class Session(ABC):
     def summary(self) -> str:
         """Returns the number of requests to a server, and which lines of the program read values."""
         return "a session inside this process: no requests"
+
+    @abstractmethod
+    def profile(self) -> AbstractContextManager[Profile]:
+        """A block whose time is measured: by op and by line, and what of it is network, queue and compute.
+
+        Its value shows itself as tables, in a notebook too, and has `plot()`. On a server batches of the block run
+        command by command, not as plans. On a GPU a command's time is that of its launch, and reads wait for it.
+        """
 
     def sync(self) -> None:  # noqa: B027  # in this process there is nothing to wait for
         """Waits until everything recorded so far has been executed; raises what failed."""

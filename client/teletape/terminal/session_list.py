@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from teletape import environment
 from teletape.errors import InvalidArgumentError
+from teletape.profiling.tables import html_table, text_table
 from teletape.sessions.current import connect, opened
 from teletape.sessions.session import Session
-from teletape.terminal.tables import html_table, text_table
 from teletape_engine.suggestions import did_you_mean
 
 if TYPE_CHECKING:  # with it comes HTTP

@@ -36,7 +36,7 @@ from teletape_engine.commands.functions import (
 )
 from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
 from teletape_engine.commands.schema import COMMANDS, FUNCTION_FIELDS, functions_of, mentions, outputs
-from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare
+from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare, Profile
 from teletape_engine.commands.structure import Contents, Repetition, Structure, structure_of
 from teletape_engine.commands.tapes import (
     AccumulatorClose,
@@ -98,6 +98,7 @@ __all__ = [
     "MakeVariable",
     "NewId",
     "OnFailure",
+    "Profile",
     "Repetition",
     "Scan",
     "SlicesComponent",

@@ -55,3 +55,10 @@ class Declare(Command):
     structural = True
     no_gradient: str | None = None
     registered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Command):
+    """Answers how many seconds each later command of the batch has taken. Such a batch never runs as a plan."""
+
+    verb = "profile"

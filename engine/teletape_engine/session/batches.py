@@ -37,6 +37,7 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
     state.results = []
     state.replacements = Replacements(undoable=rollback) if batch.replace else None
     state.current = state.context(MAIN)
+    state.timing = None
     failure: Failure | None = None
     for name in due.get(-1, ()):  # no command mentions it: its memory is free for the commands
         state.release(name)
@@ -63,6 +64,8 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
         if due and index in due:
             for name in due[index]:
                 state.release(name)
+        if state.timing is not None:
+            state.timing.note()
     if failure is not None and rollback:
         state.undo_replacements(batch.releases)
         state.forget(state.entries.keys() - before)

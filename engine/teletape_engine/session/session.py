@@ -34,15 +34,21 @@ class Session:
         device: cpu, gpu or gpu:N.
         memory_limit: Bytes that the arrays may take; None for no limit.
         max_iterations: Iterations that the loops of one command may run; None for no limit.
+        clock: Returns seconds, for the command `profile`; None: it is refused.
 
     Raises:
         UnimplementedError: There is no such device here.
     """
 
     def __init__(
-        self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
+        self,
+        device: str = "cpu",
+        *,
+        memory_limit: int | None = None,
+        max_iterations: int | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._state = State(device, memory_limit=memory_limit, max_iterations=max_iterations)
+        self._state = State(device, memory_limit=memory_limit, max_iterations=max_iterations, clock=clock)
         self._repetitions = Repetitions(self._state)
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -44,6 +44,29 @@ class Remembered(Protocol):
         """Forgets it: it is found out again."""
 
 
+class Timing:
+    """The times of a batch's commands, from one on.
+
+    Args:
+        clock: Returns seconds.
+
+    Attributes:
+        seconds: Of each command after the one that began it.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.seconds: list[float] = []
+        self._clock = clock
+        self._last: float | None = None
+
+    def note(self) -> None:
+        """Notes that a command is done."""
+        now = self._clock()
+        if self._last is not None:
+            self.seconds.append(now - self._last)
+        self._last = now
+
+
 class State(Names):
     """What one session has on one device.
 
@@ -51,6 +74,7 @@ class State(Names):
         device: cpu, gpu or gpu:N.
         memory_limit: Bytes that the arrays may take; None for no limit.
         max_iterations: Iterations that the loops of one command may run; None for no limit.
+        clock: Returns seconds, for the times of commands; None: they are not known.
 
     Attributes:
         backend: The device's arrays.
@@ -65,14 +89,23 @@ class State(Names):
         explains: Whether the answers of the batch say why derivatives are none.
         fetches: The values that the batch has fetched, if they are to be noted.
         repetitions: What is remembered of the structures of batches.
+        clock: Returns seconds; None: the host has no clock for it.
+        timing: The times of the batch's commands, if they are wanted.
 
     Raises:
         UnimplementedError: There is no such device here.
     """
 
     def __init__(
-        self, device: str = "cpu", *, memory_limit: int | None = None, max_iterations: int | None = None
+        self,
+        device: str = "cpu",
+        *,
+        memory_limit: int | None = None,
+        max_iterations: int | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
+        self.clock = clock
+        self.timing: Timing | None = None
         self.backend = arrays.backend(device)
         super().__init__(Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes))
         self._object_bytes = 0  # at the last exact count

@@ -134,7 +134,10 @@ class Worker:
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 limit_memory(start["memory_limit"], start["max_body"])
             self._session = Session(
-                start["device"], memory_limit=start["memory_limit"], max_iterations=start["max_iterations"]
+                start["device"],
+                memory_limit=start["memory_limit"],
+                max_iterations=start["max_iterations"],
+                clock=time.perf_counter,
             )
             self._time_limit = start["time_limit"]
             if start["device"] == "cpu":  # how long a GPU takes is not estimated

@@ -181,6 +181,7 @@ BATCHES = {
                 commands.ClientAttach(),
                 commands.ClientDetach(3),
                 commands.ContextEnd("worker"),
+                commands.Profile(),
                 commands.Fetch("v", 10),
             ),
             ("t",),

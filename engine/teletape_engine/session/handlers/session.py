@@ -6,9 +6,9 @@ from sys import getsizeof
 
 from teletape_engine import commands, object_bytes
 from teletape_engine.commands.results import Facts
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.session.handlers.registry import handles
-from teletape_engine.session.state import State
+from teletape_engine.session.state import State, Timing
 
 
 @handles(commands.ClientAttach)
@@ -46,3 +46,12 @@ def declare(state: State, command: commands.Declare) -> None:
         state.declarations.declare_no_gradient(command.no_gradient)
     elif command.registered is not None:
         state.declarations.register(command.registered)
+
+
+@handles(commands.Profile)
+def profile(state: State, command: commands.Profile) -> None:
+    """Begins to time the commands; the answer gets their times as they are done."""
+    if state.clock is None:
+        raise UnimplementedError("profile: the host of this session has no clock")
+    state.timing = Timing(state.clock)
+    state.results.append(Facts(state.index, {"seconds": state.timing.seconds}))

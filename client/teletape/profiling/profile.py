@@ -1,0 +1,144 @@
+"""What a profile has collected: counts and seconds by op and by line of the program, bytes, requests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from teletape.profiling import plot, report
+
+
+class Row(NamedTuple):
+    """A line of a table.
+
+    Attributes:
+        name: The op, or the line of the program.
+        calls: How often.
+        seconds: How long, all together.
+    """
+
+    name: str
+    calls: int
+    seconds: float
+
+
+class Profile:
+    """What `session.profile()` gives: it collects until its block ends, and then shows itself as tables.
+
+    Attributes:
+        place: Where the session computes.
+        requests: Batches that were answered.
+        bytes_sent, bytes_received: Of them.
+        seconds: From the beginning of the block to its end.
+        waited: Seconds in which the program waited for answers.
+        network: Seconds in which batches and answers were under way, encoded and decoded.
+        queued: Seconds in which batches waited for the session to be free.
+        computed: Seconds in which the session computed.
+        ending: Whether the block is over, and what it recorded is delivered.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.requests = self.bytes_sent = self.bytes_received = 0
+        self.seconds = self.waited = self.network = self.queued = self.computed = 0.0
+        self.ending = False
+        self._ops: dict[str, list[float]] = {}
+        self._lines: dict[str, list[float]] = {}
+        self._reads: dict[str, list[float]] = {}
+        self._began = time.perf_counter()
+
+    # ------------------------------------------------------------------------------------------------------ collecting
+    def note_command(self, op: str, line: str, seconds: float) -> None:
+        """Notes a command that the session executed."""
+        _add(self._ops, op, seconds)
+        _add(self._lines, line, seconds)
+
+    def note_wait(self, line: str, seconds: float) -> None:
+        """Notes that a line of the program waited for an answer."""
+        self.waited += seconds
+        _add(self._reads, "the end of the block" if self.ending else line, seconds)
+
+    def note_batch(
+        self, commands: Iterable[tuple[str, str, float]], sent: int, received: int, *, under_way: float, served: Any
+    ) -> None:
+        """Notes an answered batch.
+
+        Args:
+            commands: Op, line and seconds of each of its commands.
+            sent: Bytes of the batch.
+            received: Bytes of the answer.
+            under_way: Seconds from the beginning of its encoding to its answer.
+            served: What the server says: `queue_seconds` and `compute_seconds`.
+        """
+        for op, line, seconds in commands:
+            self.note_command(op, line, seconds)
+        self.requests += 1
+        self.bytes_sent += sent
+        self.bytes_received += received
+        self.queued += served.queue_seconds
+        self.computed += served.compute_seconds
+        self.network += max(0.0, under_way - served.queue_seconds - served.compute_seconds)
+
+    def end(self) -> None:
+        """Ends the measurement."""
+        self.seconds = time.perf_counter() - self._began
+
+    # --------------------------------------------------------------------------------------------------------- results
+    @property
+    def recording(self) -> float:
+        """Seconds in which the program ran and recorded ops: those in which it did not wait."""
+        return max(0.0, self.seconds - (self.waited if self.requests else self.computed))
+
+    @property
+    def by_op(self) -> list[Row]:
+        """Time and number of the commands by op, the longest first. A gradient, a fetch, a call count as one each."""
+        return _rows(self._ops)
+
+    @property
+    def by_line(self) -> list[Row]:
+        """Time and number of the commands by the line of the program that recorded them, the longest first."""
+        return _rows(self._lines)
+
+    @property
+    def reads(self) -> list[Row]:
+        """How often and how long a line waited for an answer, the longest first."""
+        return _rows(self._reads)
+
+    @property
+    def parts(self) -> Mapping[str, float]:
+        """The split of the time, in seconds. Parts overlap where batches run while the program goes on."""
+        return {
+            "program and recording": self.recording,
+            "network and encoding": self.network,
+            "queue": self.queued,
+            "compute": self.computed,
+        }
+
+    def __repr__(self) -> str:
+        return report.text(self)
+
+    def _repr_html_(self) -> str:
+        return report.html_text(self)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the split and the ops that took longest; needs Matplotlib.
+
+        Args:
+            axes: Two axes of Matplotlib; None: a new figure.
+
+        Returns:
+            The figure.
+        """
+        return plot.draw(self, axes)
+
+
+def _add(table: dict[str, list[float]], name: str, seconds: float) -> None:
+    entry = table.setdefault(name, [0, 0.0])
+    entry[0] += 1
+    entry[1] += seconds
+
+
+def _rows(table: Mapping[str, Sequence[float]]) -> list[Row]:
+    rows = [Row(name, int(count), seconds) for name, (count, seconds) in list(table.items())]
+    return sorted(rows, key=lambda row: -row.seconds)
