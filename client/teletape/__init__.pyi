@@ -166,6 +166,11 @@ from teletape.ops.derived.sorting import searchsorted as searchsorted
 from teletape.ops.derived.sorting import sort as sort
 from teletape.ops.dispatch import constant as constant
 from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
+from teletape.ops.initializers import constant_initializer as constant_initializer
+from teletape.ops.initializers import ones_initializer as ones_initializer
+from teletape.ops.initializers import random_normal_initializer as random_normal_initializer
+from teletape.ops.initializers import random_uniform_initializer as random_uniform_initializer
+from teletape.ops.initializers import zeros_initializer as zeros_initializer
 from teletape.ops.linalg import norm as norm
 from teletape.ops.linalg import tensordot as tensordot
 from teletape.ops.sorting import repeat as repeat
@@ -269,6 +274,7 @@ __all__ = [
     "config",
     "connect",
     "constant",
+    "constant_initializer",
     "control_dependencies",
     "convert_to_tensor",
     "cos",
@@ -344,12 +350,15 @@ __all__ = [
     "numpy_function",
     "one_hot",
     "ones",
+    "ones_initializer",
     "ones_like",
     "pad",
     "pow",
     "print",
     "py_function",
     "random",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "range",
     "rank",
     "raw_ops",
@@ -418,5 +427,6 @@ __all__ = [
     "where",
     "while_loop",
     "zeros",
+    "zeros_initializer",
     "zeros_like",
 ]

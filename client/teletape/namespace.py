@@ -52,6 +52,7 @@ from teletape.ops import (
     dropout,
     image_colors,
     images,
+    initializers,
     linalg,
     nn,
     pools,
@@ -168,6 +169,7 @@ def names() -> dict[str, Any]:
     for path, module in (
         ("nest.", nest),
         ("random.", random),
+        ("", initializers),
         ("random.", stateless_random),
         ("dtypes.", dtypes),
         ("experimental.dlpack.", dlpack),
