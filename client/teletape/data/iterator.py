@@ -12,6 +12,7 @@ from teletape.data.elements import structure
 from teletape.data.elements.leaves import host_of, tensor_of
 from teletape.data.elements.mapped import Element, is_dataset, leaves_of
 from teletape.errors import OutOfRangeError
+from teletape.functions.not_traceable import NotTraceable
 from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors.tensor import TensorLike
@@ -28,6 +29,7 @@ class Iterator:
         self._dataset = dataset
         self._elements: PythonIterator[Element] = dataset._start(0)
         self._pattern: Any = None
+        self._session = current()
 
     @property
     def element_spec(self) -> Any:
@@ -39,6 +41,9 @@ class Iterator:
 
     @reports
     def __next__(self) -> Any:
+        session = current()
+        if session.tracing and session is not self._session:
+            raise NotTraceable("takes the next element of an iterator", "the element as its argument")
         leaves = [tensor_of(leaf) for leaf in leaves_of(next(self._elements))]
         if self._pattern is None:
             self._pattern = self._dataset.element_spec

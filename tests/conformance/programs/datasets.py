@@ -413,6 +413,30 @@ def training_on_batches(tf, np):
 
 
 @program()
+def functions_over_datasets(tf, np):
+    data = tf.data.Dataset.from_tensor_slices(np.arange(6, dtype=np.float32)).batch(2)
+    weight = tf.Variable(2.0)
+
+    @tf.function
+    def total(dataset):
+        result = tf.constant(0.0)
+        for rows in dataset:
+            result += tf.reduce_sum(rows) * weight
+        return result
+
+    @tf.function
+    def next_sum(iterator):
+        return tf.reduce_sum(next(iterator))
+
+    iterator = iter(data)
+    return [
+        total(data),
+        [next_sum(iterator) for _ in range(3)],
+        tf.function(lambda: data.reduce(0.0, lambda state, rows: state + tf.reduce_sum(rows)))(),
+    ]
+
+
+@program()
 def control_flow_in_functions(tf, np):
     data = tf.data.Dataset.range(6)
 
