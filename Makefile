@@ -18,7 +18,7 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help install demo serve test keras-tests fuzz soak flood contract sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
+.PHONY: programs help install demo serve test keras-tests fuzz soak flood contract sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -48,6 +48,9 @@ keras-tests: $(INSTALLED) ## run Keras's own tests on Teletape, and compare with
 
 fuzz: $(INSTALLED) ## look for inputs that break something: ARGS='--only ops --seconds 600 --seed 1'
 	PYTHONPATH=tests:tests/server $(MODULE) fuzz $(ARGS)
+
+programs: $(INSTALLED) ## draw random programs, and compare what they see in this process and over HTTP: N=2000
+	TELETAPE_PROGRAMS=$(or $(N),2000) $(BIN)/python -P -m pytest -q --timeout=0 tests/sdk/remote/test_random_programs.py
 
 soak: $(INSTALLED) ## add over a lossy network while processes are killed, and compare: ARGS='--minutes 120'
 	$(BIN)/python reliability/soak.py $(ARGS)
