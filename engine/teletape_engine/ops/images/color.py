@@ -113,7 +113,7 @@ def hsv_to_rgb(x: Any) -> Any:
     return stack(*[(1 - saturation + saturation * clip_by_value(d, low, high)) * value for d in shares], axis=-1)
 
 
-@composite(samples=[sample(_COLOURS, np.array(0.5)), sample(_COLOURS, np.array(1.1))], like=(0, 0))
+@composite(samples=[sample(_COLOURS[:1], np.array(0.5)), sample(_COLOURS[1, :1], np.array(1.1))], like=(0, 0))
 def adjust_saturation(x: Any, factor: Any) -> Any:
     """RGB images with their saturation times factor, a scalar, kept in [0, 1]."""
     hue, saturation, value = _channels(rgb_to_hsv(x), "AdjustSaturation")
@@ -121,7 +121,7 @@ def adjust_saturation(x: Any, factor: Any) -> Any:
     return hsv_to_rgb(stack(hue, scaled, value, axis=-1))
 
 
-@composite(samples=[sample(_COLOURS, np.array(0.17)), sample(_COLOURS, np.array(-0.23))], like=(0, 0))
+@composite(samples=[sample(_COLOURS[:1], np.array(0.17)), sample(_COLOURS[1, :1], np.array(-0.23))], like=(0, 0))
 def adjust_hue(x: Any, delta: Any) -> Any:
     """RGB images with delta, a scalar, added to their hue, which goes round from 1 to 0."""
     hue, saturation, value = _channels(rgb_to_hsv(x), "AdjustHue")

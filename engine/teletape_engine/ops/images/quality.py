@@ -86,7 +86,7 @@ def _filtered(x: Any, kernel: Any) -> Any:
 
 @composite(
     samples=[
-        sample((1, 4, 4, 2), (1, 4, 4, 2), np.full((3, 3), 1 / 9), max_val=1.0, low=0.1, high=0.9),
+        sample((1, 3, 4, 1), (1, 3, 4, 1), np.full((3, 3), 1 / 9), max_val=1.0, low=0.1, high=0.9),
     ]
 )
 def ssim(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Any:
