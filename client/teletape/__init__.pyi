@@ -63,11 +63,14 @@ from teletape.keras import optimizers as optimizers
 from teletape.logs import get_logger as get_logger
 from teletape.namespace import is_tensor as is_tensor
 from teletape.ops.arrays import boolean_mask as boolean_mask
+from teletape.ops.arrays import broadcast_dynamic_shape as broadcast_dynamic_shape
+from teletape.ops.arrays import broadcast_static_shape as broadcast_static_shape
 from teletape.ops.arrays import concat as concat
 from teletape.ops.arrays import identity as identity
 from teletape.ops.arrays import pad as pad
 from teletape.ops.arrays import rank as rank
 from teletape.ops.arrays import shape as shape
+from teletape.ops.arrays import shape_n as shape_n
 from teletape.ops.arrays import size as size
 from teletape.ops.arrays import slice as slice
 from teletape.ops.arrays import split as split
@@ -97,6 +100,8 @@ from teletape.ops.derived.arithmetic import pow as pow
 from teletape.ops.derived.arithmetic import saturate_cast as saturate_cast
 from teletape.ops.derived.arithmetic import subtract as subtract
 from teletape.ops.derived.arithmetic import truediv as truediv
+from teletape.ops.derived.arithmetic import truncatediv as truncatediv
+from teletape.ops.derived.arithmetic import truncatemod as truncatemod
 from teletape.ops.derived.blocks import batch_to_space as batch_to_space
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch_nd
@@ -164,6 +169,9 @@ from teletape.ops.derived.shape import transpose as transpose
 from teletape.ops.derived.sorting import argsort as argsort
 from teletape.ops.derived.sorting import searchsorted as searchsorted
 from teletape.ops.derived.sorting import sort as sort
+from teletape.ops.derived.special import acosh as acosh
+from teletape.ops.derived.special import asinh as asinh
+from teletape.ops.derived.special import atanh as atanh
 from teletape.ops.dispatch import constant as constant
 from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
 from teletape.ops.initializers import constant_initializer as constant_initializer
@@ -177,6 +185,7 @@ from teletape.ops.sorting import repeat as repeat
 from teletape.ops.sorting import unique as unique
 from teletape.ops.sorting import unique_with_counts as unique_with_counts
 from teletape.ops.static_values import get_static_value as get_static_value
+from teletape.ops.sums import scalar_mul as scalar_mul
 from teletape.print_op import tf_print as print
 from teletape.python_calls import numpy_function as numpy_function
 from teletape.python_calls import py_function as py_function
@@ -237,6 +246,7 @@ __all__ = [
     "VariableSynchronization",
     "abs",
     "acos",
+    "acosh",
     "add",
     "add_n",
     "argmax",
@@ -244,12 +254,14 @@ __all__ = [
     "argsort",
     "as_dtype",
     "asin",
+    "asinh",
     "assert_equal",
     "assert_greater",
     "assert_less",
     "assert_rank",
     "atan",
     "atan2",
+    "atanh",
     "audio",
     "autodiff",
     "autograph",
@@ -259,6 +271,8 @@ __all__ = [
     "bitwise",
     "bool",
     "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "case",
     "cast",
@@ -377,6 +391,7 @@ __all__ = [
     "roll",
     "round",
     "saturate_cast",
+    "scalar_mul",
     "scan",
     "scatter_nd",
     "searchsorted",
@@ -384,6 +399,7 @@ __all__ = [
     "session",
     "sessions",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
@@ -415,6 +431,8 @@ __all__ = [
     "train",
     "transpose",
     "truediv",
+    "truncatediv",
+    "truncatemod",
     "uint8",
     "uint16",
     "uint32",

@@ -15,6 +15,7 @@ from teletape.ops.derived.arithmetic import floormod as mod
 from teletape.ops.derived.arithmetic import maximum as maximum
 from teletape.ops.derived.arithmetic import minimum as minimum
 from teletape.ops.derived.arithmetic import multiply as multiply
+from teletape.ops.derived.arithmetic import nextafter as nextafter
 from teletape.ops.derived.arithmetic import pow as pow
 from teletape.ops.derived.arithmetic import squared_difference as squared_difference
 from teletape.ops.derived.arithmetic import subtract as subtract
@@ -26,6 +27,8 @@ from teletape.ops.derived.complex import imag as imag
 from teletape.ops.derived.complex import real as real
 from teletape.ops.derived.complex import sign as sign
 from teletape.ops.derived.counting import count_nonzero as count_nonzero
+from teletape.ops.derived.counting import is_non_decreasing as is_non_decreasing
+from teletape.ops.derived.counting import is_strictly_increasing as is_strictly_increasing
 from teletape.ops.derived.cumulative import cumprod as cumprod
 from teletape.ops.derived.cumulative import cumsum as cumsum
 from teletape.ops.derived.index import unsorted_segment_sum as unsorted_segment_sum
@@ -89,23 +92,46 @@ from teletape.ops.derived.segment import unsorted_segment_max as unsorted_segmen
 from teletape.ops.derived.segment import unsorted_segment_mean as unsorted_segment_mean
 from teletape.ops.derived.segment import unsorted_segment_min as unsorted_segment_min
 from teletape.ops.derived.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from teletape.ops.derived.special import acosh as acosh
+from teletape.ops.derived.special import asinh as asinh
+from teletape.ops.derived.special import atanh as atanh
+from teletape.ops.derived.special import digamma as digamma
+from teletape.ops.derived.special import erfc as erfc
+from teletape.ops.derived.special import erfcinv as erfcinv
+from teletape.ops.derived.special import erfinv as erfinv
+from teletape.ops.derived.special import lgamma as lgamma
+from teletape.ops.derived.special import log_sigmoid as log_sigmoid
+from teletape.ops.derived.special import multiply_no_nan as multiply_no_nan
+from teletape.ops.derived.special import ndtri as ndtri
+from teletape.ops.derived.special import polygamma as polygamma
+from teletape.ops.derived.special import reciprocal_no_nan as reciprocal_no_nan
+from teletape.ops.derived.special import xdivy as xdivy
+from teletape.ops.derived.special import xlog1py as xlog1py
+from teletape.ops.derived.special import xlogy as xlogy
 from teletape.ops.segments import segment_max as segment_max
 from teletape.ops.segments import segment_mean as segment_mean
 from teletape.ops.segments import segment_min as segment_min
 from teletape.ops.segments import segment_sum as segment_sum
 from teletape.ops.sorting import top_k as top_k
+from teletape.ops.sums import accumulate_n as accumulate_n
+from teletape.ops.sums import polyval as polyval
+from teletape.ops.sums import scalar_mul as scalar_mul
 
 __all__ = [
     "abs",
+    "accumulate_n",
     "acos",
+    "acosh",
     "add",
     "add_n",
     "angle",
     "argmax",
     "argmin",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
     "bincount",
     "ceil",
     "confusion_matrix",
@@ -115,10 +141,14 @@ __all__ = [
     "count_nonzero",
     "cumprod",
     "cumsum",
+    "digamma",
     "divide",
     "divide_no_nan",
     "equal",
     "erf",
+    "erfc",
+    "erfcinv",
+    "erfinv",
     "exp",
     "expm1",
     "floor",
@@ -132,11 +162,15 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "l2_normalize",
     "less",
     "less_equal",
+    "lgamma",
     "log",
     "log1p",
+    "log_sigmoid",
     "log_softmax",
     "logical_and",
     "logical_not",
@@ -146,11 +180,17 @@ __all__ = [
     "minimum",
     "mod",
     "multiply",
+    "multiply_no_nan",
+    "ndtri",
     "negative",
+    "nextafter",
     "not_equal",
+    "polygamma",
+    "polyval",
     "pow",
     "real",
     "reciprocal",
+    "reciprocal_no_nan",
     "reduce_all",
     "reduce_any",
     "reduce_euclidean_norm",
@@ -165,6 +205,7 @@ __all__ = [
     "rint",
     "round",
     "rsqrt",
+    "scalar_mul",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -189,5 +230,8 @@ __all__ = [
     "unsorted_segment_min",
     "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
     "zero_fraction",
 ]

@@ -61,6 +61,7 @@ from teletape.ops import (
     segments,
     sorting,
     stateless_random,
+    sums,
 )
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
@@ -95,6 +96,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         *(("image.", module) for module in (images, image_colors, random_images)),
         ("math.", segments),
         ("math.", counting),
+        ("math.", sums),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
@@ -125,6 +127,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "print": print_op.tf_print,
         "py_function": python_calls.py_function,
         "repeat": sorting.repeat,
+        "scalar_mul": sums.scalar_mul,
         "sequence_mask": counting.sequence_mask,
         "tensordot": linalg.tensordot,
         "unique": sorting.unique,

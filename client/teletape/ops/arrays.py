@@ -24,11 +24,14 @@ from teletape_engine.spec import INTEGER
 
 __all__ = [
     "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "concat",
     "identity",
     "pad",
     "rank",
     "shape",
+    "shape_n",
     "size",
     "slice",
     "split",
@@ -111,11 +114,11 @@ def split(
         value: The tensor.
         num_or_size_splits: How many pieces of equal size; or the size of each, one of which may be -1: the rest.
         axis: The axis.
-        num: Accepted, without effect.
+        num: The number of sizes, if they are listed.
         name: Accepted, without effect.
 
     Raises:
-        InvalidArgumentError: There is no such axis, or the sizes do not add up to its length.
+        InvalidArgumentError: There is no such axis, the sizes do not add up to its length, or `num` is another number.
     """
     tensor, at = convert_to_tensor(value), to.whole(axis)
     rank = tensor.ndim
@@ -123,6 +126,8 @@ def split(
         raise InvalidArgumentError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {at} [Op:Split]")
     at %= rank
     sizes = _sizes(num_or_size_splits, tensor.shape.as_list()[at], at)
+    if num is not None and isinstance(num_or_size_splits, list | tuple | np.ndarray) and num != len(sizes):
+        raise InvalidArgumentError(f"num is {num}, but there are {len(sizes)} sizes [Op:SplitV]")
     before: tuple[Any, ...] = ((None, None, None),) * at
     starts = np.cumsum([0, *sizes]).tolist()
     return together(
@@ -255,6 +260,48 @@ def boolean_mask(
     flat = reshape(values, [*shape[:at], -1, *shape[at + rank :]])
     positions = squeeze(call(ops.nonzero, (reshape(flags, [-1]),)), 1)
     return gather(flat, positions, axis=at)
+
+
+# ------------------------------------------------------------------------------------------------------------- shapes
+def shape_n(input: Any, out_type: to.DTypeInput | None = None, name: str | None = None) -> list[Tensor]:
+    """The shape of each of several tensors. By hand: as shape."""
+    return [shape(entry, out_type) for entry in input]
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape that tensors of two shapes broadcast to. By hand: no op.
+
+    Raises:
+        ValueError: They do not broadcast.
+    """
+    first, second = (TensorShape(entry) for entry in (shape_x, shape_y))
+    if first.rank is None or second.rank is None:
+        return TensorShape(None)
+    return TensorShape(_broadcast(first.as_list(), second.as_list()))
+
+
+def broadcast_dynamic_shape(shape_x: to.IntsInput, shape_y: to.IntsInput) -> Tensor:
+    """The shape that tensors of two shapes broadcast to, as a tensor. By hand: the shapes are read.
+
+    Raises:
+        InvalidArgumentError: They do not broadcast.
+    """
+    dtype = next((entry.dtype for entry in (shape_x, shape_y) if isinstance(entry, TensorLike)), dtypes.int32)
+    try:
+        return constant(_broadcast(list(to.ints(shape_x)), list(to.ints(shape_y))), dtype)
+    except ValueError as error:
+        raise InvalidArgumentError(f"{error} [Op:BroadcastArgs]") from None
+
+
+def _broadcast(first: list[Any], second: list[Any]) -> list[Any]:
+    longest = max(len(first), len(second))
+    pairs = zip([1] * (longest - len(first)) + first, [1] * (longest - len(second)) + second, strict=True)
+    lengths = []
+    for a, b in pairs:
+        if a is not None and b is not None and a != b and 1 not in (a, b):
+            raise ValueError(f"Incompatible shapes for broadcasting: {tuple(first)} and {tuple(second)}")
+        lengths.append((b if a == 1 else a) if a is not None else (b if b not in (None, 1) else None))
+    return lengths
 
 
 # ------------------------------------------------------------------------------------------------------------- others

@@ -9,12 +9,14 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
+import numpy as np
+
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
-from teletape.tensors.tensor_shape import as_shape
+from teletape.tensors.tensor_shape import TensorShape, as_shape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.ops.linalg.einsum import terms
@@ -93,6 +95,16 @@ def same_shape(labels: TensorLike, logits: TensorLike, *_: Any) -> None:
         raise ValueError(
             f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
         )
+
+
+def bounds_fit(t: Any, clip_value_min: Any, clip_value_max: Any) -> None:
+    """ValueError if a bound broadcasts `t` to another shape."""
+    t = t.values if isinstance(t, IndexedSlices) else t
+    own = np.shape(t) if not hasattr(t, "shape") else tuple(t.shape)
+    for bound in (clip_value_min, clip_value_max):
+        shape = np.shape(bound) if not hasattr(bound, "shape") else tuple(bound.shape)
+        if len(shape) > len(own) or any(n not in (1, m) for n, m in zip(shape[::-1], own[::-1], strict=False)):
+            raise ValueError(f"Shapes {TensorShape(own)} and {TensorShape(shape)} are incompatible")
 
 
 def known_direction(values: Tensor, direction: Any) -> None:

@@ -93,8 +93,12 @@ def range(
     if (last - first) * step < 0:
         sign = ("<=", ">") if step > 0 else (">=", "<")
         raise InvalidArgumentError(f"Requires start {sign[0]} limit when delta {sign[1]} 0: {first}/{last} [Op:Range]")
-    count = max(0, math.ceil((last - first) / step))
-    return constant((first + step * np.arange(count)).astype(wanted.np))
+    if wanted.is_floating:  # counted in the dtype of the result, as TensorFlow does
+        with np.errstate(all="ignore"):
+            count = float((wanted.np.type(last) - wanted.np.type(first)) / wanted.np.type(step))
+    else:
+        count = (last - first) / step
+    return constant((first + step * np.arange(max(0, math.ceil(count)))).astype(wanted.np))
 
 
 def linspace(

@@ -60,6 +60,17 @@ def _polynomial(x: Any, coefficients: np.ndarray[Any, Any]) -> Any:
     return y
 
 
+def function(xp: Any, name: str, *arrays: Any) -> Any:
+    """SciPy's or CuPy's function of that name, of floating-point arrays of one dtype; of 16 bits in float32.
+
+    Raises:
+        UnimplementedError: SciPy is missing; the message names the extra that brings it.
+    """
+    dtype = arrays[0].dtype
+    inputs = [array.astype(wide(dtype), copy=False) for array in arrays]
+    return getattr(_module(xp, name), name)(*inputs).astype(dtype, copy=False)
+
+
 def _module(xp: Any, function: str) -> Any:
     if xp is not np:
         import cupyx.scipy.special

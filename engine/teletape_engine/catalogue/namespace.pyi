@@ -12,6 +12,9 @@ class _Abs(Op):
 class _Acos(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Acosh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Add(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -45,11 +48,17 @@ class _Argsort(Op):
 class _Asin(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Asinh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Atan(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
 class _Atan2(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Atanh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _AvgPool(Op):
     def __call__(
@@ -253,6 +262,9 @@ class _Diag(Op):
 class _DiagPart(Op):
     def __call__(self, x: Array, /, *, k: int = ...) -> Any: ...
 
+class _Digamma(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Div(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -272,6 +284,15 @@ class _Equal(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
 class _Erf(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Erfc(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Erfcinv(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Erfinv(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
 class _Exp(Op):
@@ -342,6 +363,12 @@ class _Invert(Op):
 class _InvertPermutation(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _IsNonDecreasing(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _IsStrictlyIncreasing(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Isfinite(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -360,11 +387,17 @@ class _L2Normalize(Op):
 class _LeakyRelu(Op):
     def __call__(self, x: Array, /, *, alpha: float = ...) -> Any: ...
 
+class _LeftShift(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
 class _Less(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
 class _LessEqual(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Lgamma(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _Linspace(Op):
     def __call__(self, start: Array, stop: Array, /, *, num: int, axis: Axis = ...) -> Any: ...
@@ -385,6 +418,9 @@ class _LogAbsDet(Op):
 
 class _LogPoissonLoss(Op):
     def __call__(self, targets: Array, log_input: Array, /, *, compute_full_loss: bool = ...) -> Any: ...
+
+class _LogSigmoid(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _LogSoftmax(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
@@ -460,8 +496,17 @@ class _MirrorPad(Op):
 class _Mul(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _MulNoNan(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Ndtri(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Neg(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _Nextafter(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
 
 class _NoGradient(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -493,6 +538,9 @@ class _Pad(Op):
 
 class _PerImageStandardization(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _Polygamma(Op):
+    def __call__(self, x: Array, /, *, order: float) -> Any: ...
 
 class _Pow(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
@@ -560,6 +608,9 @@ class _Reciprocal(Op):
 class _ReciprocalGrad(Op):
     def __call__(self, inverse: Array, grad: Array, /) -> Any: ...
 
+class _ReciprocalNoNan(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _ReduceAll(Op):
     def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
 
@@ -622,6 +673,9 @@ class _RgbToGrayscale(Op):
 
 class _RgbToHsv(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _RightShift(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
 
 class _Rint(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -780,6 +834,12 @@ class _TriangularSolve(Op):
 class _TruncatedNormal(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
+class _Truncatediv(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Truncatemod(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
 class _Unique(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -812,6 +872,15 @@ class _WeightedCrossEntropy(Op):
 class _Where(Op):
     def __call__(self, condition: Array, a: Array, b: Array, /) -> Any: ...
 
+class _Xdivy(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Xlog1py(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Xlogy(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
 class _ZeroFraction(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -824,6 +893,7 @@ class _ZerosLike(Op):
 class Ops:
     abs: Final[_Abs]
     acos: Final[_Acos]
+    acosh: Final[_Acosh]
     add: Final[_Add]
     add_n: Final[_AddN]
     adjoint: Final[_Adjoint]
@@ -835,8 +905,10 @@ class Ops:
     argmin: Final[_Argmin]
     argsort: Final[_Argsort]
     asin: Final[_Asin]
+    asinh: Final[_Asinh]
     atan: Final[_Atan]
     atan2: Final[_Atan2]
+    atanh: Final[_Atanh]
     avg_pool: Final[_AvgPool]
     avg_pool_backprop: Final[_AvgPoolBackprop]
     avg_pooling: Final[_AvgPooling]
@@ -877,6 +949,7 @@ class Ops:
     det_sign: Final[_DetSign]
     diag: Final[_Diag]
     diag_part: Final[_DiagPart]
+    digamma: Final[_Digamma]
     div: Final[_Div]
     div_no_nan: Final[_DivNoNan]
     einsum: Final[_Einsum]
@@ -884,6 +957,9 @@ class Ops:
     ensure: Final[_Ensure]
     equal: Final[_Equal]
     erf: Final[_Erf]
+    erfc: Final[_Erfc]
+    erfcinv: Final[_Erfcinv]
+    erfinv: Final[_Erfinv]
     exp: Final[_Exp]
     expand_dims: Final[_ExpandDims]
     expm1: Final[_Expm1]
@@ -906,20 +982,25 @@ class Ops:
     inv: Final[_Inv]
     invert: Final[_Invert]
     invert_permutation: Final[_InvertPermutation]
+    is_non_decreasing: Final[_IsNonDecreasing]
+    is_strictly_increasing: Final[_IsStrictlyIncreasing]
     isfinite: Final[_Isfinite]
     isinf: Final[_Isinf]
     isnan: Final[_Isnan]
     l2_loss: Final[_L2Loss]
     l2_normalize: Final[_L2Normalize]
     leaky_relu: Final[_LeakyRelu]
+    left_shift: Final[_LeftShift]
     less: Final[_Less]
     less_equal: Final[_LessEqual]
+    lgamma: Final[_Lgamma]
     linspace: Final[_Linspace]
     local_response_normalization: Final[_LocalResponseNormalization]
     log: Final[_Log]
     log1p: Final[_Log1p]
     log_abs_det: Final[_LogAbsDet]
     log_poisson_loss: Final[_LogPoissonLoss]
+    log_sigmoid: Final[_LogSigmoid]
     log_softmax: Final[_LogSoftmax]
     logdet: Final[_Logdet]
     logical_and: Final[_LogicalAnd]
@@ -936,7 +1017,10 @@ class Ops:
     minimum: Final[_Minimum]
     mirror_pad: Final[_MirrorPad]
     mul: Final[_Mul]
+    mul_no_nan: Final[_MulNoNan]
+    ndtri: Final[_Ndtri]
     neg: Final[_Neg]
+    nextafter: Final[_Nextafter]
     no_gradient: Final[_NoGradient]
     nonzero: Final[_Nonzero]
     not_equal: Final[_NotEqual]
@@ -944,6 +1028,7 @@ class Ops:
     ones_like: Final[_OnesLike]
     pad: Final[_Pad]
     per_image_standardization: Final[_PerImageStandardization]
+    polygamma: Final[_Polygamma]
     pow: Final[_Pow]
     projective_transform: Final[_ProjectiveTransform]
     psnr: Final[_Psnr]
@@ -960,6 +1045,7 @@ class Ops:
     real: Final[_Real]
     reciprocal: Final[_Reciprocal]
     reciprocal_grad: Final[_ReciprocalGrad]
+    reciprocal_no_nan: Final[_ReciprocalNoNan]
     reduce_all: Final[_ReduceAll]
     reduce_any: Final[_ReduceAny]
     reduce_euclidean_norm: Final[_ReduceEuclideanNorm]
@@ -981,6 +1067,7 @@ class Ops:
     reverse: Final[_Reverse]
     rgb_to_grayscale: Final[_RgbToGrayscale]
     rgb_to_hsv: Final[_RgbToHsv]
+    right_shift: Final[_RightShift]
     rint: Final[_Rint]
     roll: Final[_Roll]
     round: Final[_Round]
@@ -1032,6 +1119,8 @@ class Ops:
     transpose: Final[_Transpose]
     triangular_solve: Final[_TriangularSolve]
     truncated_normal: Final[_TruncatedNormal]
+    truncatediv: Final[_Truncatediv]
+    truncatemod: Final[_Truncatemod]
     unique: Final[_Unique]
     unique_counts: Final[_UniqueCounts]
     unique_places: Final[_UniquePlaces]
@@ -1042,6 +1131,9 @@ class Ops:
     unsorted_segment_sum: Final[_UnsortedSegmentSum]
     weighted_cross_entropy: Final[_WeightedCrossEntropy]
     where: Final[_Where]
+    xdivy: Final[_Xdivy]
+    xlog1py: Final[_Xlog1py]
+    xlogy: Final[_Xlogy]
     zero_fraction: Final[_ZeroFraction]
     zeros_edge: Final[_ZerosEdge]
     zeros_like: Final[_ZerosLike]

@@ -13,7 +13,7 @@ from teletape_engine.ops import (
     segment,
     sorting,
 )
-from teletape_engine.ops.elementwise import arithmetic, complex, logic, math
+from teletape_engine.ops.elementwise import arithmetic, complex, logic, math, special
 from teletape_engine.ops.images import color, projective, quality, resize
 from teletape_engine.ops.linalg import composites, decompositions, diagonal, einsum, matrix, products, solve
 from teletape_engine.ops.nn import activations, blocks, conv, forms, gelu, loss, normalization, pool
@@ -39,6 +39,7 @@ FAMILIES = (
     logic,
     loss,
     math,
+    special,
     diagonal,
     matrix,
     composites,

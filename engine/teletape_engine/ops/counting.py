@@ -15,11 +15,11 @@ from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.cumulative import cumsum
 from teletape_engine.ops.elementwise.logic import where
-from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.reduce import reduce_all, reduce_sum
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
-from teletape_engine.ops.shapes.index import unsorted_segment_sum
-from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims
+from teletape_engine.ops.shapes.index import strided_slice, unsorted_segment_sum
+from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, reshape
 from teletape_engine.spec import BOOL, DTYPES, INDEX, DType, shape_text
 
 _I64 = DTYPES["int64"]
@@ -45,6 +45,27 @@ _FLAGS = np.array([[True, False], [True, True]])
 def count_nonzero(x: Any, *, axis: Axes = None, keepdims: bool = False, dtype: DType = DTYPES["int64"]) -> Any:
     """The number of elements over `axis` that are not zero, or that are true."""
     return reduce_sum(cast(ops.not_equal(x, zeros_like(x)), dtype=dtype), axis=axis, keepdims=keepdims)
+
+
+_ORDERS = [sample(np.array([1.0, 2.0, 2.0])), sample((2, 2)), sample(())]
+
+
+def _neighbours(x: Any, compare: Any) -> Any:
+    flat = reshape(x, shape=(-1,))
+    first, second = (strided_slice(flat, index=(part,)) for part in ((None, -1, None), (1, None, None)))
+    return reduce_all(compare(first, second))
+
+
+@composite(samples=_ORDERS, tf="math.is_non_decreasing")
+def is_non_decreasing(x: Any) -> Any:
+    """Whether no element, in row-major order, is larger than the next one."""
+    return _neighbours(x, ops.less_equal)
+
+
+@composite(samples=_ORDERS, tf="math.is_strictly_increasing")
+def is_strictly_increasing(x: Any) -> Any:
+    """Whether each element, in row-major order, is smaller than the next one."""
+    return _neighbours(x, ops.less)
 
 
 @composite(

@@ -15,7 +15,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.elementwise.complex import conj, sign
+from teletape_engine.ops.elementwise.complex import conj, real, sign
 from teletape_engine.ops.elementwise.math import exp, sqrt, square
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
@@ -275,8 +275,10 @@ _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True),
     samples=_STATISTICS,
 )
 def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The mean squared distance from the mean over `axis` (divided by n)."""
-    return reduce_mean(square(x - reduce_mean(x, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
+    """The mean squared distance from the mean over `axis` (divided by n); of complex numbers real."""
+    distance = x - reduce_mean(x, axis=axis, keepdims=True)
+    squares = real(distance * conj(distance)) if x.dtype in COMPLEX else square(distance)
+    return reduce_mean(squares, axis=axis, keepdims=keepdims)
 
 
 @composite(op_type="Std", tf="math.reduce_std", samples=_STATISTICS)

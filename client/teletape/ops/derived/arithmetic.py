@@ -21,6 +21,9 @@ _DIV = ops.div
 _DIV_NO_NAN = ops.div_no_nan
 _FLOORDIV = ops.floordiv
 _FLOORMOD = ops.floormod
+_TRUNCATEDIV = ops.truncatediv
+_TRUNCATEMOD = ops.truncatemod
+_NEXTAFTER = ops.nextafter
 _POW = ops.pow
 _MAXIMUM = ops.maximum
 _MINIMUM = ops.minimum
@@ -119,6 +122,41 @@ def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
         raise
 
 
+def truncatediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
+    """a / b without its fraction, elementwise: rounded toward zero; the gradient is None.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    try:
+        return call(_TRUNCATEDIV, (x, y))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def truncatemod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
+    """The remainder of truncatediv, with the sign of a, elementwise.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    try:
+        return call(_TRUNCATEMOD, (x, y))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def nextafter(x1: to.TensorInput, x2: to.TensorInput, name: str | None = None) -> Tensor:
+    """The next number of the dtype after a in the direction of b, elementwise."""
+    try:
+        return call(_NEXTAFTER, (x1, x2))
+    except Exception as error:
+        report(error)
+        raise
+
+
 def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
     """a ** b, elementwise. At a = 0 with b = 0 the gradient is nan in a and 0 in b, as in TensorFlow.
 
@@ -183,6 +221,7 @@ def clip_by_value(
 ) -> Tensor:
     """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
     try:
+        checks.bounds_fit(t, clip_value_min, clip_value_max)
         result = checks.clipped_slices(t, clip_value_min, clip_value_max)
         if result is not None:
             return result

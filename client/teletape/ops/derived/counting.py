@@ -15,6 +15,8 @@ from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
 _COUNT_NONZERO = ops.count_nonzero
+_IS_NON_DECREASING = ops.is_non_decreasing
+_IS_STRICTLY_INCREASING = ops.is_strictly_increasing
 
 
 def count_nonzero(
@@ -33,6 +35,24 @@ def count_nonzero(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_COUNT_NONZERO, (input,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def is_non_decreasing(x: to.TensorInput, name: str | None = None) -> Tensor:
+    """Whether no element, in row-major order, is larger than the next one."""
+    try:
+        return call(_IS_NON_DECREASING, (x,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def is_strictly_increasing(x: to.TensorInput, name: str | None = None) -> Tensor:
+    """Whether each element, in row-major order, is smaller than the next one."""
+    try:
+        return call(_IS_STRICTLY_INCREASING, (x,))
     except Exception as error:
         report(error)
         raise

@@ -23,6 +23,8 @@ _LOGICAL_NOT = ops.logical_not
 _BITWISE_AND = ops.bitwise_and
 _BITWISE_OR = ops.bitwise_or
 _BITWISE_XOR = ops.bitwise_xor
+_LEFT_SHIFT = ops.left_shift
+_RIGHT_SHIFT = ops.right_shift
 _INVERT = ops.invert
 _ISNAN = ops.isnan
 _ISINF = ops.isinf
@@ -143,6 +145,24 @@ def bitwise_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """The bits set in one but not both, elementwise, of integers."""
     try:
         return call(_BITWISE_XOR, (x, y))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def left_shift(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
+    """The bits of a moved b places to the higher ones, elementwise, of integers."""
+    try:
+        return call(_LEFT_SHIFT, (x, y))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def right_shift(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
+    """The bits of a moved b places to the lower ones, elementwise, of integers; the sign stays."""
+    try:
+        return call(_RIGHT_SHIFT, (x, y))
     except Exception as error:
         report(error)
         raise

@@ -176,7 +176,7 @@ def reduce_euclidean_norm(
 def reduce_variance(
     x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean squared distance from the mean over `axis` (divided by n)."""
+    """The mean squared distance from the mean over `axis` (divided by n); of complex numbers real."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:

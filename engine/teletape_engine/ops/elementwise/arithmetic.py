@@ -154,6 +154,62 @@ def floormod(xp: Any, a: Any, b: Any) -> Any:
     return xp.remainder(a, b)
 
 
+@elementwise(
+    NON_DIFFERENTIABLE,
+    op_type="TruncateDiv",
+    refuses=("b",),
+    temporaries=2,
+    args="x y",
+    tf="truncatediv",
+    dtypes=REAL,
+    domain=(0.3, 2.0),
+)
+def truncatediv(xp: Any, a: Any, b: Any) -> Any:
+    """a / b without its fraction, elementwise: rounded toward zero; the gradient is None.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    if _dtype(a, b) not in INTEGER:
+        return xp.trunc(xp.true_divide(a, b))
+    _check_divisor(xp, b)
+    quotient = xp.floor_divide(a, b)
+    return quotient + ((quotient < 0) & (quotient * b != a)).astype(quotient.dtype)
+
+
+@elementwise(
+    NON_DIFFERENTIABLE,
+    op_type="TruncateMod",
+    refuses=("b",),
+    args="x y",
+    tf="truncatemod",
+    dtypes=REAL,
+    domain=(0.3, 2.0),
+)
+def truncatemod(xp: Any, a: Any, b: Any) -> Any:
+    """The remainder of truncatediv, with the sign of a, elementwise.
+
+    Raises:
+        InvalidArgumentError: An integer divided by zero.
+    """
+    if _dtype(a, b) in INTEGER:
+        _check_divisor(xp, b)
+    return xp.fmod(a, b)
+
+
+@elementwise(
+    1,
+    0,
+    op_type="NextAfter",
+    args="x1 x2",
+    tf="math.nextafter",
+    dtypes=frozenset((DTYPES["float32"], DTYPES["float64"])),
+)
+def nextafter(xp: Any, a: Any, b: Any) -> Any:
+    """The next number of the dtype after a in the direction of b, elementwise."""
+    return xp.nextafter(a, b)
+
+
 def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
     # log(a) if that exists, else 0; the 1 keeps infinities out of the second derivative.
     exists = a != 0 if a_spec.dtype in COMPLEX else a > 0
@@ -272,6 +328,7 @@ def add_n(xp: Any, *xs: Any) -> Any:
             Conversion.OPERAND("clip_value_min"),
             Conversion.OPERAND("clip_value_max"),
             Conversion.IGNORED("name", None),
+            check="bounds_fit",
             shortcut="clipped_slices",
         ),
     ),

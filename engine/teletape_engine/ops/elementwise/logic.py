@@ -84,6 +84,30 @@ bitwise_or = _bitwise(
 bitwise_xor = _bitwise(
     "bitwise_xor", doc="The bits set in one but not both, elementwise, of integers.", tf="bitwise.bitwise_xor"
 )
+
+
+def _bits(dtype: Any, by: Any) -> Any:
+    """How far to shift: TensorFlow keeps it in [0, number of bits)."""
+    most = 8 * dtype.itemsize - 1
+    return by.clip(0, most) if hasattr(by, "clip") else min(max(by, 0), most)
+
+
+def _integer(a: Any, b: Any) -> Any:
+    return a.dtype if hasattr(a, "dtype") else b.dtype
+
+
+@elementwise(NON_DIFFERENTIABLE, dtypes=INTEGER, samples=_BITS, args="x y", tf="bitwise.left_shift", temporaries=1)
+def left_shift(xp: Any, a: Any, b: Any) -> Any:
+    """The bits of a moved b places to the higher ones, elementwise, of integers."""
+    return xp.left_shift(a, _bits(_integer(a, b), b))
+
+
+@elementwise(NON_DIFFERENTIABLE, dtypes=INTEGER, samples=_BITS, args="x y", tf="bitwise.right_shift", temporaries=1)
+def right_shift(xp: Any, a: Any, b: Any) -> Any:
+    """The bits of a moved b places to the lower ones, elementwise, of integers; the sign stays."""
+    return xp.right_shift(a, _bits(_integer(a, b), b))
+
+
 invert = unary(
     "invert",
     NON_DIFFERENTIABLE,

@@ -117,7 +117,9 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
         raise InvalidArgumentError(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
     if all(isinstance(number, int) for number in (start, limit, delta)):
         return Spec.of((int(-((start - limit) // delta)),), result)
-    count = float(limit - start) / float(delta)
+    kind = result.type if result in FLOATING else float  # in the dtype of the result, as TensorFlow counts
+    with np.errstate(all="ignore"):
+        count = float((kind(limit) - kind(start)) / kind(delta))
     if not math.isfinite(count):
         raise InvalidArgumentError(
             f"Requires ((limit - start) / delta) <= 9223372036854775807: {start}/{limit}/{delta}"

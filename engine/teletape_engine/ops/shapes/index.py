@@ -199,6 +199,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3, 2), np.array([2, 0, 0, 1]), axis=1),
         sample((2, 3), np.array([[2], [1]]), axis=-1),
         sample((2, 3, 4), np.array([[2, 0], [1, 1]]), axis=1, batch_dims=1),
+        sample((2, 3), np.array([2, 0]), axis=1, batch_dims=1),
         sample((2, 2, 3), np.array([[2, 0], [1, 1]]), axis=2, batch_dims=1),
         sample((4, 2), np.zeros((0,), np.int64)),
     ],
@@ -295,7 +296,8 @@ def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: S
 
 
 def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
-    return _batch_pair(record, args, batched, attrs, ndim=len(args[0].shape) - batched[0])
+    # Ids whose axes are all batch dimensions have none in the data: `axis` may then be one after the last of the data.
+    return _batch_pair(record, args, batched, attrs, ndim=len(args[0].shape) - batched[0] + 1)
 
 
 @op(
@@ -313,6 +315,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 2, 3), np.array([[1, 0], [1, -1]], np.int32), num_segments=2),
         sample((2, 3, 2), np.array([2, 0, 0]), num_segments=3, axis=1),
         sample((2, 2, 3), np.array([[2, 0], [1, 1]]), num_segments=3, axis=1, batch_dims=1),
+        sample((2,), np.array([2, 0]), num_segments=3, axis=1, batch_dims=1),
         sample((2, 3, 2), np.array([[2, 0], [1, 1]]), num_segments=3, axis=2, batch_dims=1),
         sample((0, 2), np.zeros((0,), np.int64), num_segments=2),
     ],

@@ -17,8 +17,10 @@ from teletape_engine.spec import Shape, Spec, axis_in, broadcast, shape_text
 
 
 # ----------------------------------------------------------------------------------------------------------- reshape
-def resolve(shape: Ints, size: int) -> Shape:
-    """`shape` with the one -1 in it replaced by the length that gives `size` elements.
+def resolve(shape: Ints, own: Shape) -> Shape:
+    """`shape` with the one -1 in it replaced by the length that gives as many elements as the shape `own` has.
+
+    If both shapes have a zero, the others decide: (100, 0, 5) as (0, -1, 5) is (0, 100, 5), as in TensorFlow.
 
     Raises:
         InvalidArgumentError: Two of them, another negative length, or another number of elements.
@@ -29,13 +31,15 @@ def resolve(shape: Ints, size: int) -> Shape:
             raise InvalidArgumentError(f"Size {i} must be non-negative, not {n}")
     if len(unknown) > 1:
         raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
-    product = math.prod(n for n in shape if n != -1)
+    size, product = math.prod(own), math.prod(n for n in shape if n != -1)
     if not unknown:
         if product != size:
             raise InvalidArgumentError(
                 f"Input to reshape is a tensor with {size} values, but the requested shape has {product}"
             )
         return shape
+    if not product and not size:
+        size, product = math.prod(n for n in own if n), math.prod(n for n in shape if n > 0)
     if product == 0 or size % product:
         raise InvalidArgumentError(
             f"Input to reshape is a tensor with {size} values, but the requested shape requires a multiple of {product}"
@@ -45,11 +49,11 @@ def resolve(shape: Ints, size: int) -> Shape:
 
 def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     (x,) = args
-    return record(x, shape=(x.shape[0], *resolve(attrs["shape"], math.prod(x.shape[1:]))))
+    return record(x, shape=(x.shape[0], *resolve(attrs["shape"], tuple(x.shape[1:]))))
 
 
 @linear(
-    infer=lambda x, *, shape: x.with_shape(resolve(shape, x.size)),
+    infer=lambda x, *, shape: x.with_shape(resolve(shape, x.shape)),
     vjp=lambda ct, x_spec: ops.reshape(ct, shape=x_spec.shape),
     batch=_batch_reshape,
     samples=[
@@ -57,13 +61,14 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3), shape=(-1,)),
         sample((), shape=(1, 1)),
         sample((1,), shape=()),
+        sample((4, 0, 3), shape=(0, -1, 3)),
     ],
     tf=(function("reshape", "tensor", Conversion.INTS("shape")),),
     views=True,
 )
 def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
     """The same elements in row-major order in another shape; one length may be -1: it is computed."""
-    return x.reshape(shape)
+    return x.reshape(shape if x.size else resolve(shape, x.shape))
 
 
 def _expand_dims_spec(x: Spec, *, axis: int) -> Spec:
