@@ -1,4 +1,4 @@
-# The server's image. On a GPU: --build-arg EXTRAS=server,gpu (CUDA's libraries come with CuPy, the driver from the host).
+# The server's image. On a GPU: --build-arg EXTRAS=server,keras,gpu (CUDA's libraries come with CuPy, the driver from the host).
 # Any Debian or Ubuntu base does, with Python 3.11 or newer or without Python.
 ARG BASE=python:3.12-slim-bookworm
 
@@ -18,7 +18,7 @@ COPY wire/ wire/
 COPY client/ client/
 COPY server/ server/
 COPY docs/ docs/
-ARG EXTRAS=server
+ARG EXTRAS=server,keras
 RUN /opt/teletape/bin/python -m pip install --no-cache-dir --constraint constraints.txt ".[${EXTRAS}]"
 
 FROM ${BASE}

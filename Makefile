@@ -10,7 +10,7 @@ ARGS ?=
 # Test processes: auto is one for each core; WORKERS=0 runs the tests in pytest's own process, as a debugger needs it.
 WORKERS ?= auto
 IMAGE ?= teletape
-EXTRAS ?= server
+EXTRAS ?= server,keras
 BIN := .venv/bin
 # Without -P, -m puts the working folder on sys.path, and engine/, wire/, client/ and server/ become importable.
 MODULE := $(BIN)/python -P -m
@@ -117,7 +117,7 @@ format: $(INSTALLED) ## lay out the code, and mend what ruff can mend
 constraints: $(INSTALLED) ## resolve all extras anew into constraints.txt
 	$(BIN)/python scripts/constraints.py
 
-image: ## build the server's image (GPU: make image IMAGE=teletape:gpu EXTRAS=server,gpu)
+image: ## build the server's image (GPU: make image IMAGE=teletape:gpu EXTRAS=server,keras,gpu)
 	docker build --build-arg EXTRAS=$(EXTRAS) --tag $(IMAGE) $(ARGS) .
 
 clean: ## remove what the other targets made

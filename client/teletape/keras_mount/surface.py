@@ -28,7 +28,7 @@ class Surface(ModuleType):
         path = f"{self._path}.{name}".lstrip(".")
         value = INERT.get(path, _MISSING)
         if value is _MISSING:
-            if name.startswith("__") and name != "__internal__":
+            if name.startswith("__") and name not in ("__internal__", "__version__"):
                 raise AttributeError(name)
             value = self._public_value(name, path)
         setattr(self, name, value)

@@ -105,3 +105,9 @@ def test_what_is_not_dense_is_refused_with_the_reason(name: str) -> None:
         getattr(module, name)([[0]], [1.0], [3])
     with pytest.raises(NotImplementedError, match=r"tf\.sparse\.to_dense is not in Teletape"):
         module.sparse.to_dense(1)
+
+
+def test_keras_sees_the_version_of_tensorflow() -> None:
+    module = surface.module("tensorflow")
+    assert module.__version__.startswith("2.21.0")
+    assert not hasattr(module, "__wrapped__")
