@@ -12,16 +12,17 @@ import numpy as np
 
 from teletape_engine.arrays import special
 from teletape_engine.catalogue.define import sample
-from teletape_engine.catalogue.elementwise import elementwise, linear_map, unary
+from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map, unary
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.arithmetic import div_no_nan
 from teletape_engine.ops.elementwise.logic import equal, where
 from teletape_engine.ops.elementwise.math import cosh, exp, log, log1p, reciprocal, sinh, softplus
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, Spec
 
 _WHOLE_FLOATS = frozenset((DTYPES["float32"], DTYPES["float64"]))
 
@@ -96,6 +97,7 @@ def erfcinv(x: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------- gamma functions
 _GAMMA = (0.4, 3.0)
+_HIGHEST = 100  #: The factorial of a larger order, times zeta, is soon no float64.
 
 
 @elementwise(lambda x: ops.digamma(x), temporaries=1, tf="math.lgamma", dtypes=FLOATING, domain=_GAMMA)
@@ -110,8 +112,15 @@ def digamma(xp: Any, x: Any) -> Any:
     return special.function(xp, "digamma", x)
 
 
+def _polygamma_spec(x: Spec, *, order: float) -> Spec:
+    if not (order.is_integer() and 0 <= order <= _HIGHEST):
+        raise InvalidArgumentError(f"the order must be a whole number in [0, {_HIGHEST}], found {order}")
+    return elementwise_spec("Polygamma", x, dtypes=FLOATING)
+
+
 @elementwise(
     lambda x, order: ops.polygamma(x, order=order + 1),
+    infer=_polygamma_spec,
     temporaries=3,
     tf=(function("math.polygamma", Conversion.REAL("a", to="order"), "x"),),
     dtypes=FLOATING,
