@@ -46,7 +46,7 @@ TYPES = {
     Conversion.REAL: "float | TensorLike",
     Conversion.DTYPE: "to.DTypeInput",
     Conversion.AS_IS: "str",
-    Conversion.SAME_DTYPE: "to.DTypeInput",
+    Conversion.PRODUCT_DTYPE: "to.DTypeInput",
 }
 
 
@@ -202,9 +202,9 @@ def _dtype_checks(record: Function) -> list[str]:
     function = _last(record.names[0])
     return [
         f"if {argument.name} is not None:\n"
-        f"    to.same_dtype({argument.name}, {argument.of}, {function!r}, {argument.name!r})"
+        f"    a, b = to.factors_of({argument.name}, a, b, {function!r}, {argument.name!r})"
         for argument in record.arguments
-        if argument.conversion is Conversion.SAME_DTYPE
+        if argument.conversion is Conversion.PRODUCT_DTYPE
     ]
 
 

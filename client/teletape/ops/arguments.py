@@ -223,10 +223,19 @@ def dtype(x: Any) -> np.dtype[Any]:
 
 
 # ----------------------------------------------------------------------------------------------- neither of the two
-def same_dtype(x: Any, other: Any, function: str, argument: str) -> None:
-    """ValueError unless the dtype is that of `other`."""
-    if dtypes.as_dtype(x) is not other.dtype:
-        raise ValueError(f"{function}: {argument} {x!r} is not offered for inputs of {other.dtype!r}; cast the result")
+def factors_of(dtype: Any, a: Any, b: Any, function: str, argument: str) -> tuple[Any, Any]:
+    """The inputs of a product whose result has this dtype: integers of 8 bits become int32 first, so that sums fit.
+
+    Raises:
+        ValueError: The product of such inputs has no such dtype.
+    """
+    result = dtypes.as_dtype(dtype)
+    if result is a.dtype:
+        return a, b
+    if result is dtypes.int32 and a.dtype in (dtypes.int8, dtypes.uint8):
+        wide = {"dtype": result.np}
+        return call(ops.cast, (a,), **wide), call(ops.cast, (b,), **wide)
+    raise ValueError(f"{function}: {argument} {dtype!r} is not offered for inputs of {a.dtype!r}; cast the result")
 
 
 def not_offered(x: Any, function: str, argument: str) -> None:

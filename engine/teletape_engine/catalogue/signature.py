@@ -55,7 +55,7 @@ class Conversion(enum.StrEnum):
     AS_IS = "as_is"
     # Neither.
     IGNORED = "ignored"  #: accepted, without effect
-    SAME_DTYPE = "same_dtype"  #: None or the dtype of argument `of`
+    PRODUCT_DTYPE = "product_dtype"  #: None, the dtype of arguments a and b, or int32 for those of 8 bits
     CHECKED = "checked"  #: read by the function's check alone
     NOT_OFFERED = "not_offered"  #: None
     CONJUGATE = "conjugate"  #: whether a complex result is conjugated
@@ -80,7 +80,7 @@ INPUTS: Final = frozenset(list(Conversion)[: list(Conversion).index(Conversion.F
 WITHOUT_TARGET: Final = frozenset(
     {
         Conversion.IGNORED,
-        Conversion.SAME_DTYPE,
+        Conversion.PRODUCT_DTYPE,
         Conversion.CHECKED,
         Conversion.NOT_OFFERED,
         Conversion.CONJUGATE,

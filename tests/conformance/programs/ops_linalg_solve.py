@@ -306,3 +306,11 @@ def tangents_of_solutions(tf, np):
             y = tf.reduce_sum(x * b) + tf.linalg.logdet(a) + tf.linalg.det(a) + tf.linalg.trace(tf.linalg.inv(a))
         slopes = tape.gradient(y, a)
     return [accumulator.jvp([chol, x, y]), slopes, accumulator.jvp(slopes)]
+
+
+@program()
+def products_of_bytes(tf, np):
+    a = tf.constant([[1, 2], [3, 127]], tf.int8)
+    b = tf.cast(a, tf.uint8)
+    wide = tf.matmul(a, a, output_type=tf.int32)
+    return [wide, tf.matmul(b, b, transpose_b=True, output_type=tf.int32), tf.matmul(wide, wide, output_type=tf.int32)]

@@ -38,7 +38,7 @@ def matmul(
         a = to.value(a)
         b = to.hinted(b, a)
         if output_type is not None:
-            to.same_dtype(output_type, a, "matmul", "output_type")
+            a, b = to.factors_of(output_type, a, b, "matmul", "output_type")
         attrs: dict[str, Any] = {}
         if transpose_a is not False:
             attrs["transpose_a"] = to.flag(transpose_a)

@@ -156,7 +156,7 @@ def _transposed(xp: Any, x: Any) -> Any:
             Conversion.FLAG("adjoint_b", False),
             Conversion.IGNORED("a_is_sparse", False),
             Conversion.IGNORED("b_is_sparse", False),
-            Conversion.SAME_DTYPE("output_type", None, of="a"),
+            Conversion.PRODUCT_DTYPE("output_type", None),
             Conversion.IGNORED("grad_a", False),
             Conversion.IGNORED("grad_b", False),
         ),
