@@ -10,6 +10,7 @@ gradient of the loss with respect to the pixels. Exits with 1 if the accuracy or
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,14 @@ ACCURACY, REQUESTS_A_STEP = 0.95, 1.0
 SHOWN = 4
 
 
-def network() -> tf.keras.Model:
+keras: Any = tf.keras  # Keras has no types for checkers
+
+
+def network() -> Any:
     """From images [n, 64] to scores [n, 10]."""
-    layers = tf.keras.layers
-    return tf.keras.Sequential(
-        [tf.keras.Input((64,)), layers.Dense(HIDDEN, activation="relu"), layers.Dropout(0.1), layers.Dense(10)]
+    layers = keras.layers
+    return keras.Sequential(
+        [keras.Input((64,)), layers.Dense(HIDDEN, activation="relu"), layers.Dropout(0.1), layers.Dense(10)]
     )
 
 
@@ -51,17 +55,17 @@ def main() -> int:
     x_train, x_test, y_train, y_test = map(np.asarray, parts)
     print(f"{len(images)} images of handwritten digits: {len(x_train)} to train on, {len(x_test)} held out")
 
-    tf.keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(0)
     order = np.random.default_rng(0)
     model = network()
-    optimizer = tf.keras.optimizers.Adam(RATE)
-    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = keras.optimizers.Adam(RATE)
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer.build(model.trainable_variables)
 
     @tf.function
-    def step(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    def step(x: Any, y: Any) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            loss = loss_of(y, model(x, training=True))
+            loss: tf.Tensor = loss_of(y, model(x, training=True))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
@@ -89,12 +93,12 @@ def main() -> int:
     return 0 if accuracy >= ACCURACY and a_step <= REQUESTS_A_STEP else 1
 
 
-def draw(x: np.ndarray, y: np.ndarray, model: tf.keras.Model, losses: list[float], out: Path) -> None:
+def draw(x: np.ndarray, y: np.ndarray, model: Any, losses: list[float], out: Path) -> None:
     """The loss curve, and each image next to the gradient of its loss with respect to its pixels."""
     pixels = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(pixels)
-        loss = tf.keras.losses.sparse_categorical_crossentropy(y, model(pixels), from_logits=True)
+        loss = keras.losses.sparse_categorical_crossentropy(y, model(pixels), from_logits=True)
     gradient = tape.gradient(loss, pixels).numpy()
 
     figure = pyplot.figure(figsize=(10, 4.5), layout="constrained")

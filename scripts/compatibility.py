@@ -222,7 +222,7 @@ def last() -> str:
     """Teletape's own names, and the modules that are Keras's."""
     keras = ", ".join(f"`tf.{name}`" for name, module in sorted(LAZY.items()) if module.startswith("teletape.keras"))
     return (
-        f"## Teletape's own names\n\nTensorFlow has no such names. {keras} are Keras's own modules.\n\n"
+        f"## Teletape's own names\n\nTensorFlow has no such names. Keras's own modules:\n{keras}.\n\n"
         f"{wrapped(code(own()))}\n"
     )
 

@@ -350,11 +350,15 @@ def _compare(op: Op, way: str, real: Any, predicted: Any, follower: Follower, ar
 
 
 def _refuses_values(op: Op) -> bool:
-    return bool(op.refuses) or Trait.ASSERTS in op.traits or op.name in _OF_MATRICES
+    return bool(op.refuses) or Trait.ASSERTS in op.traits or op.name in _OF_MATRICES | _OF_PARAMETERS
 
 
 #: Refuse matrices that have no inverse, no root, …
 _OF_MATRICES: Final = frozenset(("cholesky", "inv", "solve", "triangular_solve", "det", "log_abs_det", "det_sign"))
+
+
+#: Refuse parameters that no distribution has, such as a negative rate.
+_OF_PARAMETERS: Final = frozenset(("random_binomial", "random_gamma", "random_poisson"))
 
 
 def _check_batch(op: Op, arrays: Sequence[Any], attrs: Any) -> None:

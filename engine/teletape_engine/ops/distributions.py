@@ -59,7 +59,10 @@ def _gamma_spec(seed: Spec, counter: Spec, alpha: Spec, *, shape: Shape) -> Spec
 )
 def random_gamma(xp: Any, seed: Any, counter: Any, alpha: Any, *, shape: Shape) -> Any:
     """Numbers of gamma distributions of shape parameter alpha, which broadcasts to `shape`, and scale 1."""
-    numbers = generator(seed, counter).standard_gamma(_host(alpha).astype(np.float64), shape)
+    alphas = _host(alpha).astype(np.float64)
+    if not (alphas >= 0).all():
+        raise InvalidArgumentError("RandomGamma: alpha < 0 or alpha contains NaNs")
+    numbers = generator(seed, counter).standard_gamma(alphas, shape)
     return xp.asarray(np.asarray(numbers).astype(alpha.dtype))
 
 

@@ -72,7 +72,8 @@ def sobel_edges(x: Any) -> Any:
 def psnr(a: Any, b: Any, *, max_val: float) -> Any:
     """The peak signal-to-noise ratio of two images of floats, in decibels, for each pair."""
     error = reduce_mean(squared_difference(a, b), axis=(-3, -2, -1))
-    return 20 * math.log10(max_val) - log(error) * (10 / math.log(10))
+    peak = math.log10(max_val) if max_val > 0 else math.nan if max_val else -math.inf
+    return 20 * peak - log(error) * (10 / math.log(10))
 
 
 def _filtered(x: Any, kernel: Any) -> Any:

@@ -34,6 +34,8 @@ _F32 = DTYPES["float32"]
 )
 def crelu(x: Any, *, axis: Axis = -1) -> Any:
     """relu(x) and relu(-x) side by side along `axis`."""
+    if not x.shape:
+        raise InvalidArgumentError("crelu puts two halves side by side along an axis; the features are a scalar")
     return concat(relu(x), relu(-x), axis=axis)
 
 
