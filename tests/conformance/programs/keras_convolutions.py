@@ -11,7 +11,7 @@ def built(tf, np, layer, *shape):
 
 @program()
 def convolutions(tf, np):
-    layers, image = tf.keras.layers, (8, 8, 3)
+    layers, image = tf.keras.layers, (6, 6, 3)
     made = [
         (layers.Conv1D(4, 3, padding="causal", dilation_rate=2), (8, 3)),
         (layers.Conv2D(4, 3, padding="same", activation="relu"), image),
@@ -30,7 +30,7 @@ def convolutions(tf, np):
 
 @program()
 def pooling_and_sizes(tf, np):
-    layers, image, row = tf.keras.layers, numbers(np, 2, 8, 8, 3), numbers(np, 2, 8, 3)
+    layers, image, row = tf.keras.layers, numbers(np, 2, 6, 6, 3), numbers(np, 2, 6, 3)
     made = [layers.MaxPooling2D(), layers.AveragePooling2D(3, 2, "same"), layers.UpSampling2D(), layers.Resizing(4, 4)]
     found = [gradients(tf, layer, image) for layer in made[:3]] + [made[3](image)]
     return [*found, layers.MaxPooling1D()(row), layers.AveragePooling1D(3)(row), layers.UpSampling1D()(row)]

@@ -69,7 +69,8 @@ def test_functions() -> None:
     name = "test_functions.<locals>.double"
     assert repr(double) == f"<tf.function {name}(x), traced 1 times>"
     concrete = double.get_concrete_function(tf.constant([1.0]))
-    assert repr(concrete) == "<ConcreteFunction __inference_double(float32[1]) -> (float32[1])>"
+    spec = "TensorSpec(shape=(1,), dtype=tf.float32, name=None)"
+    assert repr(concrete) == f"<ConcreteFunction (x: {spec}) -> {spec}>"
     step = repr(Model().step)
     assert step.startswith("<tf.function ")
     assert step.endswith(", traced 0 times, bound to a Model>")
