@@ -115,8 +115,7 @@ def test_absent_peers_are_named_and_the_others_measured(tmp_path: Path) -> None:
     assert all("bench-peers" in measured[peer]["error"] for peer in peers)
     for system in ("eager", "function", "numpy"):
         assert len(measured[system]["samples"]) == 3
-        assert measured[system]["tenth"] > measured[system]["first"] > 0
-        assert measured[system]["thousandth"] > measured[system]["tenth"]
+        assert all(measured[system][call] > 0 for call in ("first", "tenth", "thousandth"))
     assert {"date", "commit", "processor", "load", "load after"} <= set(result["run"])
 
 

@@ -26,14 +26,14 @@ POST = b"POST /v1/sessions/demo/batch HTTP/1.1\r\nHost: x\r\n"
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Server]:
     """A server that soon ends what has stalled."""
-    with Server(Settings(api_keys=KEYS, stall_limit=0.3, min_rate=1 << 20, connections=20)).running() as item:
+    with Server(Settings(api_keys=KEYS, stall_limit=80.3, min_rate=1 << 20, connections=20)).running() as item:
         yield item
 
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[Server]:
     """A server that waits longer than any test, so that nothing else ends what a test looks at."""
-    with Server(Settings(api_keys=KEYS, stall_limit=600.0, connections=20)).running() as item:
+    with Server(Settings(api_keys=KEYS, stall_limit=80.0, connections=20)).running() as item:
         yield item
 
 
@@ -277,11 +277,11 @@ def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
     monkeypatch.setattr(Connection, "check", lambda self, seconds: (check(self, seconds), sweeps.append(self)))
     guarded.listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 << 10)
     with guarded.client() as http:
-        expected = ok(http.get("/v1/ops")).content
+        expected = ok(http.get("/v1/ops?limit=80")).content
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.connect(("127.0.0.1", guarded.port))
-        sock.sendall(b"GET /v1/ops HTTP/1.1\r\nHost: x\r\n" + KEY + b"Content-Length: 1\r\n\r\n")
+        sock.sendall(b"GET /v1/ops?limit=80 HTTP/1.1\r\nHost: x\r\n" + KEY + b"Content-Length: 1\r\n\r\n")
         until(lambda: bool(connections_of(guarded).refused))
         sweeps.clear()
         until(lambda: len(sweeps) >= 3)

@@ -415,8 +415,13 @@ def connect(at: int) -> tuple[Sessions, Interrupting]:
     return sessions, interrupting
 
 
+def senders() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "teletape-sender"}
+
+
 def test_an_interrupt_at_any_line_of_connecting_leaves_no_session() -> None:
     gc.collect()  # or what an earlier test has left is finalized among the lines that are counted
+    before = senders()
     sessions, counted = connect(0)
     assert not sessions.open
     wrong = []
@@ -434,7 +439,7 @@ def test_an_interrupt_at_any_line_of_connecting_leaves_no_session() -> None:
     assert len(counted.lines) > 60
     gc.collect()
     deadline = time.monotonic() + 20
-    while any(thread.name == "teletape-sender" for thread in threading.enumerate()):
+    while senders() - before:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 

@@ -102,7 +102,7 @@ def test_a_session_that_cannot_be_attached_to_is_ended() -> None:
 # --------------------------------------------------------------------------------------------------------------- ending
 def test_connecting_in_a_loop_leaves_neither_threads_nor_sessions() -> None:
     gc.collect()
-    until(lambda: senders() == 0)
+    before = senders()  # of sessions that other tests have left: Keras holds variables for as long as the process lives
     loopbacks = []
     for _ in range(20):
         loopbacks.append(Loopback())
@@ -114,7 +114,7 @@ def test_connecting_in_a_loop_leaves_neither_threads_nor_sessions() -> None:
     del v, y, tape
     use(LocalSession())
     gc.collect()
-    until(lambda: senders() == 0)
+    until(lambda: senders() <= before)
     assert all(loopback.paths[-1] == "DELETE /v1/sessions/s1" for loopback in loopbacks)
 
 
