@@ -26,14 +26,14 @@ POST = b"POST /v1/sessions/demo/batch HTTP/1.1\r\nHost: x\r\n"
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Server]:
     """A server that soon ends what has stalled."""
-    with Server(Settings(api_keys=KEYS, stall_limit=80.3, min_rate=1 << 20, connections=20)).running() as item:
+    with Server(Settings(api_keys=KEYS, stall_limit=0.3, min_rate=1 << 20, connections=20)).running() as item:
         yield item
 
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[Server]:
     """A server that waits longer than any test, so that nothing else ends what a test looks at."""
-    with Server(Settings(api_keys=KEYS, stall_limit=80.0, connections=20)).running() as item:
+    with Server(Settings(api_keys=KEYS, stall_limit=600.0, connections=20)).running() as item:
         yield item
 
 
