@@ -15,7 +15,10 @@ _UNITS: Final = 8  #: Units of bytecode that an entry has at most.
 
 
 def error_at(error: TeletapeError, recorded: Where, read: CallSite) -> Exception:
-    """Returns what a read raises for a command that failed.
+    """Returns what a read raises for a command that failed: always a new exception.
+
+    The session keeps the error itself for what was never made because of it. Raised, that would hold the frames of the
+    program, and with them tensors, and the session.
 
     Args:
         error: The command's; its message says where it was recorded.
@@ -23,7 +26,7 @@ def error_at(error: TeletapeError, recorded: Where, read: CallSite) -> Exception
         read: The line that reads. If it is another one, the error is chained to an error of the recorded line.
     """
     if recorded is None or (recorded[0], line_of(recorded)) == (read[0], line_of(read)):
-        return error.surfaced()
+        return copy.copy(error).surfaced()
     first, _, place = error.message.rpartition(_RECORDED)
     late = copy.copy(error)
     late.message = f"{first}{_RECORDED}an earlier line than this read: {place}"

@@ -118,6 +118,23 @@ def test_connecting_in_a_loop_leaves_neither_threads_nor_sessions() -> None:
     assert all(loopback.paths[-1] == "DELETE /v1/sessions/s1" for loopback in loopbacks)
 
 
+def test_an_error_that_was_raised_does_not_keep_its_session() -> None:
+    before, loopback = senders(), Loopback()
+
+    def program() -> None:
+        session = session_on(loopback)
+        use(session)
+        rows = tf.gather(tf.Variable(tf.ones(3)), [1, 2])
+        loopback.mishaps.append("ended")
+        with pytest.raises(SessionEndedError):
+            rows.numpy()
+        use(LocalSession())
+
+    program()
+    gc.collect()
+    until(lambda: senders() <= before)
+
+
 def test_a_session_lives_as_long_as_a_tensor_of_it() -> None:
     loopback = Loopback()
     use(session_on(loopback))
