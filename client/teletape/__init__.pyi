@@ -38,6 +38,7 @@ from teletape.control_flow.maps import vectorized_map as vectorized_map
 from teletape.control_flow.ordering import control_dependencies as control_dependencies
 from teletape.control_flow.ordering import group as group
 from teletape.control_flow.ordering import no_op as no_op
+from teletape.control_flow.ordering import tuple as tuple
 from teletape.control_flow.tensor_array import TensorArray as TensorArray
 from teletape.debugging import Assert as Assert
 from teletape.debugging import assert_equal as assert_equal
@@ -433,6 +434,7 @@ __all__ = [
     "truediv",
     "truncatediv",
     "truncatemod",
+    "tuple",
     "uint8",
     "uint16",
     "uint32",

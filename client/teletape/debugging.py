@@ -1,10 +1,13 @@
-"""`tf.debugging`: checks that raise where they are called. Each reads what it checks: over HTTP a round trip."""
+"""`tf.debugging`: checks that raise where they are called. Each reads what it checks: over HTTP a round trip.
+
+Long because TensorFlow has this many of them.
+"""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,6 +46,7 @@ __all__ = [
     "assert_positive",
     "assert_rank",
     "assert_rank_at_least",
+    "assert_shapes",
     "assert_type",
     "check_gradients",
     "check_numerics",
@@ -358,3 +362,58 @@ def assert_type(
     expected, own = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
     if own is not expected:
         raise TypeError(f"{message or ''}tensor must be of type {expected!r}; got {own!r}")
+
+
+# -------------------------------------------------------------------------------------------------------------- shapes
+_ANY_AXES: Final = ("*", Ellipsis)  #: At the first or last place: any number of axes.
+_ANY_SIZE: Final = (None, ".")
+
+
+def assert_shapes(
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Raises ValueError unless every tensor has its shape, and sizes of one symbol are the same in all of them.
+
+    Args:
+        shapes: A dict, or pairs, of tensors and their shapes: a size is a number, a symbol, or None for any; `...` or
+            "*" at the first or last place means any number of axes. A string has one symbol for each axis.
+        data: Without effect.
+        summarize: Without effect.
+        message: Begins the error's text.
+        name: Without effect.
+    """
+    begin = f"{message}.  " if message else ""
+    sizes: dict[Any, tuple[int, str]] = {}
+    for value, pattern in shapes.items() if isinstance(shapes, dict) else shapes:
+        tensor = convert_to_tensor(value)
+        shown = f"shape={tensor.shape} dtype={tensor.dtype.name}"
+        if not hasattr(pattern, "__iter__"):
+            raise ValueError(
+                f"{begin}Tensor {shown}.  Specified shape must be an iterable.  An iterable has the attribute "
+                f"`__iter__` or `__getitem__`.  Received specified shape: {pattern}"
+            )
+        symbols = list(pattern)
+        leading = bool(symbols) and symbols[0] in _ANY_AXES
+        trailing = bool(symbols) and symbols[-1] in _ANY_AXES
+        symbols = [symbol for symbol in symbols if symbol not in _ANY_AXES]
+        actual = [int(size) for size in as_shape(tensor.shape).as_list()]
+        count = len(symbols)
+        ranks = {0, 1} if count < 2 else {count}
+        if len(actual) < count if leading or trailing else len(actual) not in ranks:
+            expected = "in (0, 1)" if count < 2 else f"{'at least ' if leading or trailing else ''}{count}"
+            raise ValueError(
+                f"{begin}Tensor  must have rank {expected}.  Received rank {len(actual)}, shape {tensor.shape}"
+            )
+        for axis, (size, symbol) in enumerate(zip(actual[-count:] if leading else actual, symbols, strict=False)):
+            at = len(actual) - count + axis if leading else axis
+            wanted, by = (symbol, "explicitly") if isinstance(symbol, int) else sizes.get(symbol, (size, ""))
+            if symbol not in _ANY_SIZE and wanted != size:
+                raise ValueError(
+                    f"{begin}Specified {by}.  Tensor {shown} dimension {at} must have size {wanted}.  Received size "
+                    f"{size}, shape {tensor.shape}"
+                )
+            sizes.setdefault(symbol, (size, f"by tensor {shown} dimension {at}"))

@@ -15,6 +15,7 @@ from teletape.ops import create
 from teletape.ops.derived import DERIVED
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.program.tracebacks import unwrapped
+from teletape.sessions.current import current
 from teletape_engine.catalogue.namespace import ops
 
 #: Packages whose code is called as it is, in addition to the standard library.
@@ -128,6 +129,10 @@ def _call_builtin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return (
             py_builtins.globals_in_original_context if function is globals else py_builtins.locals_in_original_context
         )(scope)
+    if current().tracing and args and function in _OF_DATASETS:
+        over = _OF_DATASETS[function](*args, **kwargs)
+        if over is not None:
+            return over
     overload = _OVERLOADS.get(function)
     if overload is not None and any(map(staged, args)):
         return overload(*args, **kwargs)
@@ -154,6 +159,25 @@ def _cast(value: Any, dtype: str) -> Any:
     return call(ops.cast, (convert_to_tensor(value),), dtype=dtype)
 
 
+def _enumerate(iterable: Any, start: int = 0) -> Any:
+    return iterable.enumerate(start) if loops.is_dataset(iterable) else None
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    return type(iterables[0]).zip(iterables) if all(map(loops.is_dataset, iterables)) else None
+
+
+def _map(function: Any, *iterables: Any) -> Any:
+    datasets = iterables and all(map(loops.is_dataset, iterables))
+    return (iterables[0] if len(iterables) == 1 else _zip(*iterables)).map(function) if datasets else None
+
+
+def _filter(function: Any, iterable: Any) -> Any:
+    return iterable.filter(function) if loops.is_dataset(iterable) else None
+
+
+#: Builtins that mean a method of a dataset among their arguments; each returns None if there is none.
+_OF_DATASETS: Final[dict[Any, Callable[..., Any]]] = {enumerate: _enumerate, zip: _zip, map: _map, filter: _filter}
 _FRAMES: Final = frozenset((super, eval, globals, locals))
 _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     abs: lambda value: abs(value),

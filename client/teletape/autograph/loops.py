@@ -123,7 +123,7 @@ def for_stmt(
         symbol_names: Their names.
         opts: What `set_loop_options` says, and the name of the element.
     """
-    if current().tracing and any(kind.__module__.startswith(_DATA) for kind in type(iter_).__mro__):
+    if current().tracing and (is_dataset(iter_) or is_iterator(iter_)):
         raise NotTraceable("goes over a dataset", "the loop outside the function, and a function for its body")
     if isinstance(iter_, Range):
         _for_range(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
@@ -139,6 +139,20 @@ def for_stmt(
                 body(element)
                 if not _truth(extra_test(), what):
                     break
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a `tf.data.Dataset`."""
+    return _is_of_data(value) and hasattr(value, "as_numpy_iterator")
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether a value is what iterates a dataset."""
+    return _is_of_data(value) and hasattr(value, "__next__")
+
+
+def _is_of_data(value: Any) -> bool:
+    return any(kind.__module__.startswith(_DATA) for kind in type(value).__mro__)
 
 
 def _must_be_unrolled(count: int, state: Sequence[Any], opts: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""`tf.control_dependencies`, `tf.group`, `tf.no_op`: ops run in the order of the program anyway, also in a function."""
+"""`tf.control_dependencies`, `tf.group`, `tf.tuple`, `tf.no_op`: ops run in the order of the program anyway."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["control_dependencies", "group", "no_op"]
+from teletape.ops.dispatch import call
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape_engine.catalogue.namespace import ops
+
+__all__ = ["control_dependencies", "group", "no_op", "tuple"]
 
 
 @contextmanager
@@ -24,6 +28,26 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 def group(*inputs: Any, **kwargs: Any) -> None:
     """Returns None: its inputs have run already."""
+
+
+def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:  # TensorFlow's
+    """Returns the tensors as a list: all of them have been computed.
+
+    Args:
+        tensors: Tensors, slices or None; one of them at least is no None.
+        control_inputs: What has run already.
+        name: Without effect.
+
+    Raises:
+        ValueError: There is no tensor.
+    """
+    results = [
+        tensor if tensor is None or isinstance(tensor, IndexedSlices) else call(ops.identity, (tensor,))
+        for tensor in tensors
+    ]
+    if all(result is None for result in results):
+        raise ValueError(f"Must have at least one Tensor or Operation in tensors: {tensors}")
+    return results
 
 
 def no_op(name: str | None = None) -> None:

@@ -33,10 +33,12 @@ from teletape.data.elements.specs import (
 from teletape.data.iterator import Iterator, NumpyIterator
 from teletape.data.options import Options
 from teletape.errors import InvalidArgumentError, UnimplementedError
+from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops import random
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.program.tracebacks import reports_methods
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -868,6 +870,8 @@ class Dataset:
         Raises:
             TypeError: It returns a state of another structure or dtype.
         """
+        if current().tracing:
+            raise NotTraceable("reduces a dataset", "`reduce` outside the function")
         state, function = _with_state(initial_state, reduce_func, self.element_spec, pair=False)
         for element in self._start(0):
             state = function([*state, *leaves_of(element)])

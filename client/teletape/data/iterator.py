@@ -26,6 +26,8 @@ class Iterator:
     """
 
     def __init__(self, dataset: Any) -> None:
+        if current().tracing:
+            raise NotTraceable("goes over a dataset", "the loop outside the function, and a function for its body")
         self._dataset = dataset
         self._elements: PythonIterator[Element] = dataset._start(0)
         self._pattern: Any = None

@@ -51,6 +51,7 @@ class TracedGradients:
             declarations=owner.declarations,
             at_stop=self._trace,
         )
+        _check_functions(query)
 
     @property
     def names(self) -> tuple[Any, ...]:
@@ -93,6 +94,17 @@ class TracedGradients:
         gradient = FunctionGradient(traced.function, has_gradient)
         self._names.append(self._owner.replace_gradient(bound.tag, gradient, others))
         return gradient, others
+
+
+def _check_functions(query: GradientQuery) -> None:
+    """Raises NotBatchable if the gradient of a call is a function without a form over rows: there is a loop in it."""
+    for _, _, _, residuals, _ in query.tape.nodes:
+        first = residuals[0] if residuals else None
+        if isinstance(first, FunctionGradient):
+            try:
+                check_vectorizes(first.function)
+            except UnimplementedError as error:
+                raise NotBatchable(f"a call inside a function: {error.message}") from None
 
 
 def _value(bound: Any) -> Any:

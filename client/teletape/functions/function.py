@@ -24,6 +24,7 @@ from teletape.functions.signature import (
     as_spec,
     cast_to,
     key_of,
+    leaves_like,
     shapes_of,
     spec_of_leaf,
 )
@@ -220,11 +221,11 @@ class Function(Generic[P, R]):
         if len(args) < len(signature):
             raise TypeError(f"input_signature has {len(signature)} specs, the function takes {len(args)} arguments")
         for i, spec in enumerate(signature):
-            specs = nest.flatten(spec)
-            values = nest.flatten(args[i]) if nest.is_nested(spec) else [args[i]]
-            if len(specs) != len(values):
-                raise TypeError(f"Can not cast {args[i]!r} to {spec!r}")
-            args[i] = nest.pack_sequence_as(spec, list(map(cast_to, values, specs)))
+            try:
+                values = leaves_like(spec, args[i])
+            except ValueError:
+                raise TypeError(f"Can not cast {args[i]!r} to {spec!r}") from None
+            args[i] = nest.pack_sequence_as(spec, list(map(cast_to, values, nest.flatten(spec))))
         return tuple(args)
 
     # -------------------------------------------------------------------------------------------------------- tracing

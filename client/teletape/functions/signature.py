@@ -124,6 +124,30 @@ def cast_to(value: Any, spec: Any) -> Any:
     return tensor
 
 
+def leaves_like(pattern: Any, value: Any) -> list[Any]:
+    """Returns the parts of a value at the places of a structure's leaves, in `nest.flatten`'s order.
+
+    Args:
+        pattern: The structure.
+        value: What has this structure; a list that is at the place of a leaf is one part.
+
+    Raises:
+        ValueError: The value has another structure.
+    """
+    if not nest.is_nested(pattern):
+        return [value]
+    if isinstance(pattern, Mapping):
+        if not isinstance(value, Mapping) or set(value) != set(pattern):
+            raise ValueError("other keys")
+        return [leaf for key in sorted(pattern) for leaf in leaves_like(pattern[key], value[key])]
+    if isinstance(pattern, list | tuple):
+        if not isinstance(value, list | tuple | np.ndarray) or len(value) != len(pattern):
+            raise ValueError("another length")
+        return [leaf for pair in zip(pattern, value, strict=True) for leaf in leaves_like(*pair)]
+    nest.assert_same_structure(pattern, value)
+    return nest.flatten(value)
+
+
 def as_result(leaf: Any) -> Any:
     """Returns a result of a function that ran op by op as a tensor, as TensorFlow's functions do."""
     if isinstance(leaf, Variable):

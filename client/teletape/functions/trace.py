@@ -267,15 +267,33 @@ def trace_gradient(
         NotTraceable: It needs a value.
     """
     has_gradient: list[bool] = []
+    failure: Exception | None = None
 
     def body(*cts: Tensor) -> list[Tensor]:
-        gradients = function([ct.operand() for ct in cts])
+        if failure is not None:
+            gradients: Sequence[Any] = _refused(failure, cts, inputs)
+        else:
+            gradients = function([ct.operand() for ct in cts])
         has_gradient[:] = [gradient is not None for gradient in gradients]
         return [
             _dense(gradient, spec) for gradient, spec in zip(gradients, inputs, strict=True) if gradient is not None
         ]
 
-    return trace(body, list(results)), has_gradient
+    try:
+        return trace(body, list(results)), has_gradient
+    except NotTraceable:
+        raise
+    except Exception as error:  # it concerns only who asks for the gradient
+        failure = error
+        return trace(body, list(results)), has_gradient
+
+
+def _refused(failure: Exception, cts: Sequence[Tensor], inputs: Sequence[Spec]) -> list[Any]:
+    """Returns gradients of zero, whose computation fails: the gradient function has raised this exception."""
+    never = abs(cts[0]) < 0
+    condition = call(ops.reduce_any, (never,))
+    call(ops.ensure, (condition,), message=f"the gradient function raised {type(failure).__name__}: {failure}")
+    return [constant(np.zeros((), spec.dtype)).operand() for spec in inputs]
 
 
 def _dense(gradient: Any, spec: Spec) -> Tensor:
