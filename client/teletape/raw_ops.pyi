@@ -2,5 +2,6 @@
 
 from teletape.ops.derived.cast import no_gradient as no_gradient
 from teletape.ops.derived.projective import ImageProjectiveTransformV3 as ImageProjectiveTransformV3
+from teletape.ops.derived.sorting import Bucketize as Bucketize
 
-__all__ = ["ImageProjectiveTransformV3", "no_gradient"]
+__all__ = ["Bucketize", "ImageProjectiveTransformV3", "no_gradient"]

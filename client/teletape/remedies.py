@@ -86,6 +86,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "train.Optimizer": _OLD_OPTIMIZER,
     "train.RMSPropOptimizer": _OLD_OPTIMIZER,
     "train.Saver": "tf.train.Checkpoint",
+    "train.TrackableView": _SAVED,
     "train.get_global_step": "count the steps in a tf.Variable, or read optimizer.iterations",
     "train.get_or_create_global_step": "count the steps in a tf.Variable, or read optimizer.iterations",
     "trainable_variables": "tf.Module and Keras's models list their variables",

@@ -39,33 +39,32 @@ def _results(version: str) -> Path:
 
 
 class ExpectedFailures:
-    """The tests that may fail on Teletape, each with its reason: expected_failures.toml.
+    """The tests that may fail on Teletape, or be skipped, each with its reason: expected_failures.toml.
 
     An entry holds `reason`, `tests` (node ids, or patterns with `*`) and, if it is not for every version, `versions`
-    (the first two parts of Keras's version).
+    (the first two parts of Keras's version); with `http = true` it is for runs through a server alone.
+
+    Args:
+        version: Keras's.
+        http: Whether the tests run through a server.
     """
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, *, http: bool) -> None:
         minor = ".".join(version.split(".")[:2])
         entries = tomllib.loads((FOLDER / "expected_failures.toml").read_text(encoding="utf-8"))["expected"]
         self.patterns: dict[str, str] = {
             pattern: entry["reason"]
             for entry in entries
-            if minor in entry.get("versions", [minor])
+            if minor in entry.get("versions", [minor]) and (http or not entry.get("http", False))
             for pattern in entry["tests"]
         }
 
     def reason(self, node: str) -> str:
-        """Why this test may fail; "" if it must pass."""
+        """Why this test may fail or be skipped; "" if it must pass."""
         if node in self.patterns:
             return self.patterns[node]
         return next((reason for pattern, reason in self.patterns.items() if fnmatchcase(node, pattern)), "")
 
-    def unused(self, outcomes: Outcomes) -> list[str]:
-        """The patterns of tests that were run and of which none fails any more."""
-        stale = []
-        for pattern in self.patterns:
-            ends = [outcome for node, (outcome, _) in outcomes.items() if node == pattern or fnmatchcase(node, pattern)]
-            if ends and not any(outcome in ("failed", "error") for outcome in ends):
-                stale.append(pattern)
-        return stale
+    def passing(self, outcomes: Outcomes) -> list[str]:
+        """The tests that may fail or be skipped, and passed."""
+        return [node for node, (outcome, _) in outcomes.items() if outcome == "passed" and self.reason(node)]

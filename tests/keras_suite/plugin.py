@@ -3,7 +3,7 @@
 The installed wheel of Keras holds its tests, and not the `conftest.py` that they were written for: this plugin stands
 in for it. `run.py` starts pytest with it, and reads the outcomes that it writes.
 
-    TELETAPE_KERAS_SUITE_OUTCOMES   the file to write: a JSON object of node id to [outcome, last line of the error]
+    KERAS_SUITE_OUTCOMES   the file to write: a JSON object of node id to [outcome, last line of the error]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import ModuleType
 
 import pytest
 
-OUTCOMES = "TELETAPE_KERAS_SUITE_OUTCOMES"
+OUTCOMES = "KERAS_SUITE_OUTCOMES"
 SPARSE_GRADIENTS = "optimizer_sparse_test.py"
 #: Outcomes that replace an earlier one of the same test: a failure while it is torn down undoes its success.
 WORSE = ("failed", "error")

@@ -4,9 +4,11 @@
     make keras-tests ARGS='--family rnn --http'       one family, through a server on loopback
     make keras-tests ARGS='--keras 3.14.1'            another version, installed for this run into .venv/keras
     make keras-tests ARGS='--all'                     every family
+    make keras-tests ARGS='--matrix'                  three versions, each in this process and through a server
 
-It fails if a test fails that TensorFlow passes and that expected_failures.toml does not name, if an expected failure
-passes, or if fewer than 97 % of what TensorFlow passes do. TensorFlow's outcomes are recorded; its own Python, in an
+It fails if, of the families that must pass, a test fails or is skipped that TensorFlow passes and that
+expected_failures.toml does not name; if a test passes that it names; or if fewer than 97 % of what TensorFlow passes
+do. The other families are counted. TensorFlow's outcomes are recorded; its own Python, in an
 environment without Teletape, records them again with the same file:
 
     ~/tensorflow/bin/pip install tensorflow-cpu==2.21.* keras==3.15.1 pytest pytest-xdist pytest-timeout
@@ -75,6 +77,8 @@ OTHERS = {
 }
 FAMILIES = MUST_PASS | OTHERS
 SHARE = 0.97
+#: The versions of `--matrix`, in addition to the installed one.
+VERSIONS = ("3.14.1", "3.15.0")
 FAILED = ("failed", "error")
 MAXIMUM_LISTED = 60
 
@@ -85,6 +89,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="run every family")
     parser.add_argument("--http", action="store_true", help="through a server of its own on loopback")
     parser.add_argument("--keras", metavar="VERSION", help="this version of Keras, installed for the run")
+    parser.add_argument("--matrix", action="store_true", help="several versions, in this process and through a server")
     parser.add_argument("--record", action="store_true", help="record TensorFlow's outcomes (with TensorFlow's Python)")
     parser.add_argument("--json", metavar="FILE", help="write the outcomes of all tests here")
     parser.add_argument("--workers", default="auto", help="processes of pytest-xdist")
@@ -123,7 +128,9 @@ def keras_of(version: str | None) -> tuple[Path, str, dict[str, str]]:
     return location(), importlib.metadata.version("keras"), {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def run(keras: Path, families: list[str], options: argparse.Namespace, environment: dict[str, str]) -> Outcomes:
+def run(
+    keras: Path, families: list[str], environment: dict[str, str], options: argparse.Namespace, *, http: bool
+) -> Outcomes:
     """Runs pytest over the families and returns how each test ended."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
@@ -132,7 +139,7 @@ def run(keras: Path, families: list[str], options: argparse.Namespace, environme
         command += ["-q", "--no-header", "--tb=no", "--timeout=300", f"--numprocesses={options.workers}"]
         command += ["--maxprocesses=8", "--dist=worksteal", *(["-k", options.k] if options.k else [])]
         command += [str(keras / FAMILIES[family]) for family in families]
-        if options.http:
+        if http:
             command = [sys.executable, str(ROOT / "scripts" / "with_server.py"), *command]
         variables = os.environ | environment | {OUTCOMES: str(file)}
         # pytest runs away from the sources: a process of xdist has the current folder on its path.
@@ -148,52 +155,100 @@ def family_of(node: str) -> str:
     return max((name for name in FAMILIES if node.startswith(FAMILIES[name])), key=lambda name: len(FAMILIES[name]))
 
 
-def report(version: str, outcomes: Outcomes) -> int:
-    """Prints a table of families and what is wrong; returns the status. A test that is skipped does not pass."""
-    not_passed = not_passed_on_tensorflow(version)
-    expected = ExpectedFailures(version)
+def counts_of(version: str, outcomes: Outcomes) -> dict[str, Counter[str]]:
+    """By family, how many of the tests that TensorFlow passes passed, failed and were skipped."""
+    not_passed = not_passed_on_tensorflow(version) or set()
     counts: dict[str, Counter[str]] = {}
-    unexpected: list[str] = []
-    for node, (outcome, error) in outcomes.items():
-        if node in (not_passed or ()):
-            continue
-        counts.setdefault(family_of(node), Counter())["failed" if outcome in FAILED else outcome] += 1
-        if outcome in FAILED and not expected.reason(node):
-            unexpected.append(f"{node}: {error}")
+    for node, (outcome, _) in outcomes.items():
+        if node not in not_passed:
+            counts.setdefault(family_of(node), Counter())["failed" if outcome in FAILED else outcome] += 1
+    return dict(sorted(counts.items()))
+
+
+def report(version: str, outcomes: Outcomes, *, http: bool) -> int:
+    """Prints a table of families and what is wrong; returns the status. A test that is skipped does not pass."""
+    counts = counts_of(version, outcomes)
     print(f"{'of what TensorFlow passes':<27} {'passed':>7} {'failed':>7} {'skipped':>7}   (Keras {version})")
-    total: Counter[str] = sum(counts.values(), Counter())
-    for name, family in [*sorted(counts.items()), ("all", total)]:
-        print(f"{name:<27} {family['passed']:>7} {family['failed']:>7} {family['skipped']:>7}   {_share(family):.2%}")
-    stale = expected.unused(outcomes)
-    for title, lines in (("unexpected failures", unexpected), ("expected failures that pass: remove them", stale)):
-        if lines:
-            print(f"\n{len(lines)} {title}:", *lines[:MAXIMUM_LISTED], sep="\n  ")
+    for title, families in (("must pass", MUST_PASS), ("others", OTHERS)):
+        rows = {name: family for name, family in counts.items() if name in families}
+        for name, family in [*rows.items(), (title, _sum(rows))] if rows else ():
+            print(f"{name:<27} {family['passed']:>7} {family['failed']:>7} {family['skipped']:>7}   {_share(family)}")
+    problems = problems_of(version, outcomes, http=http)
+    for problem in problems:
+        print(f"\n{problem}")
+    return int(bool(problems))
+
+
+def problems_of(version: str, outcomes: Outcomes, *, http: bool = False) -> list[str]:
+    """What is wrong with the outcomes of the families that must pass."""
+    not_passed = not_passed_on_tensorflow(version)
+    expected = ExpectedFailures(version, http=http)
+    outcomes = {node: outcome for node, outcome in outcomes.items() if family_of(node) in MUST_PASS}
+    unexpected = [
+        f"{node}: {error or outcome}"
+        for node, (outcome, error) in outcomes.items()
+        if outcome != "passed" and node not in (not_passed or ()) and not expected.reason(node)
+    ]
+    problems = [
+        "\n  ".join([f"{len(lines)} {title}:", *lines[:MAXIMUM_LISTED]])
+        for title, lines in (
+            ("unexpected failures or skipped tests", unexpected),
+            ("tests that expected_failures.toml names passed: remove them there", expected.passing(outcomes)),
+        )
+        if lines
+    ]
     if not_passed is None:
-        print(f"\nWhat TensorFlow passes was not recorded for Keras {version}: every failure counts.")
-    if _share(total) < SHARE:
-        print(f"\n{_share(total):.2%} of what TensorFlow passes: at least {SHARE:.0%} must.")
-    return int(bool(unexpected or stale or _share(total) < SHARE))
+        problems.append(f"What TensorFlow passes was not recorded for Keras {version}.")
+    total = _sum(counts_of(version, outcomes))
+    if outcomes and total["passed"] < SHARE * total.total():
+        problems.append(f"{_share(total)} of what TensorFlow passes: at least {100 * SHARE:.0f} % must.")
+    return problems
 
 
-def _share(counts: Counter[str]) -> float:
-    return counts["passed"] / max(counts.total(), 1)
+def _sum(counts: dict[str, Counter[str]]) -> Counter[str]:
+    return sum(counts.values(), Counter())
+
+
+def _share(counts: Counter[str]) -> str:
+    return f"{100 * counts['passed'] / max(counts.total(), 1):.1f} %"
+
+
+def matrix(families: list[str], options: argparse.Namespace) -> int:
+    """Runs several versions both ways; prints a Markdown table of the shares by family; returns the status."""
+    columns: dict[str, dict[str, Counter[str]]] = {}
+    status = 0
+    for wanted in (*VERSIONS, None):
+        keras, version, environment = keras_of(wanted)
+        for http in (False, True):
+            outcomes = run(keras, families, environment, options, http=http)
+            status |= report(version, outcomes, http=http)
+            columns[f"{version}, {'HTTP' if http else 'in-process'}"] = counts_of(version, outcomes)
+    totals = {title: _sum(counts) for title, counts in columns.items()}
+    print("\n| family |", " | ".join(columns), "|\n| --- |" + " --- |" * len(columns))
+    for name in [*families, "all"]:
+        cells = [totals[title] if name == "all" else counts.get(name, Counter()) for title, counts in columns.items()]
+        print(f"| {name} |", " | ".join(f"{cell['passed']} of {cell.total()}" for cell in cells), "|")
+    print("| share |", " | ".join(_share(total) for total in totals.values()), "|")
+    return status
 
 
 def main() -> int:
     options = arguments()
     families = sorted(FAMILIES) if options.all else options.family or sorted(MUST_PASS)
-    keras, version, environment = keras_of(options.keras)
     has_teletape = importlib.util.find_spec("teletape") is not None
     if options.record and has_teletape:
         raise SystemExit("keras-tests: --record is for TensorFlow's Python, in an environment without Teletape")
-    outcomes = run(keras, families, options, environment)
+    if options.matrix:
+        return matrix(families, options)
+    keras, version, environment = keras_of(options.keras)
+    outcomes = run(keras, families, environment, options, http=options.http)
     if options.json:
         Path(options.json).write_text(json.dumps(outcomes, indent=0), encoding="utf-8")
     if options.record:
         record(version, outcomes)
         print(Counter(outcome for outcome, _ in outcomes.values()))
         return 0
-    return report(version, outcomes)
+    return report(version, outcomes, http=options.http)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, ClassVar
 
 from teletape import logs
@@ -27,8 +28,10 @@ class Retracing:
 
     @classmethod
     def of(cls, function: Any) -> Retracing:
-        """Returns the counts of the function's code: functions made in a loop share them."""
-        code = getattr(function, "__code__", function)
+        """Returns the counts of the function's code, without decorators: functions made in a loop share them."""
+        inner = inspect.unwrap(function)
+        inner = getattr(inner, "__func__", inner)
+        code = getattr(inner, "__code__", function)
         try:
             counts = cls._known.get(code)
         except TypeError:

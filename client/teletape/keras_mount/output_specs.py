@@ -6,6 +6,7 @@ the result that differs between the two is unknown.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
@@ -17,8 +18,9 @@ from teletape.tensors.dtypes import as_dtype
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine.spec import Spec
 
-#: What an unknown size is in the first and in the second trace. Both have many divisors: functions split and reshape.
-_SIZES: Final = (120, 168)
+#: What an unknown size is in the first and in the second trace. All have many divisors: functions split and reshape.
+#: The second pair is used if the function raises an error with the first; each number up to 15 divides it.
+_SIZES: Final = ((120, 168), (360360, 720720))
 
 
 def compute_output_spec(core: ModuleType, tree: Any) -> Callable[..., Any]:
@@ -48,11 +50,21 @@ def compute_output_spec(core: ModuleType, tree: Any) -> Callable[..., Any]:
         with core.StatelessScope(), core.SymbolicScope():
             return inside(session, body)
 
+    def both(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any]:
+        try:
+            return traced(fn, args, kwargs, _SIZES[0][0]), traced(fn, args, kwargs, _SIZES[0][1])
+        except Exception:
+            with contextlib.suppress(Exception):  # the first error is the one to report
+                return traced(fn, args, kwargs, _SIZES[1][0]), traced(fn, args, kwargs, _SIZES[1][1])
+            raise
+
     def compute(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         leaves = tree.flatten((args, kwargs))
         unknown = any(isinstance(leaf, keras_tensor) and None in leaf.shape for leaf in leaves)
-        first = traced(fn, args, kwargs, _SIZES[0])
-        second = traced(fn, args, kwargs, _SIZES[1]) if unknown else first
+        if not unknown:
+            first = second = traced(fn, args, kwargs, _SIZES[0][0])
+        else:
+            first, second = both(fn, args, kwargs)
 
         def described(leaf: Any, other: Any) -> Any:
             if not isinstance(leaf, TensorLike):

@@ -5,9 +5,10 @@ Each is a function of a module's `__dict__` after Keras has executed the module.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -16,6 +17,7 @@ import numpy as np
 
 from teletape.data import Dataset
 from teletape.data.elements.leaves import Array, Rows, Source
+from teletape.errors import OutOfRangeError
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
 from teletape.ops.derived.nd import tensor_scatter_nd_update
 from teletape.sessions.current import current
@@ -65,15 +67,52 @@ def _trainer(module: ModuleType) -> Mapping[str, Any]:
             adapter = self.data_adapter
             dataset = getattr(adapter, "_dataset", None)
             if isinstance(dataset, Dataset):
-                return dataset
+                return _Batches(dataset, self.steps_per_execution)
             if self._columns is None and not current().home.local:
                 self._columns = _array_columns(adapter)
-            return adapter._get_iterator(_rows, self._columns) if self._columns else adapter.get_numpy_iterator()
+            batches = adapter._get_iterator(_rows, self._columns) if self._columns else adapter.get_numpy_iterator()
+            return _Batches(batches, self.steps_per_execution)
 
         def __next__(self) -> Any:
             return next(self._epoch_iterator)
 
+        @contextlib.contextmanager
+        def catch_stop_iteration(self) -> Iterator[None]:
+            with super().catch_stop_iteration():
+                try:
+                    yield
+                except OutOfRangeError:
+                    raise StopIteration from None
+
     return {"TFEpochIterator": EpochIterator}
+
+
+class _Batches:
+    """The batches of an epoch. A step without any raises OutOfRangeError: Keras does not always know their number.
+
+    Args:
+        batches: An iterable of batches.
+        count: How many a step takes; the last step may have fewer.
+    """
+
+    def __init__(self, batches: Iterable[Any], count: int) -> None:
+        self._batches, self._count = iter(batches), count
+        self._taken = 0  # by this step
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        taken = self._taken % self._count
+        self._taken = 0
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            if taken:
+                raise
+            raise OutOfRangeError("End of sequence") from None
+        self._taken = taken + 1
+        return batch
 
 
 def _array_columns(adapter: Any) -> Any:
@@ -98,9 +137,10 @@ def _rows(column: Array, indices: Any) -> Any:
 
 
 def _module_utils(module: ModuleType) -> Mapping[str, Any]:
-    lazy = module.__dict__["tensorflow"]
-    lazy.module, lazy._available = surface.module("tensorflow"), True
-    return {"tensorflow": lazy}
+    modules = {name: module.__dict__[name] for name in ("tensorflow", "gfile")}
+    for lazy in modules.values():
+        lazy.module, lazy._available = surface.module(lazy.name), True
+    return modules
 
 
 def _data_adapters(module: ModuleType) -> Mapping[str, Any]:

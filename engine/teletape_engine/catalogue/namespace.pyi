@@ -110,6 +110,9 @@ class _BitwiseXor(Op):
 class _BroadcastTo(Op):
     def __call__(self, x: Array, /, *, shape: Shape) -> Any: ...
 
+class _Bucketize(Op):
+    def __call__(self, x: Array, boundaries: Array, /) -> Any: ...
+
 class _Cast(Op):
     def __call__(self, x: Array, /, *, dtype: DType | str) -> Any: ...
 
@@ -921,6 +924,7 @@ class Ops:
     bitwise_or: Final[_BitwiseOr]
     bitwise_xor: Final[_BitwiseXor]
     broadcast_to: Final[_BroadcastTo]
+    bucketize: Final[_Bucketize]
     cast: Final[_Cast]
     ceil: Final[_Ceil]
     check_numerics: Final[_CheckNumerics]

@@ -9,17 +9,19 @@ import numpy as np
 
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_all, batch_axes
+from teletape_engine.catalogue.families import batch_all, batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.index import gather
-from teletape_engine.ops.shapes.shape import transpose
+from teletape_engine.ops.shapes.shape import reshape, transpose
 from teletape_engine.spec import BOOL, DTYPES, FLOATING, INDEX, INTEGER, DType, Spec, axis_in, shape_text, wide
 
 REAL = FLOATING | INTEGER
-_I32 = DTYPES["int32"]
+_I32, _F64 = DTYPES["int32"], DTYPES["float64"]
+_BUCKETS = frozenset(DTYPES[name] for name in ("int32", "int64", "float32", "float64"))
 _DIRECTIONS = ("ASCENDING", "DESCENDING")
 _TIES = np.array([[2.0, 1.0, 2.0, 0.5], [0.0, 3.0, 1.0, 3.0]])
 
@@ -205,6 +207,26 @@ def searchsorted(
     for k in range(count):
         out[k] = xp.searchsorted(sequences[k], rows[k], side=side)
     return out.reshape(values.shape)
+
+
+@composite(
+    samples=[
+        sample(np.array([[-1.0, 0.0], [1.5, 2.0]]), np.array([0.0, 2.0])),
+        sample((3,), np.zeros((0,))),
+        sample(np.array(2.5), np.array([1.0, 1.0, 2.0])),
+    ],
+    op_type="Bucketize",
+    like=(0, 1),
+    tf=(function("raw_ops.Bucketize", Conversion.TENSOR("input"), Conversion.TENSOR("boundaries")),),
+)
+def bucketize(x: Any, boundaries: Any) -> Any:
+    """The number of `boundaries`, a sorted vector, that are not greater than each element of x: int32."""
+    check_dtypes("Bucketize", (x,), _BUCKETS)
+    if len(boundaries.shape) != 1:
+        raise InvalidArgumentError(f"boundaries must be a vector, found shape {shape_text(boundaries.shape)}")
+    values = reshape(cast(x, dtype=_F64), shape=(-1,))
+    places = searchsorted(cast(boundaries, dtype=_F64), values, side="right")
+    return reshape(places, shape=tuple(x.shape))
 
 
 # --------------------------------------------------------------------------------------------------- different elements

@@ -41,6 +41,9 @@ def crossentropies(tf, np):
         losses.BinaryCrossentropy(from_logits=True)(one_hot, logits),
         losses.BinaryCrossentropy(label_smoothing=0.2)(one_hot, probabilities),
         losses.sparse_categorical_crossentropy(labels, tf.keras.layers.Softmax()(logits)),
+        losses.CategoricalGeneralizedCrossEntropy(q=0.3)(labels, probabilities),
+        losses.Circle()(labels, tf.math.l2_normalize(logits, axis=-1)),
+        losses.get("huber")(one_hot, probabilities),
     ]
 
 

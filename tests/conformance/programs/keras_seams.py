@@ -340,6 +340,97 @@ def ops_of_keras(tf, np):
 
 
 @program()
+def scans_and_branches_of_keras(tf, np):
+    ops = tf.keras.ops
+    x, w = tf.constant(numbers(np, 5, 3)), variable(tf)
+    start = tf.zeros(3)
+
+    def step(carry, row):
+        carry = ops.tanh(carry * 0.5 + row)
+        return carry, carry * row
+
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        last, outputs = ops.scan(step, start, x)
+        total = ops.sum(last) + ops.sum(outputs)
+        product = ops.sum(ops.associative_scan(lambda a, b: a * b, x))
+    recurrent = tf.function(lambda rows: ops.scan(step, start, rows, reverse=True))
+    return [
+        [last, outputs, tape.gradient(total, x), tape.gradient(product, x)],
+        recurrent(x),
+        ops.scan(lambda carry, _: (carry * 2.0, carry), tf.constant(1.0), length=4),
+        ops.scan(step, start, x, unroll=2)[0],
+        ops.associative_scan(lambda a, b: a + b, x, reverse=True, axis=1),
+        [ops.switch(i, [lambda v: v * 2, lambda v: v - 1], w) for i in (0, 1)],
+        ops.fori_loop(0, 4, lambda i, v: v + ops.cast(i, "float32"), w.value),
+    ]
+
+
+@program()
+def models_in_functions_of_tensorflow(tf, np):
+    model = known(np, tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, activation="tanh")]))
+    x = tf.constant(numbers(np, 4, 3))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = model(x)
+    columns = tf.vectorized_map(lambda row: model(row[None])[0], x)
+    rows = tf.map_fn(lambda row: model(row[None])[0], x)
+    mapped = list(tf.data.Dataset.from_tensor_slices(x).batch(2).map(model))
+    repeated = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v + model(x)), (0, tf.zeros((4, 2))))[1]
+    branch = tf.cond(tf.reduce_sum(x) > 0, lambda: model(x), lambda: -model(x))
+    return [tape.batch_jacobian(y, x), columns, rows, mapped, repeated, branch]
+
+
+@program()
+def structures_of_inputs_and_outputs(tf, np):
+    layers = tf.keras.layers
+    a, b = tf.keras.Input((2,), name="a"), tf.keras.Input((2,), name="b")
+    outputs = {"sum": layers.Add()([a, b]), "pair": [a * 2.0, (b, layers.Dense(1, use_bias=False)(a))]}
+    model = known(np, tf.keras.Model({"first": a, "rest": [b]}, outputs))
+    x = numbers(np, 3, 2)
+    inner = tf.keras.Model(a, model({"first": a, "rest": [a]})["pair"])
+    return [
+        model({"first": x, "rest": [x * 2]}),
+        inner(x),
+        tf.nest.map_structure(np.shape, inner.predict(x, verbose=0)),
+    ]
+
+
+@program()
+def layers_with_adapters_of_low_rank(tf, np):
+    layer = tf.keras.layers.Dense(3)
+    layer.build((None, 4))
+    layer.enable_lora(2)
+    known(np, layer)
+    x = tf.constant(numbers(np, 2, 4))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(x) ** 2)
+    names = [v.name for v in layer.trainable_variables]
+    return [loss, names, [tf.convert_to_tensor(g) for g in tape.gradient(loss, layer.trainable_variables)]]
+
+
+@program()
+def layers_that_prepare_data(tf, np):
+    layers = tf.keras.layers
+    rows = numbers(np, 6, 2)
+    normalization, discretization = layers.Normalization(), layers.Discretization(bin_boundaries=[-0.5, 0.0, 0.5])
+    normalization.adapt(rows)
+    other = layers.Normalization()
+    other.adapt(tf.data.Dataset.from_tensor_slices(rows).batch(4))
+    image = tf.constant(numbers(np, 1, 4, 4, 3))
+    return [
+        normalization(rows),
+        other(rows),
+        normalization.mean,
+        discretization(rows),
+        layers.CategoryEncoding(num_tokens=4, output_mode="multi_hot")([[0, 2], [1, 1]]),
+        layers.Rescaling(2.0, offset=1.0)(image),
+        layers.CenterCrop(2, 2)(image),
+        layers.RandomFlip()(image, training=False),
+    ]
+
+
+@program()
 def gradients_by_keras_alone(tf, np):
     model = perceptron(tf, np)
     x, y = classes(np)

@@ -76,6 +76,51 @@ def datasets_and_generators(tf, np):
 
 
 @program()
+def batches_of_a_number_that_is_not_known(tf, np):
+    x, y = classes(np)
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).filter(lambda row, label: label > 0).batch(20)
+    inputs = dataset.map(lambda rows, labels: rows)
+
+    def batches(labels=True):
+        for i in range(0, 70, 20):
+            yield (x[i : i + 20], y[i : i + 20]) if labels else (x[i : i + 20],)
+
+    model = compiled(tf, np)
+    several = compiled(tf, np, steps_per_execution=3)
+    return [
+        [history(model.fit(dataset, epochs=3, verbose=0)), model.evaluate(dataset, verbose=0)],
+        [model.predict(inputs, verbose=0).shape, model.predict(inputs, verbose=0, steps=2)],
+        [history(model.fit(batches(), verbose=0)), model.evaluate(batches(), verbose=0)],
+        [model.predict(batches(labels=False), verbose=0), history(model.fit(batches(), steps_per_epoch=9, verbose=0))],
+        [history(several.fit(dataset, epochs=2, verbose=0)), several.evaluate(batches(), verbose=0)],
+        several.predict(inputs, verbose=0),
+    ]
+
+
+@program()
+def inputs_that_may_be_none(tf, np):
+    class Sum(tf.keras.layers.Layer):
+        def call(self, first, second=None):
+            return first if second is None else first + second
+
+        def compute_output_shape(self, shape):
+            return shape
+
+    x, _ = classes(np)
+    first = tf.keras.Input((6,), name="first")
+    second = tf.keras.Input((6,), name="second", optional=True)
+    outputs = tf.keras.layers.Dense(2)(Sum()(first, second))
+    model = known(np, tf.keras.Model({"first": first, "second": second}, outputs))
+    model.compile("sgd", "mse")
+
+    def batches(other):
+        for i in range(0, 60, 20):
+            yield {"first": x[i : i + 20], "second": other}, x[i : i + 20, :2]
+
+    return [history(model.fit(batches(other), verbose=0)) for other in (None, x[:20])]
+
+
+@program()
 def single_batches(tf, np):
     x, y = classes(np)
     model = compiled(tf, np)

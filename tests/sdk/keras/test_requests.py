@@ -72,6 +72,36 @@ def test_fit_with_a_callback_of_batches_makes_one_request_a_step(session: Any) -
     assert len(last.losses) == STEPS
 
 
+def _generated() -> Iterator[Any]:
+    for i in range(STEPS):
+        yield X[i * 8 : i * 8 + 8], Y[i * 8 : i * 8 + 8]
+
+
+ROWS = tf.data.Dataset.from_tensor_slices((X, Y))
+SOURCES = {
+    "dataset": lambda: ROWS.batch(8).prefetch(tf.data.AUTOTUNE),
+    "shuffled": lambda: ROWS.shuffle(64).batch(8),
+    "mapped": lambda: ROWS.map(lambda x, y: (x * 2.0, y)).batch(8),
+    "filtered": lambda: ROWS.filter(lambda x, y: y >= 0).batch(8),
+    "generator": _generated,
+    "dataset_of_a_generator": lambda: tf.data.Dataset.from_generator(
+        _generated, output_signature=(tf.TensorSpec((None, 6)), tf.TensorSpec((None,), tf.int64))
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data", "ignore:`shuffle=True` was passed")  # as TensorFlow
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("callbacks", [False, True])
+def test_fit_on_other_data_makes_at_most_one_request_a_step(session: Any, source: str, callbacks: bool) -> None:
+    model = perceptron()
+    read = [LastLoss()] if callbacks else []
+    data = SOURCES[source]()
+    count = requests(session, lambda: model.fit(data, verbose=0, callbacks=read))
+    assert count <= STEPS + 4, f"{count} requests"
+    assert all(len(last.losses) == STEPS for last in read)
+
+
 def test_evaluate_and_predict_read_once(session: Any) -> None:
     model = perceptron()
     assert requests(session, lambda: model.evaluate(X, Y, batch_size=8, verbose=0)) <= 3

@@ -46,6 +46,14 @@ def test_functions_made_in_a_loop_share_the_count(warnings: list[str]) -> None:
     assert "please define your @tf.function outside of the loop" in text
 
 
+def test_functions_with_one_decorator_have_counts_of_their_own(warnings: list[str]) -> None:
+    functions = [tf.autograph.experimental.do_not_convert(body) for body in (lambda x: x * 2, lambda x: x * 3)]
+    for _ in range(4):
+        for function in functions:
+            tf.function(function)(tf.constant(1.0))
+    assert not warnings
+
+
 def test_numbers_as_arguments_retrace(warnings: list[str]) -> None:
     @tf.function
     def f(n: int) -> Any:

@@ -255,6 +255,7 @@ DERIVED: Final[dict[str, Callable[..., Any]]] = {
     "nn.zero_fraction": normalization.zero_fraction,
     "not_equal": logic.not_equal,
     "pow": arithmetic.pow,
+    "raw_ops.Bucketize": sorting.Bucketize,
     "raw_ops.ImageProjectiveTransformV3": projective.ImageProjectiveTransformV3,
     "raw_ops.no_gradient": cast.no_gradient,
     "reduce_all": reduce.reduce_all,

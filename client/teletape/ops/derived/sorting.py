@@ -18,6 +18,7 @@ from teletape_engine.catalogue.namespace import ops
 _ARGSORT = ops.argsort
 _SORT = ops.sort
 _SEARCHSORTED = ops.searchsorted
+_BUCKETIZE = ops.bucketize
 
 
 def argsort(
@@ -69,6 +70,17 @@ def searchsorted(
         values = to.like(values, sorted_sequence)
         checks.known_side(sorted_sequence, values, side, out_type)
         return call(_SEARCHSORTED, (sorted_sequence, values), side=side, out_type=to.dtype(out_type))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def Bucketize(input: to.TensorInput, boundaries: to.TensorInput, name: str | None = None) -> Tensor:
+    """The number of `boundaries`, a sorted vector, that are not greater than each element of x: int32."""
+    try:
+        input = to.tensor(input)
+        boundaries = to.tensor(boundaries)
+        return call(_BUCKETIZE, (input, boundaries))
     except Exception as error:
         report(error)
         raise
