@@ -20,6 +20,10 @@ GetState: TypeAlias = Callable[[], tuple[Any, ...]]
 SetState: TypeAlias = Callable[[Sequence[Any]], None]
 
 _LEGAL: Final = "Tensor, int, float, bool or a list, tuple or dict thereof"
+_RETURN: Final = (
+    "a return statement cannot be placed inside this TensorFlow loop; this may happen if a return statement depends on "
+    "a static Python condition such as a hyperparameter"
+)
 
 
 class Loop:
@@ -91,6 +95,21 @@ class Loop:
             )
             debugging.Assert(flag[0], [f"loop must iterate at least once to initialize {missing}"])
         self._set_state(state)
+
+
+def check_before(before: Sequence[Any], names: Sequence[str]) -> None:
+    """Raises unless every loop variable has a value before the loop.
+
+    Raises:
+        NotImplementedError: There is a `return` in the loop.
+        ValueError: One of them has none, or None.
+    """
+    for name, value in zip(names, before, strict=True):
+        if isinstance(value, UndefinedReturnValue):
+            raise NotImplementedError(_RETURN)
+        if is_undefined(value):
+            what = "is not allowed to be None before the loop" if value is None else "must be defined before the loop"
+            raise ValueError(f"'{name}' {what}")
 
 
 def _invariants(opts: dict[str, Any], before: Sequence[Any]) -> list[Any]:
@@ -179,10 +198,7 @@ def _placeholders(
         if isinstance(value, UndefinedReturnValue):
             if last is not None and not isinstance(last, UndefinedReturnValue):
                 raise ValueError(f"the return value from a TensorFlow loop may only be a {_LEGAL}; got {type(last)}")
-            raise NotImplementedError(
-                "a return statement cannot be placed inside this TensorFlow loop; this may happen if a return "
-                "statement depends on a static Python condition such as a hyperparameter"
-            )
+            raise NotImplementedError(_RETURN)
         if value is None:
             raise ValueError(f"'{name}' is not allowed to be None before the loop{note}")
         if isinstance(value, Undefined):

@@ -7,14 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape.autograph import dataset_loops
 from teletape.autograph.conditionals import condition_of, known, lazily, staged
 from teletape.autograph.loop_state import GetState, Loop, SetState
-from teletape.autograph.ranges import Range, numbers_of
+from teletape.autograph.ranges import Numbers, Range, numbers_of
 from teletape.autograph.state import Undefined
 from teletape.control_flow import loop_commands
 from teletape.control_flow.elements import elements_of
 from teletape.control_flow.loop_commands import ASSIGNS_IN_SCAN
 from teletape.control_flow.tensor_array import TensorArray
+from teletape.functions.not_traceable import GOES_OVER_A_DATASET
 from teletape.functions.trace import NotTraceable
 from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor
 from teletape.ops.operators import element_at
@@ -124,7 +126,8 @@ def for_stmt(
         opts: What `set_loop_options` says, and the name of the element.
     """
     if current().tracing and (is_dataset(iter_) or is_iterator(iter_)):
-        raise NotTraceable("goes over a dataset", "the loop outside the function, and a function for its body")
+        dataset_loops.over_dataset(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
+        return
     if isinstance(iter_, Range):
         _for_range(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
     elif staged(iter_):
@@ -176,6 +179,7 @@ def _for_range(
         for number in numbers_of(over):
             body(constant(number, over.start.dtype))
         return
+    before = get_state()
     at: Any = start
 
     def state() -> tuple[Any, ...]:
@@ -204,7 +208,15 @@ def _for_range(
             goes_on = at < limit if step >= 0 else at > limit
         return goes_on if extra_test is None else lazily(goes_on, extra_test, stops=False)
 
-    _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, count)
+    try:
+        _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, count)
+    except NotTraceable as error:
+        owner: Any = current()
+        if error.why != GOES_OVER_A_DATASET or count is None or not owner.may_have_stages:
+            raise
+        error.withdraw()
+        set_state(before)
+        dataset_loops.over_dataset(Numbers(over), extra_test, body, get_state, set_state, names, opts)
 
 
 def known_number(tensor: Tensor) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.functions.tensor_spec import TensorSpec
+from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
@@ -50,6 +51,21 @@ def numbers_of(over: Range) -> list[Any]:
     """Returns the numbers of a range that is known while the function is traced."""
     first, step = (np.asarray(part.operand().host).item() for part in (over.start, over.delta))
     return [first + step * i for i in range(over.count() or 0)]
+
+
+class Numbers:
+    """The numbers of a range that is known while the function is traced, one by one.
+
+    Args:
+        over: The range.
+    """
+
+    def __init__(self, over: Range) -> None:
+        self._numbers, self._dtype = numbers_of(over), over.start.dtype
+        self.element_spec = TensorSpec([], self._dtype)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (constant(number, self._dtype) for number in self._numbers)
 
 
 def ranged(numbers: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

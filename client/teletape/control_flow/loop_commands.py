@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from teletape import logs
 from teletape.control_flow.purity import impurity
-from teletape.functions.step_log import Capture
+from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
+from teletape.ops.create import zeros
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current
+from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine import commands
 from teletape_engine.errors import UnimplementedError
@@ -125,15 +128,58 @@ def chosen(selector: Tensor, branches: Sequence[Callable[[], Leaves]]) -> list[T
     Raises:
         NotTraceable: A branch needs values, draws random numbers, or returns another shape than the first.
     """
-    traces = [trace(branch, ()) for branch in branches]
+    owner: Any = current()
+    prints = owner.tracing and owner.deferred is not None
+    traces = [trace(branch, (), defers=prints) for branch in branches]
     for traced in traces[1:]:
         if traced.specs != traces[0].specs:
             raise NotTraceable(
                 f"has branches of different shapes or dtypes ({traces[0].specs} and {traced.specs})",
                 "branches that agree in them",
             )
-    functions, captured = joined(traces)
+    if any(traced.deferred for traced in traces):
+        return _chosen_with_prints(selector, traces)
+    functions, captured = joined(traces, draws=True)
     return _run(commands.Cond, functions, [selector.operand(), *captured])
+
+
+def _chosen_with_prints(selector: Tensor, traces: Sequence[Traced]) -> list[Tensor]:
+    """Runs a branch as `chosen`; what it prints leaves it as further results, zeros if it is not taken."""
+
+    def widened(taken: Traced) -> list[Tensor]:
+        owner = current()
+        results = owner.call_function(taken.function, taken.bound())
+        count = len(taken.specs)
+        wide: list[Tensor] = [EagerTensor(result, owner) for result in results[:count]]
+        for traced in traces:
+            if traced is taken:
+                wide += [EagerTensor(result, owner) for result in results[count:]]
+            else:
+                wide += [zeros(spec.shape, spec.dtype.name) for spec in traced.deferred_specs]
+        return wide
+
+    functions, captured = joined([trace(partial(widened, traced), ()) for traced in traces], draws=True)
+    results = _run(commands.Cond, functions, [selector.operand(), *captured])
+    owner, count = current(), len(traces[0].specs)
+    at = count
+    for number, traced in enumerate(traces):
+        values = [*results[:count], *results[at : at + len(traced.deferred_specs)]]
+        at += len(traced.deferred_specs)
+        if traced.deferred:
+            _print_if_taken(owner, selector, number, traced, values)
+    return results[:count]
+
+
+def _print_if_taken(owner: Any, selector: Tensor, number: int, traced: Traced, values: Sequence[Tensor]) -> None:
+    """Makes each call of the function print what a branch prints, if that branch was taken."""
+
+    def action(structure: Any) -> None:
+        chooser, *printed = structure
+        choice = chooser.numpy()
+        if number == (int(not choice) if chooser.dtype is dtypes.bool else choice):
+            traced.run_deferred([tensor.recorded for tensor in printed], current())
+
+    owner.defer(action, [selector, *values])
 
 
 def scanned(
@@ -176,19 +222,29 @@ def scanned(
     return results[:count], results[count:]
 
 
-def joined(traces: Sequence[Traced]) -> tuple[list[Function], list[Any]]:
+def joined(traces: Sequence[Traced], *, draws: bool = False) -> tuple[list[Function], list[Any]]:
     """Returns functions that all take the same inputs after their arguments, and these inputs: all captures.
 
+    Args:
+        traces: The functions.
+        draws: Whether they may draw random numbers, which are the same whenever the functions run.
+
     Raises:
-        NotTraceable: A function draws random numbers, which would be the same in each iteration.
+        NotTraceable: A function draws random numbers and must not.
     """
     captured: dict[Any, Any] = {}
     for traced in traces:
+        drawn = [capture for capture in traced.captures if capture.kind == "number"]
+        if drawn and not draws:
+            raise NotTraceable("draws random numbers in a loop or a branch", "numbers drawn before, as its input")
+        numbers = iter(bind_captures(drawn))
         for capture in traced.captures:
             if capture.kind == "number":
-                raise NotTraceable("draws random numbers in a loop or a branch", "numbers drawn before, as its input")
-            value = capture.value.operand() if capture.kind == "tensor" else capture.value
-            captured.setdefault(_key(capture), value)
+                captured[_key(capture)] = next(numbers)
+            else:
+                captured.setdefault(
+                    _key(capture), capture.value.operand() if capture.kind == "tensor" else capture.value
+                )
     return [_with_inputs(traced, list(captured)) for traced in traces], list(captured.values())
 
 
@@ -203,6 +259,8 @@ def _with_inputs(traced: Traced, keys: Sequence[Any]) -> Function:
 
 
 def _key(capture: Capture) -> Any:
+    if capture.kind == "number":
+        return capture.kind, capture.symbol.uid
     return capture.kind, (capture.value.recorded if capture.kind == "tensor" else capture.value).uid
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape.autograph import dataset_loops
 from teletape.data import caches, sources, transforms
 from teletape.data.ahead import Ahead
 from teletape.data.elements import structure
@@ -33,7 +34,6 @@ from teletape.data.elements.specs import (
 from teletape.data.iterator import Iterator, NumpyIterator
 from teletape.data.options import Options
 from teletape.errors import InvalidArgumentError, UnimplementedError
-from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops import random
 from teletape.ops.dispatch import call, constant, convert_to_tensor
@@ -871,7 +871,7 @@ class Dataset:
             TypeError: It returns a state of another structure or dtype.
         """
         if current().tracing:
-            raise NotTraceable("reduces a dataset", "`reduce` outside the function")
+            return dataset_loops.reduced(self, initial_state, reduce_func)
         state, function = _with_state(initial_state, reduce_func, self.element_spec, pair=False)
         for element in self._start(0):
             state = function([*state, *leaves_of(element)])

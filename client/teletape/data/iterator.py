@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator as PythonIterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from teletape.data.elements import structure
 from teletape.data.elements.leaves import host_of, tensor_of
 from teletape.data.elements.mapped import Element, is_dataset, leaves_of
 from teletape.errors import OutOfRangeError
-from teletape.functions.not_traceable import NotTraceable
+from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NotTraceable
+from teletape.functions.tensor_spec import TensorSpec
 from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
-from teletape.tensors.tensor import TensorLike
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape_engine.spec import Spec
 
 
 class Iterator:
@@ -27,11 +31,12 @@ class Iterator:
 
     def __init__(self, dataset: Any) -> None:
         if current().tracing:
-            raise NotTraceable("goes over a dataset", "the loop outside the function, and a function for its body")
+            raise NotTraceable(GOES_OVER_A_DATASET, "the loop outside the function, and a function for its body")
         self._dataset = dataset
         self._elements: PythonIterator[Element] = dataset._start(0)
         self._pattern: Any = None
         self._session = current()
+        self._next: list[Any] = []  # an element that was looked at and not taken
 
     @property
     def element_spec(self) -> Any:
@@ -45,11 +50,36 @@ class Iterator:
     def __next__(self) -> Any:
         session = current()
         if session.tracing and session is not self._session:
-            raise NotTraceable("takes the next element of an iterator", "the element as its argument")
+            return self._next_at_each_call(session)
+        if self._next:
+            return self._next.pop()
         leaves = [tensor_of(leaf) for leaf in leaves_of(next(self._elements))]
         if self._pattern is None:
             self._pattern = self._dataset.element_spec
         return structure.pack(self._pattern, leaves)
+
+    def _next_at_each_call(self, tracing: Any) -> Any:
+        """Returns the next element of a function's call, as symbols of its trace.
+
+        Raises:
+            NotTraceable: Its sizes are not known before, or it has other leaves than numbers.
+        """
+        specs = structure.flatten(self.element_spec)
+        if not all(isinstance(spec, TensorSpec) and spec.dtype is not dtypes.string for spec in specs) or not all(
+            spec.shape.is_fully_defined() for spec in specs
+        ):
+            raise NotTraceable(
+                "takes the next element of an iterator, whose sizes are not known", "the element as its argument"
+            )
+        engine_specs = [Spec.of(tuple(spec.shape.as_list()), spec.dtype.np) for spec in specs]
+        results = tracing.add_host_step(_Next(self, engine_specs), [], engine_specs)
+        return structure.pack(self.element_spec, [EagerTensor(result, tracing) for result in results])
+
+    def peek(self) -> Any:
+        """Returns the next element, which stays the next one; StopIteration at the end."""
+        if not self._next:
+            self._next.append(next(self))
+        return self._next[0]
 
     def get_next(self) -> Any:
         """Returns the next element.
@@ -68,6 +98,24 @@ class Iterator:
             return Optional.from_value(next(self))
         except StopIteration:
             return Optional.empty(self.element_spec)
+
+
+class _Next:
+    """The next element of an iterator as a stage of a function.
+
+    Args:
+        iterator: The iterator.
+        specs: Of the element's tensors.
+    """
+
+    def __init__(self, iterator: Iterator, specs: list[Spec]) -> None:
+        self._iterator, self._specs = iterator, specs
+
+    def run(self, owner: Any, inputs: Sequence[Any]) -> list[Any]:
+        """Returns the element's recorded values; OutOfRangeError at the end."""
+        if owner.tracing:
+            return owner.add_host_step(self, inputs, self._specs)  # type: ignore[no-any-return]  # symbols
+        return [leaf.operand() for leaf in structure.flatten(self._iterator.get_next())]
 
 
 class NumpyIterator:

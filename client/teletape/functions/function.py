@@ -299,12 +299,12 @@ class Function(Generic[P, R]):
         if self._converts:
             body = converted(body, self._features)
         try:
-            traced = trace(body, args, kwargs, self._names, defers=True)
+            traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
             if traced.variables_made:
                 if self._made_variables or self._traced:
                     raise ValueError(_SINGLETON)
                 self._made_variables = True
-                traced = trace(body, args, kwargs, self._names, defers=True)
+                traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
                 if traced.variables_made:
                     raise ValueError(_SINGLETON)
         except NotTraceable as error:

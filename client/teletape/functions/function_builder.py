@@ -1,10 +1,20 @@
-"""Builds a function from the steps of a trace: unneeded steps are left out, and values get names."""
+"""Builds a function from the steps of a trace: unneeded steps are left out, and values get names.
+
+A loop over a dataset cannot be part of an engine function, since the elements are made in this process. A function with
+such a loop becomes stages: what comes before the loop, its body, which is called for each element, and what comes
+after.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
+from teletape.ops.dispatch import as_tensor, constant
+from teletape.sessions.session import Session
+from teletape.tensors import nest
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine import commands
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.commands import Command
@@ -120,3 +130,128 @@ def _command(command: Command | None, inputs: tuple[Any, ...], outputs: tuple[An
         return commands.Assign(inputs[0], inputs[1], command.mode, *inputs[2:])
     fields = {name: getattr(command, name) for name in command.__dataclass_fields__}  # type: ignore[attr-defined]
     return type(command)(**fields | {"inputs": inputs, "outputs": outputs})
+
+
+# ------------------------------------------------------------------------------------------------------------- stages
+class HostStep(Protocol):
+    """What this process does between two stages."""
+
+    def run(self, owner: Session, inputs: Sequence[Any]) -> list[Any]:
+        """Runs it on recorded values, and returns the recorded results. In a trace it becomes a step of that."""
+
+
+class Stage(NamedTuple):
+    """One of the parts that a function consists of.
+
+    Attributes:
+        action: An engine function, or what this process does.
+        inputs: Numbers of values, arrays, Literals.
+        outputs: Numbers of the results.
+    """
+
+    action: Function | HostStep
+    inputs: tuple[Any, ...]
+    outputs: tuple[int, ...]
+
+
+class Deferred:
+    """What a function prints before one of its stages.
+
+    Args:
+        actions: Functions of values, each with the structure of them.
+    """
+
+    def __init__(self, actions: Sequence[tuple[Callable[[Any], None], Any]]) -> None:
+        self._actions = actions
+
+    def inputs(self) -> list[Any]:
+        """Returns the recorded values that the actions need."""
+        leaves = [leaf for _, structure in self._actions for leaf in nest.flatten(structure)]
+        return [as_tensor(leaf).operand() for leaf in leaves if _is_tensor(leaf)]
+
+    def run(self, owner: Session, inputs: Sequence[Any]) -> list[Any]:
+        """Runs the actions."""
+        values = iter(inputs)
+        for action, structure in self._actions:
+            action(
+                nest.map_structure(
+                    lambda leaf: EagerTensor(next(values), owner) if _is_tensor(leaf) else leaf, structure
+                )
+            )
+        return []
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, TensorLike | IndexedSlices)
+
+
+class _Number(NamedTuple):
+    """A value of a trace that is an input or a result of a stage."""
+
+    number: int
+    host: None = None
+
+
+class Stages:
+    """A function as stages.
+
+    Args:
+        parts: Steps of the trace and, between them, stages of this process, in order.
+        inputs: The symbols of the inputs.
+        results: The symbols of the results.
+    """
+
+    def __init__(self, parts: Sequence[TracedStep | Stage], inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        self._inputs = [symbol.number for symbol in inputs]
+        self._stages = _stages(parts, set(self._inputs), results)
+
+    def run(self, owner: Session, inputs: Sequence[Any]) -> list[Any]:
+        """Runs the stages on recorded values and variables, and returns the results."""
+        values: dict[int, Any] = dict(zip(self._inputs, inputs, strict=True))
+        results: list[Any] = []
+        for action, numbers, outputs in self._stages:
+            arguments = [values[each] if each.__class__ is int else _as_value(each) for each in numbers]
+            if isinstance(action, Function):
+                results = owner.call_function(action, arguments)
+            else:
+                results = action.run(owner, arguments)
+            values.update(zip(outputs, results, strict=False))
+        return results
+
+
+def _as_value(operand: Any) -> Any:
+    """Returns a constant of a trace as a recorded value."""
+    return constant(operand).operand()
+
+
+def _stages(parts: Sequence[TracedStep | Stage], known: set[int], results: Sequence[Any]) -> list[Stage]:
+    """Returns the stages: the last one returns the results, the others what later ones need."""
+    groups: list[list[TracedStep]] = [[]]
+    between: list[Stage] = []
+    for part in parts:
+        if isinstance(part, Stage):
+            between.append(part)
+            groups.append([])
+        else:
+            groups[-1].append(part)
+    stages: list[Stage] = []
+    needed: set[int] = set()
+    for at in range(len(groups) - 1, -1, -1):
+        is_last = at == len(groups) - 1
+        produced = {number for step in groups[at] for number in step.outputs}
+        outputs: list[Any] = list(results) if is_last else [_Number(number) for number in sorted(needed & produced)]
+        steps = needed_steps(groups[at], [each.number for each in outputs])
+        own = {number for step in steps for number in step.outputs}
+        used = {number for step in steps for number in step.inputs if number.__class__ is int}
+        used |= {each.number for each in outputs if each.number is not None}
+        inputs = sorted(used - own)
+        if steps or is_last:
+            function = written_down(steps, [_Number(number) for number in inputs], outputs)
+            stages.append(Stage(function, tuple(inputs), tuple([each.number for each in outputs])))
+        needed = (needed - produced) | set(inputs)
+        if at:
+            action = between[at - 1]
+            stages.append(action)
+            needed = (needed - set(action.outputs)) | {number for number in action.inputs if number.__class__ is int}
+    assert needed <= known
+    return stages[::-1]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from teletape import environment
 from teletape.program import call_site
 from teletape.sessions.current import current
+
+GOES_OVER_A_DATASET: Final = "goes over a dataset"
 
 
 class NotTraceable(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from teletape.functions.function_builder import TracedStep
+from teletape.functions.function_builder import HostStep, Stage, TracedStep
 from teletape.functions.not_traceable import NotTraceable
 from teletape.sessions.current import current
 from teletape_engine.arrays import HostArray
@@ -76,6 +76,7 @@ class StepLog:
         captures: What was taken from outside, in order.
         variables: What replaces each variable in the trace, by uid.
         stale: Uids of variables that must be read again before they are used.
+        stages: What this process does, with the number of steps before it.
     """
 
     def __init__(self) -> None:
@@ -83,6 +84,7 @@ class StepLog:
         self.captures: list[Capture] = []
         self.variables: dict[int, Variable] = {}
         self.stale: set[int] = set()
+        self.stages: list[tuple[int, Stage]] = []
         self._count = 0
         self._symbols: dict[int, Symbol] = {}
 
@@ -104,6 +106,19 @@ class StepLog:
         step_inputs = tuple([_step_input(value) for value in inputs])
         numbers = tuple([output.number for output in outputs])
         self.steps.append(TracedStep(command, step_inputs, numbers, tuple(writes)))  # type: ignore[arg-type]
+
+    def add_stage(self, action: HostStep, inputs: Sequence[Any], outputs: Sequence[Symbol]) -> None:
+        """Appends what this process does after the steps so far."""
+        stage_inputs = tuple([_step_input(value) for value in inputs])
+        numbers = tuple([output.number for output in outputs])
+        self.stages.append((len(self.steps), Stage(action, stage_inputs, numbers)))  # type: ignore[arg-type]
+
+    def in_order(self) -> list[TracedStep | Stage]:
+        """Returns the steps, and what this process does, in order."""
+        parts: list[TracedStep | Stage] = list(self.steps)
+        for count, stage in reversed(self.stages):
+            parts.insert(count, stage)
+        return parts
 
     def capture(self, kind: str, value: Any, spec: Spec, name: str, uid: int | None = None) -> Symbol:
         """Returns the symbol of something that each call binds again; `uid` identifies a tensor or variable."""

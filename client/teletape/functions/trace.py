@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from teletape.functions.function_builder import Stages
 from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.step_log import Capture, Symbol, bind_captures
 from teletape.functions.tensor_spec import TensorSpec
@@ -29,12 +30,15 @@ from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
 
 __all__ = ["NotTraceable", "Traced", "control", "running_through", "trace", "trace_gradient", "values_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_NONE: Final = compile_function([], [], [])  #: In the place of the engine function of a function in stages.
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,8 @@ class Traced:
         specs: Of the engine function's results.
         variables_made: The number of variables that the function made.
         deferred: What is done with values after each call, and with which: what the function prints.
+        deferred_specs: Of the engine function's results after those of the Python function: what `deferred` needs.
+        stages: The function in several stages, if it goes over a dataset; `function` is then none of its own.
     """
 
     function: Function
@@ -56,6 +62,8 @@ class Traced:
     specs: tuple[Spec, ...]
     variables_made: int
     deferred: tuple[tuple[Callable[[Any], None], Any], ...] = ()
+    deferred_specs: tuple[Spec, ...] = ()
+    stages: Stages | None = None
 
     def bound(self) -> list[Any]:
         """Returns the captures as the current session's values: the engine function's last inputs."""
@@ -71,10 +79,7 @@ class Traced:
             The Python function's result.
         """
         owner = current()
-        inputs = [*arguments, *bind_captures(self.captures)] if self.captures else arguments
-        results = owner.call_function(self.function, inputs)
-        for action, structure in self.deferred:
-            action(_filled(structure, results, owner))
+        results = self.results([*arguments, *bind_captures(self.captures)] if self.captures else arguments)
         single = self.single
         if single is not None:
             return EagerTensor(results[single], owner)
@@ -82,6 +87,21 @@ class Traced:
         if row is not None:
             return self.structure.__class__([EagerTensor(results[index], owner) for index in row])
         return _filled(self.structure, results, owner)
+
+    def results(self, inputs: Sequence[Any]) -> list[Any]:
+        """Runs the function on its arguments and captures, and returns the engine function's results."""
+        owner = current()
+        if self.stages is None:
+            results = owner.call_function(self.function, inputs)
+        else:
+            results = self.stages.run(owner, inputs)
+        self.run_deferred(results, owner)
+        return results
+
+    def run_deferred(self, results: Sequence[Any], owner: Session) -> None:
+        """Prints what the function prints, from the engine function's results."""
+        for action, structure in self.deferred:
+            action(_filled(structure, results, owner))
 
     @cached_property
     def single(self) -> int | None:
@@ -151,6 +171,7 @@ def trace(
     names: Sequence[str] = (),
     *,
     defers: bool = False,
+    stages: bool = False,
 ) -> Traced:
     """Calls a Python function once with symbolic tensors, and returns its ops as an engine function.
 
@@ -161,6 +182,7 @@ def trace(
         keywords: Its keyword arguments.
         names: The names of its arguments.
         defers: Whether it may print: the engine function then has further results, which `Traced.call` prints.
+        stages: Whether it may go over a dataset: it is then no engine function, but can only be called.
 
     Returns:
         The function, whose inputs are the specs and variables from left to right, then the captures.
@@ -171,6 +193,7 @@ def trace(
     """
     tracing = TracingSession(current(), trace_gradient)
     tracing.deferred = [] if defers else None
+    tracing.may_have_stages = stages
     arguments: list[Symbol] = []
 
     def body() -> Traced:
@@ -218,8 +241,11 @@ def _traced(function: Any, result: Any, tracing: TracingSession, arguments: list
             for action, values in tracing.deferred or ()
         ]
     )
-    traced = tracing.function(arguments, symbols)
-    return Traced(traced, tuple(tracing.log.captures), structure, specs, tracing.variables_made, deferred)
+    deferred_specs = tuple([symbol.spec for symbol in symbols[len(specs) :]])
+    stages = tracing.stages(arguments, symbols)
+    traced = tracing.function(arguments, symbols) if stages is None else _NONE
+    captures, variables = tuple(tracing.log.captures), tracing.variables_made
+    return Traced(traced, captures, structure, specs, variables, deferred, deferred_specs, stages)
 
 
 def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from teletape.functions.function_builder import TracedStep, needed_steps, written_down
-from teletape.functions.not_traceable import NotTraceable
+from teletape.functions.function_builder import Deferred, HostStep, Stages, TracedStep, needed_steps, written_down
+from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NotTraceable
 from teletape.functions.step_log import StepLog, Symbol, bind_captures
 from teletape.functions.tracer import Tracer
 from teletape.sessions.current import inside
@@ -40,6 +40,7 @@ class TracingSession(Session):
         log: Steps and captures.
         variables_made: The number of variables made in the body; they belong to the program's session.
         inner: Traces that are valid only inside this one, by function and signature.
+        may_have_stages: Whether the function may be stages, between which this process runs.
         deferred: What each call does with values after it has run, and the structures of symbols that this needs; None:
             nothing may be deferred.
     """
@@ -57,6 +58,7 @@ class TracingSession(Session):
         self.variables_made = 0
         self.inner: dict[Any, Any] = {}
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
+        self.may_have_stages = False
 
     def profile(self) -> AbstractContextManager[Any]:
         return self.home.profile()
@@ -186,6 +188,39 @@ class TracingSession(Session):
         return list(tracer.step(step, functions, local))
 
     # ----------------------------------------------------------------------------------------------------- the result
+    def add_host_step(self, action: HostStep, inputs: Sequence[Any], specs: Sequence[Spec]) -> list[Symbol]:
+        """Records what this process does between two stages, and returns its results; tapes do not record it.
+
+        Args:
+            action: What it does; it may assign to the variables among its inputs.
+            inputs: Symbols and variables.
+            specs: Of its results.
+
+        Raises:
+            NotTraceable: This trace is of a loop, a branch or a gradient.
+        """
+        if not self.may_have_stages:
+            raise NotTraceable(GOES_OVER_A_DATASET, "the loop over the dataset outside of other loops and of branches")
+        if self.deferred:  # what was printed before is printed first
+            waiting, self.deferred = self.deferred, []
+            printing = Deferred(waiting)
+            self.add_host_step(printing, printing.inputs(), [])
+        tracer = self.recorder()
+        variables = [value for value in inputs if isinstance(value, Variable)]
+        numbers = [tracer.number_of(value) if isinstance(value, Variable) else value for value in inputs]
+        results = [self.log.new_symbol(spec, "for:0") for spec in specs]
+        self.log.add_stage(action, numbers, results)
+        for variable in variables:
+            tracer.changed_variable(tracer.local_variable(variable))
+        return results
+
+    def stages(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Stages | None:
+        """Returns the function as stages, with the inputs of `function`; None: it is one engine function."""
+        if not self.log.stages:
+            return None
+        inputs = [*arguments, *(capture.symbol for capture in self.log.captures)]
+        return Stages(self.log.in_order(), inputs, results)
+
     def function(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Function:
         """Returns the traced function: its inputs are the arguments and then the captures."""
         steps = needed_steps(self.log.steps, [result.number for result in results])

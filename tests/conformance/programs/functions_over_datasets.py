@@ -280,6 +280,24 @@ def ds_empty(tf, np):
 
 
 @program()
+def ds_tensor_created_before(tf, np):
+    ds = tf.data.Dataset.range(3)
+
+    @tf.function
+    def f(x):
+        y = x * 2.0
+        for i in ds:
+            y = y + tf.cast(i, tf.float32) * x
+        return y
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as t:
+        t.watch(x)
+        y = f(x)
+    return [y, t.gradient(y, x)]
+
+
+@program()
 def ds_keras_metric_style(tf, np):
     ds = tf.data.Dataset.from_tensor_slices(np.arange(7.0, dtype="float32")).shuffle(10, seed=1).batch(3)
     tot = tf.Variable(0.0)
