@@ -55,7 +55,7 @@ def call_sites() -> bool:
 
 
 def progress() -> bool | None:
-    """Whether to show the progress of a batch (TELETAPE_PROGRESS); None: if stderr is a terminal."""
+    """Whether to show the progress of a batch (TELETAPE_PROGRESS); None: on a terminal or in a notebook."""
     value = os.environ.get("TELETAPE_PROGRESS", "")
     return value not in _FALSE if value else None
 

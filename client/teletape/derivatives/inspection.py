@@ -177,7 +177,8 @@ class TapeInspection:
         if self._tape is None and self._past is None:
             return {"text/plain": repr(self)}
         try:
-            return self.graph(nodes=_DISPLAYED)._repr_mimebundle_()
+            bundle = self.graph(nodes=_DISPLAYED)._repr_mimebundle_()
+            return bundle | {"text/plain": f"{self!r}\n{bundle['text/plain']}"}
         except TeletapeError as error:  # a session that has ended
             return {"text/plain": f"{self!r}\n({error})"}
 

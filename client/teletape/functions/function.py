@@ -182,7 +182,7 @@ class Function(Generic[P, R]):
             if only_tensors and all(arg.__class__ is EagerTensor for arg in args):
                 self._quick[tuple([value.spec for value in values])] = traced
             return traced.call(values)  # type: ignore[no-any-return]
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 

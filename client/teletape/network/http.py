@@ -413,10 +413,13 @@ class Connection:
         if now + wait > since + self._patience or isinstance(
             error, httpx.UnsupportedProtocol | httpx.LocalProtocolError
         ):
-            raise ConnectionFailed(
-                f"{self.url}{path}: no answer ({type(error).__name__}: {error}); is the server running there, and is "
-                "the address right?"
-            ) from None
+            advice = (
+                "is the server running there, and is the address right?"
+                if self._is_new
+                else "is the server still running? The next read tries again, and what is recorded waits for it; a "
+                "server that was started again has no sessions: then tf.connect makes a new one"
+            )
+            raise ConnectionFailed(f"{self.url}{path}: no answer ({type(error).__name__}: {error}); {advice}") from None
         self._trouble, self._silent_since = f"no answer from {self.url}", since
 
     def _wait_for_retry(self, response: Response, wait: float) -> float | None:

@@ -1,7 +1,7 @@
 """Waiting for a batch: a line on stderr shows the server's progress, or that the server does not answer.
 
-The progress is shown after a second, if stderr is a terminal; TELETAPE_PROGRESS: 1 always shows it, 0 never. That a
-server does not answer is shown in any case, in a notebook or a log file by a line from time to time.
+The progress is shown after a second, if stderr is a terminal or the program a notebook; TELETAPE_PROGRESS: 1 always
+shows it, 0 never. That a server does not answer is shown in any case, in a log file by a line from time to time.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from contextlib import suppress
 from typing import Any, Final, Protocol, TextIO
 
 from teletape import environment, logs
+from teletape.program.notebook import OutputLine, is_notebook
 
 QUIET: Final = 1.0  #: Seconds before anything is shown.
 _STEP: Final = 0.3  #: Seconds between two updates.
 _REPEAT: Final = 10.0  #: Seconds between two lines about trouble where lines cannot be rewritten.
+_CLEAR: Final = "\r\x1b[2K"  #: Begins a terminal's line again.
 _WIDTH: Final = 30  #: Characters of the bar.
 
 
@@ -27,34 +29,58 @@ class Awaited(Protocol):
         """Returns whether it is there within that time."""
 
 
-class Notice:
-    """The line about a server that does not answer. On a terminal it is rewritten and at last removed.
+class TerminalLine:
+    """A line of a terminal that is rewritten, and at last removed.
 
     Args:
-        stream: Where it is written.
+        stream: The terminal.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream, self._drawn = stream, False
+
+    def show(self, text: str) -> None:
+        """Shows a text now."""
+        self._drawn = True
+        _write(self._stream, _CLEAR + text)
+
+    def draw(self, text: str, share: float | None) -> None:
+        """Shows the progress now. The text has its bar: `share` is for a notebook."""
+        self.show(text)
+
+    def end(self) -> None:
+        """Removes the line, if there is one."""
+        if self._drawn:
+            _write(self._stream, _CLEAR)
+
+
+class Notice:
+    """The line about a server that does not answer: rewritten and at last removed, if that is possible.
+
+    Args:
+        stream: Where it is written, if the program is no notebook.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._began = time.monotonic()
         self._last: float | None = None
-        self._terminal = _is_terminal(stream)
+        self._line = _rewritten_line(stream) if _is_terminal(stream) or is_notebook() else None
 
     def show(self, text: str) -> None:
         """Shows a text now, or not if it can only be added to the lines before and one was added a short time ago."""
         now = time.monotonic()
-        if self._terminal:
-            self._last = now
-            _write(self._stream, f"\r\x1b[2Kteletape: {text}")
+        if self._line is not None:
+            self._line.show(f"teletape: {text}")
         elif now >= (self._began + QUIET if self._last is None else self._last + _REPEAT):
             self._last = now
             _write(self._stream, f"teletape: {text}\n")
 
     def end(self) -> None:
         """Removes the line, if there is one that can be removed."""
-        if self._last is not None and self._terminal:
-            _write(self._stream, "\r\x1b[2K")
         self._last = None
+        if self._line is not None:
+            self._line.end()
 
 
 def wait(
@@ -93,9 +119,9 @@ def explain_interrupt(problem: str | None) -> None:
 
 
 def shown(stream: TextIO | None) -> bool:
-    """Whether the progress is shown on this stream."""
+    """Whether the progress is shown: on this stream, or in a notebook."""
     wanted = environment.progress()
-    return _is_terminal(stream) if wanted is None else wanted
+    return _is_terminal(stream) or is_notebook() if wanted is None else wanted
 
 
 def _watch(
@@ -106,20 +132,18 @@ def _watch(
     began: float,
 ) -> None:
     """Waits, and shows what happens meanwhile."""
-    notice, bar = Notice(stream), shown(stream)
-    drawn = False
+    notice, bar = Notice(stream), _rewritten_line(stream) if shown(stream) else None
     try:
         while not reply.wait(_STEP):
             problem = trouble()
-            facts = progress() if bar and problem is None else None
+            facts = progress() if bar is not None and problem is None else None
             if problem is not None:
                 notice.show(problem)
-            elif facts is not None:
-                drawn = True
-                _write(stream, "\r\x1b[2K" + line(facts, time.monotonic() - began))
+            elif bar is not None and facts is not None:
+                bar.draw(line(facts, time.monotonic() - began), _share(facts))
     finally:
-        if drawn:
-            _write(stream, "\r\x1b[2K")
+        if bar is not None:
+            bar.end()
         notice.end()
 
 
@@ -127,12 +151,21 @@ def line(progress: Mapping[str, Any], seconds: float) -> str:
     """Returns the line: a bar of the loop that runs if its length is known, else of the commands; then the time."""
     names = ("done", "total", "iteration", "iterations")
     done, total, iteration, iterations = (int(progress.get(name, 0)) for name in names)
-    share = iteration / iterations if iterations else done / total if total else 0.0
-    filled = round(_WIDTH * min(share, 1.0))
+    filled = round(_WIDTH * (_share(progress) or 0.0))
     text = f"{done:,} of {total:,} commands" if total else "waiting"
     if iteration or iterations:
         text += f", iteration {iteration:,} of {iterations:,}" if iterations else f", iteration {iteration:,}"
     return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {text}, {seconds:.0f} s"
+
+
+def _share(progress: Mapping[str, Any]) -> float | None:
+    """Returns how far it is, from 0 to 1: the loop that runs, else the commands; None: not known."""
+    part, whole = ("iteration", "iterations") if progress.get("iteration") else ("done", "total")
+    return min(int(progress.get(part, 0)) / int(progress[whole]), 1.0) if progress.get(whole) else None
+
+
+def _rewritten_line(stream: TextIO | None) -> TerminalLine | OutputLine:
+    return OutputLine() if is_notebook() else TerminalLine(stream)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

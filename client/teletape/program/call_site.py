@@ -25,13 +25,15 @@ PACKAGES: Final = tuple(
     for file in (os.path.dirname(os.path.abspath(__file__)), teletape_engine.__file__)
 )
 _packages: Final = list(PACKAGES)
+#: A folder whose modules read values only to show them, in the cell that ends with them.
+_SHOWS_VALUES: Final = f"{os.sep}IPython{os.sep}"
 
 
 class _Files(dict[str, bool]):
-    """Whether a source file belongs to Teletape, or to a package that runs on it; computed once a file."""
+    """Whether a source file belongs to Teletape, to a package that runs on it, or to IPython; computed once a file."""
 
     def __missing__(self, name: str) -> bool:
-        own = self[name] = name.startswith(tuple(_packages))
+        own = self[name] = name.startswith(tuple(_packages)) or _SHOWS_VALUES in name
         return own
 
 

@@ -1,8 +1,8 @@
 """What a program sees of an exception: TensorFlow's name for the op, and a traceback that has no frames of Teletape.
 
 A public function reports what it raises in its own `except` clause (the generated ones, and what runs often), or is
-wrapped by `reports`. Without an exception the clause costs nothing. `namespace.publish` wraps the functions that
-are written by hand.
+wrapped by `reports`. Where a program waits, the clause is for interrupts too. Without an exception it costs nothing.
+`namespace.publish` wraps the functions that are written by hand.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
     def reporting(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -89,7 +89,7 @@ def unwrapped(function: Any) -> Any:
     return function.__wrapped__ if getattr(function, "__code__", None) is _REPORTING else function
 
 
-def report(error: Exception) -> None:
+def report(error: BaseException) -> None:
     """Changes an exception that leaves Teletape into what the program is to see; a bare `raise` must follow.
 
     Its message names the op, and its traceback loses Teletape's frames; those of functions of the program that Teletape

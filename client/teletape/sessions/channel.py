@@ -188,9 +188,9 @@ class Channel:
                 if self._sender.over:  # another thread has closed the session since the first line
                     reply.settle(error=ended(self._sender.closed or ""))
                 progress.wait(reply, self.progress, self.http.trouble, began)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             progress.explain_interrupt(self.http.trouble())
-            raise
+            raise interrupt.with_traceback(None) from None  # a notebook's display may be what it has interrupted
         finally:
             profile = self.buffer.profile
             if profile is not None and not reply.early:
@@ -210,6 +210,10 @@ class Channel:
         """Returns the progress of the batch that the server executes, or None if that is not known."""
         facts = self.http.try_json(self._path)
         return None if facts is None else facts.get("running")
+
+    def answers(self) -> bool:
+        """Whether the server knows the session, and says so within a second."""
+        return self.http.try_json(self._path) is not None
 
     def foreign(self, collection: str) -> list[dict[str, Any]]:
         """Returns the facts about what other clients of the session have made, oldest first.

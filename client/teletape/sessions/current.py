@@ -7,9 +7,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from teletape import environment
+from teletape.program.call_site import caller
+from teletape.program.cells import cell_of
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import Session, block, entered
 from teletape_engine.errors import InvalidArgumentError
@@ -21,6 +23,8 @@ _lock = threading.Lock()
 _running = entered  # one for each trace and block: while there is none, `current` does not look for one
 #: Which session was the program's before another one was connected to.
 _before: weakref.WeakKeyDictionary[Session, weakref.ref[Session]] = weakref.WeakKeyDictionary()
+#: The cell of a notebook that has connected last, with its arguments, and the session.
+_of_cell: tuple[Any, weakref.ref[Session]] | None = None
 #: The trace that runs in this context, and how many are around it.
 _trace: contextvars.ContextVar[tuple[Session | None, int]] = contextvars.ContextVar("trace", default=(None, 0))
 
@@ -88,6 +92,9 @@ def connect(
 ) -> Session:
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
+    If a cell of a notebook connects, and runs again without a change, it gets its session again, as long as that is the
+    program's and has not ended.
+
     Args:
         url: A server's address, as `https://gpu-box:8470`, `gpu-box:8470`, a port of this machine, or `unix:///path`
             for a Unix socket on this machine. None: TELETAPE_URL, and without it this process.
@@ -118,14 +125,32 @@ def connect(
         teletape.errors.InvalidArgumentError: What was passed is no address; the key would be sent over plain HTTP to
             another machine; a name for a session in this process.
     """
+    global _of_cell
     url = None if local else environment.url() if url in (None, "") else url
+    cell = _cell((url, api_key, device, lazy, offload_loops, allow_insecure, session)) if default else None
+    if cell is not None and _of_cell is not None and _of_cell[0] == cell:
+        again = _of_cell[1]()
+        if again is not None and again is _current and again.is_alive():
+            return again
     connected = _local(device, session) if url is None else _remote(url, api_key, device, lazy, allow_insecure, session)
     connected.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
     if not default:
         return connected
     if _current is not None:
         _before[connected] = weakref.ref(_current)
+    _of_cell = None if cell is None else (cell, weakref.ref(connected))
     return use(connected)
+
+
+def _cell(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Returns what is equal if the same cell of a notebook connects again; None: it is no cell that connects.
+
+    The file of a cell in a notebook has a name that is made of its text.
+    """
+    code, offset = caller()
+    if not code.co_name.startswith("<") or cell_of(code.co_filename) is None:
+        return None
+    return (code.co_filename, offset, *arguments)
 
 
 def _local(device: str | None, name: str | None) -> Session:

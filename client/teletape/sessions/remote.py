@@ -456,6 +456,9 @@ class RemoteSession(Session):
         rows = [f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.facts().items()]
         return f"<table>{''.join(rows)}</table>"
 
+    def is_alive(self) -> bool:
+        return self.closed is None and self.channel.answers()
+
     def sync(self) -> None:
         self.channel.sync()
 

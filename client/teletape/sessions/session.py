@@ -449,6 +449,10 @@ class Session(ABC):
         """Returns the number of requests to a server, and which lines of the program read values."""
         return "a session inside this process: no requests"
 
+    def is_alive(self) -> bool:
+        """Whether it can be used. Over HTTP this is one request, and without an answer within a second: False."""
+        return self.closed is None
+
     @abstractmethod
     def profile(self) -> AbstractContextManager[Profile]:
         """A block whose time is measured: by op and by line, and what of it is network, queue and compute.

@@ -175,7 +175,7 @@ class EagerTensor(Tensor):
             if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
                 raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # its function was traced
             array = self.session.fetch(self.recorded)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
         if array.ndim == 0:
@@ -185,7 +185,7 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         try:
             array = np.array(self.session.fetch(self.recorded))
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
         return array if dtype is None else array.astype(dtype)
@@ -195,7 +195,7 @@ class EagerTensor(Tensor):
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         try:
             return self.session.fetch(self.recorded)[()]
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -236,7 +236,7 @@ class EagerTensor(Tensor):
             )
         try:
             return bool(self.session.fetch(self.recorded).reshape(-1)[0])
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 

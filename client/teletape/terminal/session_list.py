@@ -128,11 +128,14 @@ class SessionList(Sequence[SessionFacts]):
         if not self:
             return f"no sessions at {self.url}"
         rows = [_COLUMNS, *[session.row() for session in self]]
-        return "\n".join([f"{len(self)} sessions at {self.url}", *text_table(rows)])
+        return "\n".join([self._head(), *text_table(rows)])
+
+    def _head(self) -> str:
+        return f"{len(self)} {'session' if len(self) == 1 else 'sessions'} at {self.url}"
 
     def _repr_html_(self) -> str:
         table = html_table([_COLUMNS, *[session.row() for session in self]])
-        return f"<p>{len(self)} sessions at {html.escape(self.url)}</p>{table}"
+        return f"<p>{html.escape(self._head())}</p>{table}"
 
 
 def sessions(url: str | int | None = None, api_key: str | None = None) -> SessionList:

@@ -195,7 +195,7 @@ class Variable(ScatterMethods):
         owner = current()
         try:
             return (owner if owner.tracing else self.session).fetch(self.recorded.value)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -270,6 +270,11 @@ class Variable(ScatterMethods):
 
     def _same_shape(self, delta: Any, mode: str) -> Any:
         operand = self._operand_for(delta)
+        if self.dtype.is_bool or self.dtype is dtypes.string:
+            raise InvalidArgumentError(
+                f"a variable of dtype {self.dtype.name} takes no assign_{mode}: only numbers are added and subtracted "
+                f"[Op:Assign{mode.title()}VariableOp]"
+            )
         if operand.spec.shape != self.recorded.spec.shape:
             raise InvalidArgumentError(
                 f"Cannot update variable with shape {shape_text(self.recorded.spec.shape)} using a Tensor with shape "

@@ -19,7 +19,7 @@ import numpy as np
 from teletape_engine.arrays.scatter import change_rows, check_indices, flat_indices
 from teletape_engine.catalogue.attributes import Slices
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import INDEX, INTEGER, NUMERIC, Shape, Spec, broadcast, shape_text
+from teletape_engine.spec import INDEX, INTEGER, KERNEL_NAMES, NUMERIC, Shape, Spec, broadcast, shape_text
 
 WHOLE: Final = ("set", "add", "sub")
 ROWS: Final = tuple(f"scatter_{how}" for how in ("update", "add", "sub", "mul", "div", "min", "max"))
@@ -51,7 +51,7 @@ def check_scatter(variable: Spec, value: Spec, indices: Spec | None, mode: str) 
     if value.dtype is not variable.dtype:
         raise InvalidArgumentError(f"assign: a variable of dtype {variable.dtype.name}, found {value.dtype.name}")
     if how_of(mode) != "update" and variable.dtype not in NUMERIC:
-        raise InvalidArgumentError(f"assign: mode {mode!r} does not take dtype {variable.dtype.name}")
+        raise InvalidArgumentError(f"assign: mode {mode!r} does not take dtype {KERNEL_NAMES[variable.dtype]}")
     {"slice": _check_slice}.get(mode, _check_updates if mode in PLACES else _check_rows)(variable, value, indices)
 
 

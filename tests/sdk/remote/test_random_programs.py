@@ -170,6 +170,7 @@ def sessions():
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 @hypothesis.given(program=st.lists(steps, min_size=1, max_size=25))
+@hypothesis.example([("string", 0, 0, 0, False), ("variable", 2, 0, 0, False), ("assign", 1, 2, 0, False)])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of infinities
 def test_a_program_gives_the_same_everywhere(sessions, program):
     local, remote, eager = sessions
