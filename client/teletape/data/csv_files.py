@@ -14,6 +14,7 @@ from teletape.data.dataset import UNKNOWN_CARDINALITY, Dataset
 from teletape.data.elements import structure
 from teletape.data.elements.leaves import host_of
 from teletape.data.elements.mapped import Element
+from teletape.data.traits import Traits
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.ops.dispatch import convert_to_tensor
@@ -122,7 +123,7 @@ def make_csv_dataset(
 
     specs = [TensorSpec([], dtype) for dtype, _ in parsers]
     # The leaves of a dict are in the order of its sorted keys, those of a row in the order of the columns.
-    rows = Dataset(start, tuple(specs), UNKNOWN_CARDINALITY, "CsvDatasetV2", slow=True)
+    rows = Dataset(start, tuple(specs), UNKNOWN_CARDINALITY, "CsvDatasetV2", traits=Traits(slow=True))
     if shuffle:
         rows = rows.shuffle(shuffle_buffer_size, shuffle_seed)
     batches = rows.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)

@@ -9,6 +9,7 @@ import functools
 import itertools
 import operator
 import os
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as PythonIterator
 from typing import Any, Final
@@ -31,14 +32,17 @@ from teletape.data.elements.specs import (
     unsized,
     with_leading,
 )
+from teletape.data.elements.uploads import sent
 from teletape.data.iterator import Iterator, NumpyIterator
 from teletape.data.options import Options
+from teletape.data.traits import Traits
 from teletape.errors import InvalidArgumentError, UnimplementedError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops import random
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.program.tracebacks import reports_methods
 from teletape.sessions.current import current
+from teletape.sessions.remote import RemoteSession
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -89,8 +93,7 @@ class Dataset:
         cardinality: int,
         kind: str,
         *,
-        host: bool = True,
-        slow: bool = False,
+        traits: Traits | None = None,
         options: Options | None = None,
     ) -> None:
         """Used by the functions that make datasets.
@@ -100,18 +103,32 @@ class Dataset:
             spec: The spec of the elements, or a function that returns it.
             cardinality: The number of elements, or INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
             kind: TensorFlow's name for such a dataset.
-            host: Whether an iteration needs no session.
-            slow: Whether it is worth a thread of its own.
+            traits: What an iteration needs; None: nothing.
             options: The options that were set.
         """
         self._begin, self._spec, self._cardinality, self._kind = start, spec, cardinality, kind
-        self._host, self._slow, self._options = host, slow, options or Options()
+        self._traits, self._options = traits or Traits(), options or Options()
         self._resolved: Any = None
 
     def _start(self, ahead: int) -> PythonIterator[Element]:
-        if ahead and self._host and self._slow:
+        """Begins an iteration, of which a thread prepares that number of elements ahead if it takes time."""
+        if ahead and self._traits.host and self._traits.slow:
             return Ahead(lambda: self._begin(0), ahead)
         return self._begin(ahead)
+
+    def _start_for_session(self, ahead: int) -> PythonIterator[Element]:
+        """Begins an iteration whose elements a session uses.
+
+        If that is on a server, a thread also sends them ahead: those that are prepared ahead, and rows of arrays that
+        are too large to stay there.
+        """
+        traits, home = self._traits, current().home
+        if traits.host and isinstance(home, RemoteSession):
+            wanted = max(ahead, traits.ahead) or (_MOST_AHEAD if traits.in_parts else 0)
+            if wanted and (traits.slow or traits.in_parts):
+                reference = weakref.ref(home)
+                return Ahead(lambda: (sent(element, reference) for element in self._begin(0)), wanted)
+        return self._start(ahead)
 
     def _derived(
         self,
@@ -121,6 +138,7 @@ class Dataset:
         *,
         spec: Any = None,
         host: bool = True,
+        computes: bool = False,
         each: int = 1,
     ) -> Dataset:
         """Returns a dataset whose elements are those of this one through a transformation.
@@ -131,15 +149,16 @@ class Dataset:
             cardinality: The number of elements.
             spec: Their spec; None: as here.
             host: Whether the transformation needs no session.
+            computes: Whether a session computes with the elements.
             each: The number of elements of this dataset in each.
         """
+        start = self._start_for_session if computes else self._start
         return Dataset(
-            lambda ahead: transform(self._start(ahead * each)),
+            lambda ahead: transform(start(ahead * each)),
             spec or (lambda: self.element_spec),
             cardinality,
             kind,
-            host=host and self._host,
-            slow=self._slow,
+            traits=self._traits.derived(host=host),
             options=self._options,
         )
 
@@ -159,7 +178,8 @@ class Dataset:
         spec, arrays = sources.arrays_of(tensors)
         size = sources.check_lengths(arrays)
         rows = structure.map_leaves(row_spec, spec)
-        return Dataset(lambda ahead: sources.slices(arrays, size), rows, size, "_TensorSliceDataset")
+        traits = Traits(arrays=tuple([array for array in arrays if array is not None]))
+        return Dataset(lambda ahead: sources.slices(arrays, size), rows, size, "_TensorSliceDataset", traits=traits)
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
@@ -198,7 +218,7 @@ class Dataset:
             spec,
             UNKNOWN_CARDINALITY,
             "_FlatMapDataset",
-            slow=True,
+            traits=Traits(slow=True),
         )
 
     @staticmethod
@@ -298,8 +318,7 @@ class Dataset:
             lambda: structure.map_leaves(lambda part: part.element_spec, parts),
             _least(part._cardinality for part in inputs),
             "_ZipDataset",
-            host=all(part._host for part in inputs),
-            slow=any(part._slow for part in inputs),
+            traits=Traits.of_all(part._traits for part in inputs),
         )
 
     @staticmethod
@@ -490,8 +509,7 @@ class Dataset:
             lambda: self.element_spec,
             size,
             "_RepeatDataset",
-            host=self._host,
-            slow=self._slow,
+            traits=self._traits,
             options=self._options,
         )
 
@@ -546,8 +564,7 @@ class Dataset:
             spec,
             size,
             "_ConcatenateDataset",
-            host=self._host and dataset._host,
-            slow=self._slow or dataset._slow,
+            traits=Traits.of_all((self._traits, dataset._traits)),
             options=self._options,
         )
 
@@ -582,6 +599,20 @@ class Dataset:
             )
         return function
 
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """Returns the elements that can be computed, each of which is read for that; the others are left out.
+
+        Args:
+            log_warning: Whether a line in the log says why an element is left out.
+            name: Without effect.
+        """
+        return self._derived(
+            lambda elements: transforms.without_failures(elements, log=log_warning),
+            "_IgnoreErrorsDataset",
+            UNKNOWN_CARDINALITY,
+            host=False,
+        )
+
     def unique(self, name: str | None = None) -> Dataset:
         """Returns each element once, as it comes first."""
         return self._derived(transforms.unique, "_UniqueDataset", UNKNOWN_CARDINALITY, host=False)
@@ -607,15 +638,15 @@ class Dataset:
             lambda: self.element_spec,
             self._cardinality,
             kind,
-            host=self._host,
-            slow=self._slow,
+            traits=self._traits,
             options=self._options,
         )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """Returns this dataset, of which a thread prepares `buffer_size` elements ahead of their use.
 
-        The thread runs generators and reads files; what is in memory already needs none.
+        The thread runs generators and reads files; what is in memory already needs none. Large elements it also sends
+        ahead to a session on a server.
         """
         wanted = _count(buffer_size)
         size = _MOST_AHEAD if wanted < 0 else max(wanted, 1)
@@ -624,8 +655,7 @@ class Dataset:
             lambda: self.element_spec,
             self._cardinality,
             "_PrefetchDataset",
-            host=self._host,
-            slow=self._slow,
+            traits=self._traits.prefetched(size),
             options=self._options,
         )
 
@@ -816,7 +846,7 @@ class Dataset:
         def mapped(elements: PythonIterator[Element]) -> PythonIterator[Element]:
             if lazy:
                 return (Mapped(function, element) for element in elements)
-            return (function(leaves_of(element)) for element in elements)
+            return map(lambda element: function(leaves_of(element)), elements)  # noqa: C417  # it goes on after an error
 
         kind = "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset"
         return self._derived(
@@ -825,6 +855,7 @@ class Dataset:
             self._cardinality,
             spec=lambda: function.result if function.result is not None else self._first_result(function),
             host=not lazy,
+            computes=lazy,
         )
 
     def _first_result(self, function: ElementFunction) -> Any:
@@ -945,7 +976,7 @@ class Dataset:
             spec,
             UNKNOWN_CARDINALITY,
             kind,
-            host=False,
+            traits=Traits(host=False),
             options=self._options,
         )
 
@@ -1108,11 +1139,13 @@ _END_OF_RANGE: Final = (1 << 63) - 1
 
 # -------------------------------------------------------------------------------------------------- parts of datasets
 def _of_elements(elements: list[Element], spec: Any) -> Dataset:
-    return Dataset(lambda ahead: iter(elements), spec, len(elements), "_VariantDataset", host=False)
+    return Dataset(lambda ahead: iter(elements), spec, len(elements), "_VariantDataset", traits=Traits(host=False))
 
 
 def _of_leaves(leaves: list[Any], spec: Any) -> Dataset:
-    return Dataset(lambda ahead: ([leaf] for leaf in leaves), spec, len(leaves), "_VariantDataset", host=False)
+    return Dataset(
+        lambda ahead: ([leaf] for leaf in leaves), spec, len(leaves), "_VariantDataset", traits=Traits(host=False)
+    )
 
 
 def _directed(
@@ -1135,8 +1168,7 @@ def _directed(
         spec,
         UNKNOWN_CARDINALITY,
         "_DirectedInterleaveDataset",
-        host=all(dataset._host for dataset in inputs),
-        slow=any(dataset._slow for dataset in inputs),
+        traits=Traits.of_all(dataset._traits for dataset in inputs),
     )
 
 

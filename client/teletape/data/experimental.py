@@ -46,6 +46,7 @@ __all__ = [
     "get_single_element",
     "get_structure",
     "group_by_window",
+    "ignore_errors",
     "make_csv_dataset",
     "map_and_batch",
     "parallel_interleave",
@@ -79,6 +80,7 @@ rejection_resample = _transformation(Dataset.rejection_resample)
 scan = _transformation(Dataset.scan)
 take_while = _transformation(Dataset.take_while)
 unbatch = _transformation(Dataset.unbatch)
+ignore_errors = _transformation(Dataset.ignore_errors)
 unique = _transformation(Dataset.unique)
 choose_from_datasets = Dataset.choose_from_datasets
 sample_from_datasets = Dataset.sample_from_datasets

@@ -11,6 +11,7 @@ import numpy as np
 from teletape.data.dataset import UNKNOWN_CARDINALITY, Dataset
 from teletape.data.elements.leaves import host_of
 from teletape.data.elements.mapped import Element, leaves_of
+from teletape.data.traits import Traits
 from teletape.data.transforms import interleaved
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec
@@ -62,7 +63,7 @@ class _Files(Dataset):
         def start(ahead: int) -> Iterator[Element]:
             return interleaved(paths(), elements_of, cycle, 1)  # type: ignore[arg-type]  # of paths, not of elements
 
-        super().__init__(start, TensorSpec([], dtypes.string), UNKNOWN_CARDINALITY, kind, slow=True)
+        super().__init__(start, TensorSpec([], dtypes.string), UNKNOWN_CARDINALITY, kind, traits=Traits(slow=True))
 
 
 def _scalar(text: bytes) -> Any:

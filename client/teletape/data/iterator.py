@@ -33,7 +33,7 @@ class Iterator:
         if current().tracing:
             raise NotTraceable(GOES_OVER_A_DATASET, "the loop outside the function, and a function for its body")
         self._dataset = dataset
-        self._elements: PythonIterator[Element] = dataset._start(0)
+        self._elements: PythonIterator[Element] = dataset._start_for_session(0)
         self._pattern: Any = None
         self._session = current()
         self._next: list[Any] = []  # an element that was looked at and not taken

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from teletape import logs
 from teletape.data.elements.functions import ElementFunction
 from teletape.data.elements.leaves import host_of, padded, shape_of, stacked, unstacked
 from teletape.data.elements.mapped import Element, joined, leaves_of
+from teletape.errors import OpError
 
 Start = Callable[[], Iterator[Element]]
 
@@ -178,6 +180,23 @@ def chosen(starts: Sequence[Start], choices: Iterator[int | None], stop_on_empty
         iterators[choice] = None
         if not any(iterators):
             return
+
+
+def without_failures(elements: Iterator[Element], *, log: bool) -> Iterator[Element]:
+    """The elements whose values can be computed."""
+    while True:
+        try:
+            element = next(elements, None)
+            if element is None:
+                return
+            leaves = leaves_of(element)
+            for leaf in leaves:
+                host_of(leaf)
+        except OpError as error:
+            if log:
+                logs.get_logger().warning("an element of a dataset is left out: %s", error)
+            continue
+        yield leaves
 
 
 def unique(elements: Iterator[Element]) -> Iterator[Element]:

@@ -88,6 +88,10 @@ class Connection:
         self._silent_since: float | None = None
         self._trouble = ""
 
+    def another(self) -> Connection:
+        """Returns a new connection to the same server, with the same key."""
+        return Connection(self.url, self.api_key, allow_insecure=True, transport=self._transport)
+
     def _new_client(self) -> httpx.Client:
         transport = address.transport(self.url) if self._transport is None else self._transport
         timeout = httpx.Timeout(address.CONNECT_LIMIT, read=_READ_LIMIT)

@@ -11,9 +11,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Final
 
-from teletape.sessions.batch_buffer import Name
-from teletape.sessions.channel import Channel
 from teletape.sessions.recorder import Handle, RemoteRecorder, id_of
+from teletape.sessions.sending.batch_buffer import Name
+from teletape.sessions.sending.channel import Channel
 from teletape.sessions.session import with_functions
 from teletape_engine import commands
 from teletape_engine.commands import Command, schema

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from teletape.program.call_site import Where
-from teletape.sessions.batch_buffer import ContextName, Name
+from teletape.sessions.sending.batch_buffer import ContextName, Name
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
@@ -30,7 +30,7 @@ from teletape_engine.recording.values import Literal, SpecValue, Variable, new_u
 from teletape_engine.spec import BOOL, INTEGER, STRING, Spec, dtype_of
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
-    from teletape.sessions.channel import Channel
+    from teletape.sessions.sending.channel import Channel
 
 _EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results cannot differ between this machine and the server.
 _SMALL: Final = 16  #: Results with at most this many elements are also computed here.

@@ -1,7 +1,7 @@
 """A session on a server: ops are recorded here by their specs, and sent in batches when a value is needed.
 
 Each method runs its part on this side's recorder (specs, tapes) and emits the command that does it on the server;
-`channel.py` sends the commands. Long because it has one method for each kind of command.
+`sending/channel.py` sends the commands. Long because it has one method for each kind of command.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -20,11 +20,12 @@ from teletape.network.http import Connection
 from teletape.program.call_site import CallSite, caller
 from teletape.program.read_counts import ReadCounts
 from teletape.sessions import custom_backward
-from teletape.sessions.batch_buffer import Name
-from teletape.sessions.channel import Channel
 from teletape.sessions.custom_backward import name_all
 from teletape.sessions.functions import RemoteFunctions
 from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
+from teletape.sessions.sending.batch_buffer import Name
+from teletape.sessions.sending.channel import Channel
+from teletape.sessions.sending.uploader import Uploader
 from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -36,7 +37,7 @@ from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
-from teletape_engine.errors import TapeStateError
+from teletape_engine.errors import TapeStateError, TeletapeError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
 from teletape_engine.functions.function import Function
@@ -93,6 +94,7 @@ class RemoteSession(Session):
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads = ReadCounts()
+        self._uploader: Uploader | None = None
 
     def recorder(self) -> RemoteRecorder:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
@@ -116,6 +118,16 @@ class RemoteSession(Session):
         recorder.emit(commands.Constant(name.id, array), array.nbytes)
         handle = Handle(spec, name, array if array.nbytes <= _REMEMBERED else None)
         recorder.provenance.note_constant(handle, array)
+        return handle
+
+    def sent_ahead(self, arrays: Sequence[HostArray]) -> list[Name]:
+        if self._uploader is None:
+            self._uploader = Uploader(self.channel)
+        return self._uploader.send(arrays)
+
+    def constant_ahead(self, array: HostArray, name: Name) -> Handle:
+        handle = Handle(Spec.of(array.shape, array.dtype), name)
+        self.recorder().provenance.note_constant(handle, array)
         return handle
 
     def variable(self, value: Any, *, trainable: bool, name: str) -> Variable:
@@ -468,12 +480,20 @@ class RemoteSession(Session):
 
     def close(self) -> None:
         """Delivers what waits and ends the session on the server; raises what failed."""
+        self._end_uploader()
         self.channel.close()
 
     def detach(self) -> None:
         """Delivers what waits and leaves a session that has a name; the server keeps it. Raises what failed."""
+        self._end_uploader()
         if self.channel.closed is None:
             self.channel.detach()
+
+    def _end_uploader(self) -> None:
+        uploader, self._uploader = self._uploader, None
+        if uploader is not None:
+            with suppress(TeletapeError):  # what it was sending is not needed any more
+                uploader.close()
 
     @property
     def joined(self) -> bool:

@@ -78,7 +78,7 @@ class SessionList(Sequence[SessionFacts]):
     """
 
     def __init__(self, url: str | int, api_key: str | None) -> None:
-        from teletape.sessions import sender  # HTTP takes 0.1 s to import: programs without a server save it
+        from teletape.sessions.sending import sender  # HTTP takes 0.1 s to import: programs without a server save it
 
         self.api_key = api_key
         with contextlib.closing(_connection(url, api_key)) as connection:

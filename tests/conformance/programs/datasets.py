@@ -468,3 +468,25 @@ def control_flow_in_functions(tf, np):
         elements(data.filter(both)),
         tf.data.Dataset.from_tensor_slices([3, 9, 4]).reduce(0, larger),
     ]
+
+
+@program()
+def elements_that_fail(tf, np):
+    numbers = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0])
+    checked = numbers.map(lambda x: tf.debugging.check_numerics(1.0 / x, "no number"))
+
+    def python(x):
+        if x == 2.0:
+            raise ValueError("not this one")
+        return x * 10.0
+
+    called = numbers.map(lambda x: tf.py_function(python, [x], tf.float32))
+    positions = tf.data.Dataset.from_tensor_slices([[0], [7], [2]])
+    gathered = positions.map(lambda i: tf.gather(tf.constant([1.0, 2.0, 3.0]), i))
+    return [
+        elements(checked.ignore_errors()),
+        elements(checked.ignore_errors(log_warning=False).batch(2)),
+        elements(called.apply(tf.data.experimental.ignore_errors())),
+        elements(gathered.ignore_errors()),
+        int(checked.ignore_errors().cardinality()),
+    ]

@@ -3,8 +3,8 @@
 import pytest
 
 from teletape.errors import InvalidArgumentError
-from teletape.sessions.batch_buffer import BatchBuffer, ContextName, Name
-from teletape.sessions.sealed_batch import Reply, SealedBatch
+from teletape.sessions.sending.batch_buffer import BatchBuffer, ContextName, Name
+from teletape.sessions.sending.sealed_batch import Reply, SealedBatch
 from teletape_engine.commands import Call, Command, ContextEnd, ContextSwitch, Fetch, TapeOpen, TapePause
 from teletape_engine.commands.results import Answer, Facts, Failure
 

@@ -11,11 +11,11 @@ from loopback import Loopback, session_on
 import teletape as tf
 from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
 from teletape.network import http
-from teletape.sessions import channel as module
-from teletape.sessions import sender
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.sealed_batch import Reply
+from teletape.sessions.sending import channel as module
+from teletape.sessions.sending import sender
+from teletape.sessions.sending.sealed_batch import Reply
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
 from teletape_engine.errors import AnswerDroppedError
 

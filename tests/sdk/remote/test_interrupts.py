@@ -28,20 +28,11 @@ from loopback import Listener, Loopback, session_on
 
 import teletape as tf
 from teletape.network import address, frame_socket, http, progress
-from teletape.sessions import (
-    batch_buffer,
-    channel,
-    current,
-    exclusive,
-    functions,
-    recorder,
-    remote,
-    sealed_batch,
-    sender,
-)
+from teletape.sessions import current, functions, recorder, remote
 from teletape.sessions import custom_backward as custom
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
+from teletape.sessions.sending import batch_buffer, channel, exclusive, sealed_batch, sender
 from teletape_engine.commands import Assign
 from teletape_wire import repeats
 

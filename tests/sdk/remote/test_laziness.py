@@ -9,9 +9,9 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.program.read_counts import ReadCounts
-from teletape.sessions import channel as module
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
+from teletape.sessions.sending import channel as module
 from teletape_engine.commands import Call, Constant, Fetch, Gradient, TapeOpen
 
 

@@ -22,10 +22,10 @@ import teletape as tf
 from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError
 from teletape.network import address, http
 from teletape.network.http import Connection
-from teletape.sessions import sealed_batch, sender
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
+from teletape.sessions.sending import sealed_batch, sender
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -18,12 +18,12 @@ from loopback import Listener, Loopback, session_on
 import teletape as tf
 from teletape.errors import RequestError
 from teletape.network import frame_socket, progress
-from teletape.sessions import sender
 from teletape.sessions.current import use
-from teletape.sessions.exclusive import Exclusive
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sealed_batch import Position
+from teletape.sessions.sending import sender
+from teletape.sessions.sending.exclusive import Exclusive
+from teletape.sessions.sending.sealed_batch import Position
 from teletape_engine.commands import Assign
 
 

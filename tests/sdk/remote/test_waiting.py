@@ -11,7 +11,7 @@ import teletape as tf
 from teletape.errors import CancelledError
 from teletape.network import progress
 from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sealed_batch import Reply
+from teletape.sessions.sending.sealed_batch import Reply
 
 
 class Terminal(io.StringIO):

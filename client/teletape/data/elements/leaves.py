@@ -41,6 +41,11 @@ class Source:
     def __init__(self) -> None:
         self.nbytes = 0
 
+    @property
+    def fits(self) -> bool:
+        """Whether the arrays may stay on a server."""
+        return self.nbytes <= environment.dataset_bytes()
+
 
 class Array:
     """An array on the host, or a tensor, that leaves are rows of, or are as a whole.
@@ -98,13 +103,18 @@ class Array:
         numbers = np.asarray(indices, np.int32 if len(self) < _NARROW else np.int64)
         return call(ops.gather, (self.tensor(), from_host(numbers.copy())), axis=0)
 
+    @property
+    def is_sent_in_parts(self) -> bool:
+        """Whether a server gets the rows that are used, since the arrays of its source are too large to stay there."""
+        return self.array is not None and self.array.dtype != object and not self._source.fits
+
     def _stays(self, rows: int) -> bool:
         """Whether it stays on the server, so that only indices are sent; in this process there is nothing to save.
 
         Its first rows are sent by themselves if they are few: a program may look at no others.
         """
         assert self.array is not None
-        if current().home.local or self.array.dtype == object or self._source.nbytes > environment.dataset_bytes():
+        if current().home.local or self.array.dtype == object or not self._source.fits:
             return False
         first, self._rows_sent = self._rows_sent == 0, self._rows_sent + rows
         return not first or 2 * rows >= len(self)

@@ -7,6 +7,7 @@ what was recorded after it; its cause is raised once, at the next read.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 import sys
@@ -23,9 +24,9 @@ from teletape.network import progress
 from teletape.network.http import Connection, new_key
 from teletape.program.call_site import Where, call_site_of, call_site_text, caller
 from teletape.program.late_errors import error_at
-from teletape.sessions.batch_buffer import BatchBuffer, Name
-from teletape.sessions.sealed_batch import Recording, Reply
-from teletape.sessions.sender import FORKED, Sender, ended
+from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
+from teletape.sessions.sending.sealed_batch import Recording, Reply
+from teletape.sessions.sending.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Command, Id, Input
@@ -35,6 +36,7 @@ _MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at onc
 _MOST_BYTES: Final = 64 << 20  #: Or one with this many bytes of tensors.
 _CLIENT_BITS: Final = 40  #: An integer id is its client's number, and as many bits that the client counts.
 _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
+_LOOK: Final = 1.0  #: Seconds after which a thread that delivers looks whether the session has ended.
 _STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
 
 
@@ -171,6 +173,19 @@ class Channel:
     def sync(self) -> None:
         """Waits until everything recorded has been executed; raises what failed."""
         self._ask((), Reply())
+
+    def deliver(self) -> None:
+        """As `sync`, in a thread that the program does not wait for: no progress is shown."""
+        self._check_open()
+        reply = Reply()
+        self.buffer.request((), reply)
+        self._sender.wake()
+        while not reply.wait(_LOOK):
+            if self._sender.over:
+                reply.settle(error=ended(self._sender.closed or ""))
+        if reply.error is not None:
+            self._sender.raised(reply.error)
+            raise copy.copy(reply.error)
 
     def round_trip(self) -> None:
         """Sends what waits, even if that is nothing, and waits for the answer."""

@@ -43,9 +43,9 @@ from teletape.network.frame_socket import Response
 from teletape.network.http import Connection
 from teletape.program.call_site import call_site_text
 from teletape.program.tracebacks import with_op
-from teletape.sessions.batch_buffer import BatchBuffer
-from teletape.sessions.exclusive import Exclusive
-from teletape.sessions.sealed_batch import Reply, SealedBatch
+from teletape.sessions.sending.batch_buffer import BatchBuffer
+from teletape.sessions.sending.exclusive import Exclusive
+from teletape.sessions.sending.sealed_batch import Reply, SealedBatch
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import AnswerDroppedError, UnknownStructureError
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from teletape.errors import TeletapeError
 from teletape.program.call_site import Where
-from teletape.sessions.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
+from teletape.sessions.sending.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id
 

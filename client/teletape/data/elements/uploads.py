@@ -1,0 +1,91 @@
+"""Elements that are sent to a session on a server before the program uses them."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Final
+
+import numpy as np
+
+from teletape.data.elements.leaves import Lazy, Rows
+from teletape.data.elements.mapped import Element, Mapped
+from teletape.errors import TeletapeError
+from teletape.ops.dispatch import constant
+from teletape.sessions.current import current
+from teletape.sessions.remote import RemoteSession
+from teletape.sessions.sending.batch_buffer import Name
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import EagerTensor, Tensor
+from teletape_engine.arrays import HostArray
+
+_LEAST: Final = 256 << 10  #: Bytes of an element that are worth a request of their own.
+
+
+class Sent(Lazy):
+    """A leaf whose values a session on a server has already.
+
+    Args:
+        values: Its values.
+        home: The session.
+        name: The tensor's name there.
+    """
+
+    __slots__ = ("_home", "_name", "_values")
+    known = True
+
+    def __init__(self, values: HostArray, home: weakref.ref[RemoteSession], name: Name) -> None:
+        self._values, self._home, self._name = values, home, name
+
+    def tensor(self) -> Tensor:
+        """Returns it as a tensor; in another session than the one that has it, it is sent again."""
+        owner = current()
+        if isinstance(owner, RemoteSession) and owner is self._home():
+            return EagerTensor(owner.constant_ahead(self._values, self._name), owner)
+        return constant(self._values)
+
+    def host(self) -> HostArray:
+        """Returns its values on the host."""
+        return self._values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self._values.shape  # type: ignore[no-any-return]  # a host array's
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """Its dtype."""
+        return dtypes.as_dtype(self._values.dtype)
+
+
+def sent(element: Element, home: weakref.ref[RemoteSession]) -> Element:
+    """Returns an element whose arrays the session has, if they are large; otherwise the element itself.
+
+    A session that does not answer is left to the program, which sends the element with its own commands.
+    """
+    if isinstance(element, Mapped):  # what a function makes of an element is computed when the program uses it
+        return element
+    leaves = element
+    places = [i for i, leaf in enumerate(leaves) if _is_sendable(leaf)]
+    arrays = [_values(leaves[i]) for i in places]
+    session = home()
+    if session is None or sum(array.nbytes for array in arrays) < _LEAST:
+        return element
+    try:
+        names = session.sent_ahead(arrays)
+    except TeletapeError:
+        return element
+    results = list(leaves)
+    for i, array, name in zip(places, arrays, names, strict=True):
+        results[i] = Sent(array, home, name)
+    return results
+
+
+def _is_sendable(leaf: Any) -> bool:
+    if isinstance(leaf, Rows):
+        return leaf.array.is_sent_in_parts
+    return isinstance(leaf, np.ndarray) and leaf.dtype != object
+
+
+def _values(leaf: Any) -> HostArray:
+    return np.ascontiguousarray(leaf.host() if isinstance(leaf, Rows) else leaf)
