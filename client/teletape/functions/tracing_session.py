@@ -137,6 +137,11 @@ class TracingSession(Session):
         initial = self._computed_now(value) if value.host is None else home.constant(np.array(value.host))
         return home.variable(initial, trainable=trainable, name=name)
 
+    def check_fixed_shape(self) -> None:
+        raise NotTraceable(
+            "uses a variable whose shape an assignment may change", "a variable that was made without unknown sizes"
+        )
+
     def _computed_now(self, symbol: Symbol) -> Any:
         """Returns the value of a symbol, computed in the program's session.
 

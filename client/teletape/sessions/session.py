@@ -204,6 +204,9 @@ class Session(ABC):
     def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
         """Returns a new variable that holds `value`."""
 
+    def check_fixed_shape(self) -> None:  # noqa: B027  # outside of a trace every shape is known
+        """Refuses, in a trace, a variable whose assignments may change its shape."""
+
     @abstractmethod
     def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
         """Makes the variable's next version; `mode` and `indices` as in the command.

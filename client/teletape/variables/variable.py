@@ -1,10 +1,13 @@
-"""`tf.Variable`: a named, mutable tensor of a session. Tapes watch it when it is read."""
+"""`tf.Variable`: a named, mutable tensor of a session. Tapes watch it when it is read.
+
+Long because TensorFlow's class has this many methods.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -49,7 +52,7 @@ class Variable(ScatterMethods):
         trainable: Whether tapes watch it when it is read. None: True.
         name: Its name, without the ":0". Not made unique.
         dtype: The dtype to convert to.
-        shape: Checked against the initial value's.
+        shape: The shape that each value must fit; None: that of the initial value. Sizes may be unknown.
 
     Raises:
         ValueError: No initial value; a shape or dtype that does not fit.
@@ -59,8 +62,14 @@ class Variable(ScatterMethods):
 
     recorded: Slot
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
-        return object.__new__(ResourceVariable if cls is Variable else cls)
+    #: The class of variables with a `shape` that leaves sizes open; see resizable.py.
+    resizable: ClassVar[type[Variable]]
+
+    def __new__(cls, *args: Any, shape: Any = None, **kwargs: Any) -> Variable:
+        kind = ResourceVariable if cls is Variable else cls
+        if shape is not None and cls is Variable and not TensorShape(shape).is_fully_defined():
+            kind = cls.resizable
+        return object.__new__(kind)
 
     def __init__(
         self,
