@@ -165,9 +165,13 @@ class EagerTensor(Tensor):
         return len(self.recorded.spec.shape)
 
     def set_shape(self, shape: Any) -> None:
-        """Checks that the shape is compatible with `shape`; ValueError if not."""
+        """Checks that the shape is compatible with `shape`; ValueError if not.
+
+        Of what a dataset's function returns it says which sizes all elements have.
+        """
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
+        self.stated_shape = TensorShape(shape)
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""

@@ -490,3 +490,29 @@ def elements_that_fail(tf, np):
         elements(gathered.ignore_errors()),
         int(checked.ignore_errors().cardinality()),
     ]
+
+
+@program()
+def sizes_that_are_stated(tf, np):
+    numbers = tf.data.Dataset.range(6)
+
+    def image(i):
+        x = tf.numpy_function(lambda n: np.full((2, 3), n, np.float32), [i], tf.float32)
+        x.set_shape([2, 3])
+        return x, i
+
+    def called(i):
+        return tf.py_function(lambda n: tf.ones([n + 1, 2]), [i], tf.float32)
+
+    def partly(x):
+        x.set_shape([None, 2])
+        return x
+
+    images = numbers.map(image)
+    rows = numbers.map(called).map(partly)
+    return [
+        facts(images.batch(4)),
+        facts(images.map(lambda x, i: x[:, :2] * 2.0).batch(2, drop_remainder=True)),
+        facts(rows),
+        elements(rows.padded_batch(3)),
+    ]

@@ -61,6 +61,7 @@ class ElementFunction:
         self._lock = threading.RLock()
         self.pure = False
         self.result: Any = None
+        self._specs: list[Any] = []  # of the latest results, with the sizes that the program has stated
         if self._traceable and not current().tracing:
             self._predict(specs)
 
@@ -134,14 +135,18 @@ class ElementFunction:
             entry = self._traced(tuple([tensor.recorded.spec for tensor in tensors]))
             if entry is not None:
                 traced, pattern = entry
+                self._note_result(pattern)
                 tensors = traced.call([tensor.operand() for tensor in tensors])
                 return _cut_off(_with_nones(pattern, tensors))
         here = None if owner.home.local or owner.tracing or not self._here else self._in_this_process(leaves)
         results, pattern = here or self._plain(leaves)
-        if self.result is None:
-            specs = [spec_of_leaf(leaf, sizes=False) for leaf in results]
-            self.result = structure.pack(pattern, specs)
+        self._note_result(pattern)
         return _cut_off(results)
+
+    def _note_result(self, pattern: Any) -> None:
+        """Notes the structure and the specs of the results, if tracing has not predicted them."""
+        if self.result is None:
+            self.result = structure.pack(pattern, self._specs)
 
     def _plain(self, leaves: Sequence[Any]) -> tuple[list[Any], Any]:
         """Runs the function as it is, op by op."""
@@ -214,6 +219,7 @@ class ElementFunction:
         if type(result) is list and self._single:
             result = tuple(result)
         results = [_as_leaf(leaf) for leaf in structure.flatten(result)]
+        self._specs = [spec_of_leaf(leaf, sizes=False) for leaf in results]
         numbers = iter(range(len(results)))
         marks = [None if leaf is None else next(numbers) for leaf in results]
         return results, structure.pack(result, marks)

@@ -11,6 +11,7 @@ from teletape.data.elements.specs import NoneTensorSpec
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.errors import InvalidArgumentError
 
 
@@ -107,14 +108,21 @@ def spec_of_leaf(leaf: Any, *, sizes: bool = True) -> Any:
 
     Args:
         leaf: The leaf.
-        sizes: Whether its sizes are those of every element.
+        sizes: Whether its sizes are those of every element; if not, only those that the program has stated, by
+            `set_shape`, are.
     """
     if leaf is None:
         return NoneTensorSpec()
     if is_dataset(leaf):
         return leaf._spec_as_leaf()
     shape = shape_of(leaf)
-    return TensorSpec(shape if sizes else [None] * len(shape), dtype_of(leaf))
+    return TensorSpec(shape if sizes else stated_shape(leaf, len(shape)), dtype_of(leaf))
+
+
+def stated_shape(leaf: Any, rank: int) -> TensorShape:
+    """Returns the shape that the program has stated for a leaf; without a statement no size is known."""
+    stated = getattr(leaf, "stated_shape", None)
+    return TensorShape([None] * rank) if stated is None or stated.rank is None else stated
 
 
 def joined(elements: Sequence[Element]) -> Element:
