@@ -28,6 +28,7 @@ from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.functions.compile import compile_function
@@ -258,6 +259,8 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
         return _Leaf((len(symbols) - 2, len(symbols) - 1), symbols[-2].spec.with_shape(shape))
     if isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic):
         leaf = constant(leaf)
+    if isinstance(leaf, TensorShape) and leaf.is_fully_defined():
+        leaf = constant(leaf.as_list(), dtypes.int32)
     if not isinstance(leaf, TensorLike):
         raise TypeError(
             "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or "

@@ -175,6 +175,10 @@ class Variable(ScatterMethods):
         """Whether tapes watch it when it is read."""
         return self.recorded.trainable
 
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Returns true: a variable has its value as soon as it is made."""
+        return dispatch.constant(True)
+
     @property
     def constraint(self) -> Any:
         """The function that projects the value after an update of an optimizer, or None."""

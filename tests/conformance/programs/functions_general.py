@@ -159,3 +159,13 @@ def a_loop_over_a_dataset(tf, np):
 
     data = tf.data.Dataset.from_tensor_slices(([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0])).batch(2)
     return [total(data, tf.constant(4.0)), total(data, tf.constant(100.0)), v]
+
+
+@program()
+def results_that_become_tensors(tf, np):
+    @tf.function
+    def f(x):
+        return {"shape": x.shape, "sizes": x.shape.as_list(), "rank": x.shape.rank, "array": np.arange(3), "none": None}
+
+    results = f(tf.ones([2, 3]))
+    return [results, results["shape"].dtype.name, tf.Variable([1.0]).is_initialized()]
