@@ -12,6 +12,8 @@ from teletape import environment
 from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.step_log import StepLog, Symbol
 from teletape.program import call_site
+from teletape.program.tracebacks import with_op
+from teletape.program.user_code import user_code
 from teletape.sessions.session import with_functions
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -74,7 +76,7 @@ class Tracer(SpecRecorder):
         except InvalidArgumentError as error:
             dtypes = {value.spec.dtype for value in inputs if isinstance(value, Symbol)}
             raise (TypeError if len(dtypes) > 1 and "cannot compute" in error.message else ValueError)(
-                f"{error.message} (op {op.name!r}, while a function is traced)"
+                with_op(error.message, op.name) + user_code()
             ) from None
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Symbol:

@@ -46,6 +46,11 @@ def add_package(folder: str) -> None:
     _own_files.clear()
 
 
+def is_own(file: str) -> bool:
+    """Whether a source file belongs to Teletape, to a package that runs on it, or to IPython."""
+    return _own_files[file]
+
+
 def call_site_of(frame: FrameType) -> CallSite:
     """Returns the user's code at or around a frame: the nearest frame outside Teletape and Keras."""
     code = frame.f_code

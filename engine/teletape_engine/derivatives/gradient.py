@@ -178,8 +178,13 @@ def _output_gradient(recorder: Recorder, weight: Recorded, spec: Spec) -> Record
         raise InvalidArgumentError(
             f"an output gradient of dtype {weight.spec.dtype.name} for a target of {spec.dtype.name}: cast it"
         )
-    if broadcast(weight.spec.shape, spec.shape) != spec.shape:
-        raise InvalidArgumentError(f"Incompatible shapes: {shape_text(weight.spec.shape)} vs. {shape_text(spec.shape)}")
+    try:
+        fits = broadcast(weight.spec.shape, spec.shape) == spec.shape
+    except InvalidArgumentError:
+        fits = False
+    if not fits:
+        shapes = f"{shape_text(weight.spec.shape)} vs. {shape_text(spec.shape)}"
+        raise InvalidArgumentError(f"Incompatible shapes: {shapes}: an output gradient has the shape of its target")
     return recorder.op(ops.broadcast_to, weight, shape=spec.shape)
 
 
