@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from teletape import logs
 from teletape.control_flow.purity import impurity
 from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.create import zeros
-from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine import commands
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function
@@ -108,11 +111,14 @@ def repeated(
         choices: Whether there may be conditions and loops inside, whose gradients are then those of `tf.function`.
 
     Raises:
-        NotTraceable: A function needs values, draws random numbers, or has a condition although it may not.
+        NotTraceable: A function needs values, or outside of a trace draws random numbers, or has a condition although
+            it may not.
         teletape.errors.InvalidArgumentError: The body changes a shape or dtype.
     """
     specs = _specs(values)
     traces = [trace(lambda *loop_values: convert_to_tensor(cond(*loop_values)), specs), trace(body, specs)]
+    if traces[1].specs == tuple(specs) and current().tracing and any(map(_draws, traces)):
+        return _repeated_with_draws(traces, values, most)
     functions, captured = joined(traces)
     if not choices and any(function.decides for function in functions):
         raise NotTraceable("has a choice or a loop inside", "one loop")
@@ -122,11 +128,60 @@ def repeated(
     return _run(commands.While, functions, inputs, captured=len(captured), maximum_iterations=most)
 
 
+def _repeated_with_draws(traces: Sequence[Traced], values: Leaves, most: int | None) -> list[Tensor]:
+    """Runs a loop as `repeated`; the number of the iteration is a loop variable more, and decides what is drawn."""
+    cond, body = traces
+    numbers = _numbers_drawn(traces)
+
+    def next_values(iteration: Tensor, *loop_values: Tensor) -> list[Tensor]:
+        return [iteration + 1, *_run_iteration(body, numbers, iteration, loop_values)]
+
+    def goes_on(iteration: Tensor, *loop_values: Tensor) -> Tensor:
+        return _run_iteration(cond, numbers, iteration, loop_values)[0]
+
+    return repeated(goes_on, next_values, [constant(0), *values], most)[1:]
+
+
+def _draws(traced: Traced) -> bool:
+    """Whether a function draws random numbers."""
+    return any(map(_is_number, traced.captures))
+
+
+def _numbers_drawn(traces: Sequence[Traced]) -> dict[int, Any]:
+    """Returns the key and counter of each draw of the functions, the same in all iterations."""
+    captures = [capture for traced in traces for capture in traced.captures if _is_number(capture)]
+    draws = {id(capture.value[0]): capture.value[0] for capture in captures}
+    return {number: current().draw(draw) for number, draw in draws.items()}
+
+
+def _is_number(capture: Capture) -> bool:
+    return capture.kind == "number"
+
+
+def _run_iteration(traced: Traced, numbers: dict[int, Any], iteration: Tensor, values: Leaves) -> list[Tensor]:
+    """Runs a function with random numbers of an iteration of its own: each has keys drawn from the loop's."""
+    owner = current()
+    keys: dict[int, Tensor] = {}
+    captured = []
+    for capture in traced.captures:
+        if not _is_number(capture):
+            captured.append(capture.value.operand() if capture.kind == "tensor" else capture.value)
+            continue
+        draw, which = capture.value
+        if which == 0 and id(draw) not in keys:
+            key = numbers[id(draw)][0]
+            bounds = constant(0), constant(np.iinfo(np.int32).max)
+            keys[id(draw)] = call(ops.random_uniform_int, (key, iteration, *bounds), shape=())
+        captured.append((keys[id(draw)] if which == 0 else numbers[id(draw)][1]).operand())
+    results = owner.call_function(traced.function, [*_operands(values), *captured])
+    return [EagerTensor(result, owner) for result in results]
+
+
 def chosen(selector: Tensor, branches: Sequence[Callable[[], Leaves]]) -> list[Tensor]:
     """Runs the branch that a scalar bool (true: the first) or integer selects: one command.
 
     Raises:
-        NotTraceable: A branch needs values, draws random numbers, or returns another shape than the first.
+        NotTraceable: A branch needs values, or returns another shape than the first.
     """
     owner: Any = current()
     prints = owner.tracing and owner.deferred is not None
@@ -202,7 +257,7 @@ def scanned(
         choices: As in `repeated`.
 
     Raises:
-        NotTraceable: The body needs values, or draws random numbers.
+        NotTraceable: The body needs values, or outside of a trace draws random numbers.
         teletape.errors.InvalidArgumentError: It changes a shape or dtype of the carry.
     """
     count = len(carry)
@@ -212,7 +267,10 @@ def scanned(
         return [*next_carry, *results]
 
     rows = [Spec.of(tensor.recorded.spec.shape[1:], tensor.recorded.spec.dtype) for tensor in elements]
-    (function,), captured = joined([trace(step, [*_specs(carry), *rows])])
+    traced = trace(step, [*_specs(carry), *rows])
+    if current().tracing and elements and _draws(traced):
+        return _scanned_with_draws(traced, carry, elements, reverse=reverse, vectorize=vectorize)
+    (function,), captured = joined([traced])
     if not choices and function.decides:
         raise NotTraceable("has a choice or a loop inside", "one loop")
     if function.assigns:
@@ -220,6 +278,21 @@ def scanned(
     fields = {"carried": count, "captured": len(captured), "reverse": reverse, "vectorize": vectorize}
     results = _run(commands.Scan, [function], [*_operands(carry), *_operands(elements), *captured], **fields)
     return results[:count], results[count:]
+
+
+def _scanned_with_draws(
+    traced: Traced, carry: Leaves, elements: Leaves, *, reverse: bool, vectorize: bool
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Runs a body as `scanned`; the number of the element is an element more, and decides what is drawn."""
+    numbers = _numbers_drawn([traced])
+    iterations = constant(np.arange(elements[0].recorded.spec.shape[0], dtype=np.int32))
+
+    def body(carried: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
+        iteration, *values = row
+        results = _run_iteration(traced, numbers, iteration, [*carried, *values])
+        return results[: len(carry)], results[len(carry) :]
+
+    return scanned(body, carry, [iterations, *elements], reverse=reverse, vectorize=vectorize)
 
 
 def joined(traces: Sequence[Traced], *, draws: bool = False) -> tuple[list[Function], list[Any]]:
