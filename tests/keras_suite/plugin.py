@@ -8,17 +8,23 @@ in for it. `run.py` starts pytest with it, and reads the outcomes that it writes
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import sys
 from collections.abc import Generator
 from types import ModuleType
+from typing import Any
+from unittest import mock
 
 import pytest
 
 OUTCOMES = "KERAS_SUITE_OUTCOMES"
+#: Its tests need IndexedSlices, which Teletape has, and skip themselves without tf.SparseTensor, which it has not.
 SPARSE_GRADIENTS = "optimizer_sparse_test.py"
+#: It makes a tf.SparseTensor when it is imported, for tests that are skipped.
+OPS_OF_NUMPY = "ops/numpy_test.py"
 #: Outcomes that replace an earlier one of the same test: a failure while it is torn down undoes its success.
 WORSE = ("failed", "error")
 
@@ -42,20 +48,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Imports the tests of sparse gradients as for a backend with sparse tensors.
+    """Imports two modules of tests with what they need for it."""
+    with contextlib.ExitStack() as changes:
+        if collector.nodeid.endswith(SPARSE_GRADIENTS):
+            from keras.src import backend
 
-    They need IndexedSlices, which Teletape has, and skip themselves without tf.SparseTensor, which it has not.
-    """
-    if collector.nodeid.endswith(SPARSE_GRADIENTS):
-        from keras.src import backend
+            changes.enter_context(mock.patch.object(backend, "SUPPORTS_SPARSE_TENSORS", True))
+        if collector.nodeid.endswith(OPS_OF_NUMPY) and importlib.util.find_spec("teletape") is not None:
+            from teletape.keras_mount.inert import INERT
 
-        before = backend.SUPPORTS_SPARSE_TENSORS
-        backend.SUPPORTS_SPARSE_TENSORS = True
-        try:
-            return (yield)
-        finally:
-            backend.SUPPORTS_SPARSE_TENSORS = before
-    return (yield)
+            changes.enter_context(mock.patch.object(INERT["SparseTensor"], "__init__", _sparse))
+        return (yield)
+
+
+def _sparse(self: Any, indices: Any, values: Any, dense_shape: Any) -> None:
+    self.indices, self.values, self.dense_shape = indices, values, dense_shape
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

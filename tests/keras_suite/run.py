@@ -121,7 +121,7 @@ def installed(version: str) -> Path:
 
 def keras_of(version: str | None) -> tuple[Path, str, dict[str, str]]:
     """Where Keras is, its version, and what its environment needs."""
-    paths = [str(Path(__file__).resolve().parent.parent)]
+    paths = [str(Path(__file__).resolve().parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     if version is not None:
         folder = installed(version)
         return folder / "keras", version, {"PYTHONPATH": os.pathsep.join([str(folder), *paths])}
@@ -137,11 +137,13 @@ def run(
         command = [sys.executable, "-P", "-m", "pytest", "-p", "keras_suite.plugin", "-p", "no:cacheprovider"]
         command += ["-c", os.devnull, f"--rootdir={keras}", "-o", "python_files=*_test.py", "-W", "ignore"]
         command += ["-q", "--no-header", "--tb=no", "--timeout=300", f"--numprocesses={options.workers}"]
-        command += ["--maxprocesses=8", "--dist=worksteal", *(["-k", options.k] if options.k else [])]
+        command += ["--maxprocesses=8", "--dist=worksteal", "--continue-on-collection-errors"]
+        command += [*(["-k", options.k] if options.k else [])]
         command += [str(keras / FAMILIES[family]) for family in families]
         if http:
             command = [sys.executable, str(ROOT / "scripts" / "with_server.py"), *command]
-        variables = os.environ | environment | {OUTCOMES: str(file)}
+        # Processes of xdist must collect the same tests in one order; Keras draws some of them from sets.
+        variables = os.environ | environment | {OUTCOMES: str(file), "PYTHONHASHSEED": "0"}
         # pytest runs away from the sources: a process of xdist has the current folder on its path.
         subprocess.run(command, cwd=folder, env=variables, check=False)
         if not file.exists():
@@ -152,7 +154,10 @@ def run(
 
 def family_of(node: str) -> str:
     """The family of a test; of nested folders the most precise."""
-    return max((name for name in FAMILIES if node.startswith(FAMILIES[name])), key=lambda name: len(FAMILIES[name]))
+    families = [name for name in FAMILIES if node.startswith(FAMILIES[name])]
+    if not families:
+        raise SystemExit(f"keras-tests: pytest reports about {node!r}; its output says why")
+    return max(families, key=lambda name: len(FAMILIES[name]))
 
 
 def counts_of(version: str, outcomes: Outcomes) -> dict[str, Counter[str]]:

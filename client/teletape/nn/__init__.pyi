@@ -49,6 +49,7 @@ from teletape.ops.dropout import dropout as dropout
 from teletape.ops.nn import batch_normalization as batch_normalization
 from teletape.ops.nn import bias_add as bias_add
 from teletape.ops.nn import compute_average_loss as compute_average_loss
+from teletape.ops.nn import ctc_loss as ctc_loss
 from teletape.ops.nn import moments as moments
 from teletape.ops.nn import normalize_moments as normalize_moments
 from teletape.ops.nn import scale_regularization_loss as scale_regularization_loss
@@ -83,6 +84,7 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_loss",
     "depth_to_space",
     "depthwise_conv2d",
     "dropout",

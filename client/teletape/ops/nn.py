@@ -7,7 +7,7 @@ from typing import Any
 
 from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
-from teletape.ops.derived.shape import squeeze
+from teletape.ops.derived.shape import squeeze, transpose
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
@@ -17,6 +17,7 @@ __all__ = [
     "batch_normalization",
     "bias_add",
     "compute_average_loss",
+    "ctc_loss",
     "moments",
     "normalize_moments",
     "scale_regularization_loss",
@@ -122,6 +123,38 @@ def compute_average_loss(
             raise ValueError("a loss without a batch axis needs `global_batch_size`")
         global_batch_size = losses.shape.as_list()[0]
     result: Tensor = call(ops.reduce_sum, (losses,)) / cast(convert_to_tensor(global_batch_size), losses.dtype)
+    return result
+
+
+def ctc_loss(
+    labels: to.TensorInput,
+    logits: to.TensorInput,
+    label_length: to.TensorInput,
+    logit_length: to.TensorInput,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """-log of the probability that the frames of each sequence spell its labels: [batch].
+
+    By hand: its defaults and the order of its axes.
+
+    Args:
+        labels: [batch, length], dense, without blanks; what is after a sequence's length is padding.
+        logits: [frames, batch, classes], or [batch, frames, classes] if `logits_time_major` is False.
+        label_length: [batch].
+        logit_length: [batch]; the frames that count.
+        logits_time_major: The order of the axes of `logits`.
+        unique: Without effect.
+        blank_index: The class of the blank: 0 if it is None; a negative one counts from the end.
+        name: Without effect.
+    """
+    frames = convert_to_tensor(logits)
+    if not logits_time_major:
+        frames = transpose(frames, [1, 0, 2])
+    inputs = [convert_to_tensor(each) for each in (labels, label_length, logit_length)]
+    result: Tensor = call(ops.ctc_loss, (frames, *inputs), blank=0 if blank_index is None else int(blank_index))
     return result
 
 

@@ -225,6 +225,11 @@ class _CountNonzero(Op):
 class _Crelu(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
 
+class _CtcLoss(Op):
+    def __call__(
+        self, logits: Array, labels: Array, label_length: Array, logit_length: Array, /, *, blank: int = ...
+    ) -> Any: ...
+
 class _Cumprod(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
 
@@ -944,6 +949,7 @@ class Ops:
     cosh: Final[_Cosh]
     count_nonzero: Final[_CountNonzero]
     crelu: Final[_Crelu]
+    ctc_loss: Final[_CtcLoss]
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
     dependency: Final[_Dependency]

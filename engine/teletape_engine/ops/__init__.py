@@ -16,7 +16,7 @@ from teletape_engine.ops import (
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math, special
 from teletape_engine.ops.images import color, projective, quality, resize
 from teletape_engine.ops.linalg import composites, decompositions, diagonal, einsum, matrix, products, solve
-from teletape_engine.ops.nn import activations, blocks, conv, forms, gelu, loss, normalization, pool
+from teletape_engine.ops.nn import activations, blocks, conv, ctc, forms, gelu, loss, normalization, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
 CATALOGUE.freeze()
@@ -38,6 +38,7 @@ FAMILIES = (
     products,
     logic,
     loss,
+    ctc,
     math,
     special,
     diagonal,

@@ -112,3 +112,27 @@ def patches(tf, np):
         cut(x, 3, 3, 1, "SAME"),
         cut(tf.reshape(tf.range(16), [1, 4, 4, 1]), 2, 2, 1, "VALID"),
     ]
+
+
+@program()
+def losses_of_connectionist_temporal_classification(tf, np):
+    logits = tf.constant(np.random.default_rng(0).normal(size=(5, 3, 4)).astype("float32"))
+    labels = tf.constant([[1, 2], [3, 3], [2, 0]])
+
+    def loss(labels=labels, logits=logits, lengths=(2, 2, 1), frames=(5, 4, 3), **options):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = tf.nn.ctc_loss(labels, logits, list(lengths), list(frames), **options)
+        return [losses, tape.gradient(losses, logits)]
+
+    return [
+        loss(),
+        loss(labels=[[1, 2], [0, 0], [2, 0]], blank_index=-1),
+        loss(labels=[[1, 3], [0, 0], [3, 0]], blank_index=2),
+        loss(logits=tf.transpose(logits, [1, 0, 2]), logits_time_major=False),
+        loss(lengths=(0, 1, 0)),
+        loss(labels=tf.constant([[1, 2], [3, 3], [2, -1]], tf.int64)),
+        tf.function(loss)(),
+        tf.keras.losses.CTC()(labels, tf.transpose(logits, [1, 0, 2])),
+        loss(logits=tf.cast(logits, tf.float16))[0].dtype,
+    ]
