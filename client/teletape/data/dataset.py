@@ -42,7 +42,6 @@ from teletape.ops import random
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.program.tracebacks import reports_methods
 from teletape.sessions.current import current
-from teletape.sessions.remote import RemoteSession
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -123,7 +122,7 @@ class Dataset:
         are too large to stay there.
         """
         traits, home = self._traits, current().home
-        if traits.host and isinstance(home, RemoteSession):
+        if traits.host and not home.local:
             wanted = max(ahead, traits.ahead) or (_MOST_AHEAD if traits.in_parts else 0)
             if wanted and (traits.slow or traits.in_parts):
                 reference = weakref.ref(home)

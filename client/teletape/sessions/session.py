@@ -200,6 +200,14 @@ class Session(ABC):
     def constant(self, array: HostArray) -> Recorded:
         """Returns a host array as a value. The caller gives the array up and must not write into it."""
 
+    def sent_ahead(self, arrays: Sequence[HostArray]) -> list[Any]:
+        """Sends arrays to the server while its earlier commands run, and returns their names there; from any thread."""
+        raise NotImplementedError  # pragma: no cover - of a session on a server alone
+
+    def constant_ahead(self, array: HostArray, name: Any) -> Recorded:
+        """Returns an array as a value that the server has under that name."""
+        raise NotImplementedError  # pragma: no cover - of a session on a server alone
+
     @abstractmethod
     def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
         """Returns a new variable that holds `value`."""

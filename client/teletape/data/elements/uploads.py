@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from teletape.data.elements.mapped import Element, Mapped
 from teletape.errors import TeletapeError
 from teletape.ops.dispatch import constant
 from teletape.sessions.current import current
-from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sending.batch_buffer import Name
+from teletape.sessions.session import Session
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine.arrays import HostArray
+
+if TYPE_CHECKING:  # a program without a server loads nothing of this
+    from teletape.sessions.sending.batch_buffer import Name
 
 _LEAST: Final = 256 << 10  #: Bytes of an element that are worth a request of their own.
 
@@ -33,13 +35,13 @@ class Sent(Lazy):
     __slots__ = ("_home", "_name", "_values")
     known = True
 
-    def __init__(self, values: HostArray, home: weakref.ref[RemoteSession], name: Name) -> None:
+    def __init__(self, values: HostArray, home: weakref.ref[Session], name: Name) -> None:
         self._values, self._home, self._name = values, home, name
 
     def tensor(self) -> Tensor:
         """Returns it as a tensor; in another session than the one that has it, it is sent again."""
         owner = current()
-        if isinstance(owner, RemoteSession) and owner is self._home():
+        if owner is self._home():
             return EagerTensor(owner.constant_ahead(self._values, self._name), owner)
         return constant(self._values)
 
@@ -58,7 +60,7 @@ class Sent(Lazy):
         return dtypes.as_dtype(self._values.dtype)
 
 
-def sent(element: Element, home: weakref.ref[RemoteSession]) -> Element:
+def sent(element: Element, home: weakref.ref[Session]) -> Element:
     """Returns an element whose arrays the session has, if they are large; otherwise the element itself.
 
     A session that does not answer is left to the program, which sends the element with its own commands.
