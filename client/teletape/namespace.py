@@ -73,7 +73,10 @@ from teletape.tensors import dlpack, dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
-from teletape.variables import resizable  # noqa: F401  # registers itself with Variable
+from teletape.variables import (
+    generator,
+    resizable,  # noqa: F401  # registers itself with Variable
+)
 from teletape.variables.module import Module
 from teletape.variables.name_scope import name_scope
 from teletape.variables.variable import Variable
@@ -175,6 +178,8 @@ def names() -> dict[str, Any]:
         ("random.", random),
         ("", initializers),
         ("random.", stateless_random),
+        ("random.", generator),
+        ("random.experimental.", generator),
         ("dtypes.", dtypes),
         ("experimental.dlpack.", dlpack),
         ("train.", checkpoints),

@@ -7,7 +7,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops import random
 from teletape.ops.dispatch import call, convert_to_tensor
-from teletape.ops.stateless_random import keys
+from teletape.ops.stateless_random import state
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
@@ -47,7 +47,7 @@ def stateless_dropout(
     tensor = _floating(x, rate)
     if _never(rate):
         return tensor
-    return _dropped(tensor, rate, noise_shape, keys(seed))
+    return _dropped(tensor, rate, noise_shape, state(seed))
 
 
 def _floating(x: Any, rate: Any) -> Tensor:
@@ -65,13 +65,13 @@ def _never(rate: Any) -> bool:
     return not isinstance(rate, TensorLike) and float(rate) == 0
 
 
-def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, draw: tuple[Any, Any]) -> Tensor:
+def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, draw: tuple[Any, ...]) -> Tensor:
     shape = tuple(tensor.shape)
     if isinstance(noise_shape, list | tuple) and None in noise_shape:
         noise_shape = [own if length is None else length for length, own in zip(noise_shape, shape, strict=True)]
     if noise_shape is not None:
         shape = to.ints(noise_shape)
-    chances = call(ops.random_uniform, draw, shape=shape, dtype=tensor.dtype.np)
+    chances = random.fractions(shape, draw, tensor.dtype)
     if isinstance(rate, TensorLike):
         rate = to.cast(rate, tensor)
         scale: Any = 1.0 / (1.0 - rate)

@@ -103,7 +103,7 @@ def truncated_normal(
     return scaled(ops.truncated_normal, dims_of(shape), mean, stddev, dtype, next_draw(seed))
 
 
-def scaled(op: Op, shape: tuple[int, ...], mean: Any, stddev: Any, dtype: Any, keys: tuple[Any, Any]) -> Tensor:
+def scaled(op: Op, shape: tuple[int, ...], mean: Any, stddev: Any, dtype: Any, keys: tuple[Any, ...]) -> Tensor:
     """What the op draws with these keys (of mean 0 and deviation 1), with that mean and deviation."""
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
@@ -133,17 +133,23 @@ def uniform(
     return within(dims_of(shape), minval, maxval, wanted, next_draw(seed))
 
 
-def within(shape: tuple[int, ...], minval: Any, maxval: Any, wanted: DType, keys: tuple[Any, Any]) -> Tensor:
-    """Numbers of that dtype, evenly distributed in [minval, maxval), drawn with these keys."""
+def within(shape: tuple[int, ...], minval: Any, maxval: Any, wanted: DType, keys: tuple[Any, ...]) -> Tensor:
+    """Numbers of that dtype, evenly distributed in [minval, maxval), drawn with these keys, or from one state."""
     if wanted.is_integer:
         bounds = [convert_to_tensor(bound, wanted) for bound in (minval, maxval)]
-        return call(ops.random_uniform_int, (*keys, *bounds), shape=shape)
-    drawn = call(ops.random_uniform, keys, shape=shape, dtype=wanted.np)
+        op = ops.philox_integers if len(keys) == 1 else ops.random_uniform_int
+        return call(op, (*keys, *bounds), shape=shape)
+    drawn = fractions(shape, keys, wanted)
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
-    low, high = convert_to_tensor(minval, wanted), convert_to_tensor(maxval, wanted)
+    low, high = convert_to_tensor(minval, drawn.dtype), convert_to_tensor(maxval, drawn.dtype)
     result: Tensor = drawn * (high - low) + low
     return result
+
+
+def fractions(shape: tuple[int, ...], keys: tuple[Any, ...], dtype: DType = dtypes.float32) -> Tensor:
+    """Numbers evenly distributed in [0, 1), drawn with a key and a counter, or from a state of Philox."""
+    return call(ops.philox_uniform if len(keys) == 1 else ops.random_uniform, keys, shape=shape, dtype=dtype.np)
 
 
 # --------------------------------------------------------------------------------------- distributions with parameters

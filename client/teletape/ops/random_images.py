@@ -11,8 +11,9 @@ from teletape.ops import arguments as to
 from teletape.ops import image_colors as colors
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.images import flip_left_right, flip_up_down, pixels
-from teletape.ops.random import next_draw
-from teletape.ops.stateless_random import keys
+from teletape.ops.random import fractions, next_draw, within
+from teletape.ops.stateless_random import state
+from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -34,12 +35,12 @@ __all__ = [
     "stateless_random_saturation",
 ]
 
-_Draw = tuple[Any, Any]
+_Draw = tuple[Any, ...]  #: A key and a counter, or a state.
 
 
 def _between(low: float, high: float, draw: _Draw) -> Any:
     """One number evenly distributed in [low, high)."""
-    return call(ops.random_uniform, draw, shape=()) * (high - low) + low
+    return fractions((), draw) * (high - low) + low
 
 
 # --------------------------------------------------------------------------------------------------------------- flips
@@ -50,7 +51,7 @@ def random_flip_left_right(image: to.TensorInput, seed: int | None = None) -> Te
 
 def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
     """As random_flip_left_right; the draw follows from the seed, two integers."""
-    return _flipped(image, flip_left_right, keys(seed))
+    return _flipped(image, flip_left_right, state(seed))
 
 
 def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tensor:
@@ -60,13 +61,15 @@ def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tenso
 
 def stateless_random_flip_up_down(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
     """As random_flip_up_down; the draw follows from the seed, two integers."""
-    return _flipped(image, flip_up_down, keys(seed))
+    return _flipped(image, flip_up_down, state(seed))
 
 
 def _flipped(image: Any, flip: Any, draw: _Draw) -> Tensor:
     tensor = pixels(image)
-    shape = () if tensor.ndim == 3 else (tensor.shape.as_list()[0], 1, 1, 1)
-    turned = call(ops.less, (call(ops.random_uniform, draw, shape=shape), 0.5))
+    if tensor.ndim == 3:
+        turned = call(ops.less, (fractions((), draw), 0.5))
+    else:  # as TensorFlow, which rounds the numbers of a batch
+        turned = call(ops.greater, (fractions((tensor.shape.as_list()[0], 1, 1, 1), draw), 0.5))
     return call(ops.where, (turned, flip(tensor), tensor))
 
 
@@ -80,7 +83,7 @@ def stateless_random_crop(
     value: to.TensorInput, size: to.IntsInput, seed: to.TensorInput, name: str | None = None
 ) -> Tensor:
     """As random_crop; the draw follows from the seed, two integers."""
-    return _cropped(value, size, keys(seed))
+    return _cropped(value, size, state(seed))
 
 
 def _cropped(value: Any, size: Any, draw: _Draw) -> Tensor:
@@ -88,13 +91,13 @@ def _cropped(value: Any, size: Any, draw: _Draw) -> Tensor:
     shape = tuple(tensor.shape)
     if len(wanted) != len(shape) or any(length > own for length, own in zip(wanted, shape, strict=True)):
         raise InvalidArgumentError(f"Need value.shape >= size, got {list(shape)} and {list(wanted)}")
-    chances = call(ops.random_uniform, draw, shape=(len(shape),))
+    limits = [own - length + 1 for length, own in zip(wanted, shape, strict=True)]
+    numbers = within((len(shape),), 0, dtypes.int32.max, dtypes.int32, draw)
+    starts = call(ops.floormod, (numbers, convert_to_tensor(limits, dtypes.int32)))
     for axis, (length, own) in enumerate(zip(wanted, shape, strict=True)):
         if length == own:
             continue
-        chance = call(ops.strided_slice, (chances,), index=(axis,))
-        first = call(ops.cast, (chance * float(own - length + 1),), dtype="int32")
-        first = call(ops.minimum, (first, own - length))  # a product may round up
+        first = call(ops.strided_slice, (starts,), index=(axis,))
         indices = call(ops.add, (call(ops.range, (), limit=length), first))
         tensor = call(ops.gather, (tensor, indices), axis=axis)
     return tensor
@@ -108,7 +111,7 @@ def random_brightness(image: to.TensorInput, max_delta: float, seed: int | None 
 
 def stateless_random_brightness(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
     """As random_brightness; the draw follows from the seed, two integers."""
-    return _brightness(image, max_delta, keys(seed))
+    return _brightness(image, max_delta, state(seed))
 
 
 def _brightness(image: Any, max_delta: float, draw: _Draw) -> Tensor:
@@ -124,7 +127,7 @@ def random_contrast(image: to.TensorInput, lower: float, upper: float, seed: int
 
 def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput) -> Tensor:
     """As random_contrast; the draw follows from the seed, two integers."""
-    return colors.adjust_contrast(image, _factor(lower, upper, keys(seed)))
+    return colors.adjust_contrast(image, _factor(lower, upper, state(seed)))
 
 
 def random_saturation(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
@@ -136,7 +139,7 @@ def stateless_random_saturation(
     image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput | None = None
 ) -> Tensor:
     """As random_saturation; the draw follows from the seed, two integers."""
-    return colors.adjust_saturation(image, _factor(lower, upper, keys(seed)))
+    return colors.adjust_saturation(image, _factor(lower, upper, state(seed)))
 
 
 def _factor(lower: float, upper: float, draw: _Draw) -> Any:
@@ -154,7 +157,7 @@ def random_hue(image: to.TensorInput, max_delta: float, seed: int | None = None)
 
 def stateless_random_hue(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
     """As random_hue; the draw follows from the seed, two integers."""
-    return _hue(image, max_delta, keys(seed))
+    return _hue(image, max_delta, state(seed))
 
 
 def _hue(image: Any, max_delta: float, draw: _Draw) -> Tensor:

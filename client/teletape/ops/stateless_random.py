@@ -1,6 +1,7 @@
 """`tf.random.stateless_…`: draws whose numbers follow from a seed of two numbers, which may be a tensor.
 
 By hand, as the other draws: they take several ops. The values of a seed are not read: they are inputs of the ops.
+Uniform and normal numbers are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -29,11 +30,21 @@ __all__ = [
 ]
 
 
-def keys(seed: Any) -> tuple[Any, Any]:
-    """The two numbers of a seed, as scalars; InvalidArgumentError unless it has shape [2]."""
+def _pair(seed: Any) -> Tensor:
     pair = convert_to_tensor(seed)
     if tuple(pair.shape) != (2,):
         raise InvalidArgumentError(f"seed must have shape [2], not {shape_text(tuple(pair.shape))}")
+    return pair
+
+
+def state(seed: Any) -> tuple[Any]:
+    """The state of Philox that follows from a seed; InvalidArgumentError unless it has shape [2]."""
+    return (call(ops.philox_state, (_pair(seed),)),)
+
+
+def keys(seed: Any) -> tuple[Any, Any]:
+    """The two numbers of a seed, as scalars; InvalidArgumentError unless it has shape [2]."""
+    pair = _pair(seed)
     return call(ops.strided_slice, (pair,), index=(0,)), call(ops.strided_slice, (pair,), index=(1,))
 
 
@@ -46,16 +57,17 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Numbers evenly distributed in [minval, maxval); integers without both bounds are any but the largest."""
+    """Numbers evenly distributed in [minval, maxval); integers without both bounds are any of their dtype."""
     wanted = dtypes.as_dtype(dtype)
     if wanted.is_integer and (minval is None) != (maxval is None):
         raise ValueError(
             f"For integer `dtype` argument {wanted!r}, argument `minval` and `maxval` must be both None or not None. "
             f"Got `minval`={minval} and `maxval`={maxval}."
         )
-    if minval is None:
-        minval, maxval = (wanted.min, wanted.max) if wanted.is_integer else (0, maxval)
-    return random.within(random.dims_of(shape), minval, 1 if maxval is None else maxval, wanted, keys(seed))
+    if wanted.is_integer and minval is None:
+        return call(ops.philox_bits, state(seed), shape=random.dims_of(shape), dtype=wanted.np)
+    bounds = (0 if minval is None else minval, 1 if maxval is None else maxval)
+    return random.within(random.dims_of(shape), *bounds, wanted, state(seed))
 
 
 def stateless_normal(
@@ -68,7 +80,7 @@ def stateless_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """Normally distributed numbers."""
-    return random.scaled(ops.random_normal, random.dims_of(shape), mean, stddev, dtype, keys(seed))
+    return random.scaled(ops.philox_normal, random.dims_of(shape), mean, stddev, dtype, state(seed))
 
 
 def stateless_truncated_normal(
@@ -81,7 +93,7 @@ def stateless_truncated_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """Normally distributed numbers, none further than two standard deviations from the mean."""
-    return random.scaled(ops.truncated_normal, random.dims_of(shape), mean, stddev, dtype, keys(seed))
+    return random.scaled(ops.philox_truncated_normal, random.dims_of(shape), mean, stddev, dtype, state(seed))
 
 
 def stateless_categorical(

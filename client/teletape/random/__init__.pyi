@@ -18,14 +18,24 @@ from teletape.ops.stateless_random import stateless_poisson as stateless_poisson
 from teletape.ops.stateless_random import stateless_truncated_normal as stateless_truncated_normal
 from teletape.ops.stateless_random import stateless_uniform as stateless_uniform
 from teletape.random import experimental as experimental
+from teletape.variables.generator import Algorithm as Algorithm
+from teletape.variables.generator import Generator as Generator
+from teletape.variables.generator import create_rng_state as create_rng_state
+from teletape.variables.generator import get_global_generator as get_global_generator
+from teletape.variables.generator import set_global_generator as set_global_generator
 
 __all__ = [
+    "Algorithm",
+    "Generator",
     "categorical",
+    "create_rng_state",
     "experimental",
     "fold_in",
     "gamma",
+    "get_global_generator",
     "normal",
     "poisson",
+    "set_global_generator",
     "set_seed",
     "shuffle",
     "split",

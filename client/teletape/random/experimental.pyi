@@ -3,5 +3,19 @@
 from teletape.ops.stateless_random import fold_in as stateless_fold_in
 from teletape.ops.stateless_random import split as stateless_split
 from teletape.ops.stateless_random import stateless_shuffle as stateless_shuffle
+from teletape.variables.generator import Algorithm as Algorithm
+from teletape.variables.generator import Generator as Generator
+from teletape.variables.generator import create_rng_state as create_rng_state
+from teletape.variables.generator import get_global_generator as get_global_generator
+from teletape.variables.generator import set_global_generator as set_global_generator
 
-__all__ = ["stateless_fold_in", "stateless_shuffle", "stateless_split"]
+__all__ = [
+    "Algorithm",
+    "Generator",
+    "create_rng_state",
+    "get_global_generator",
+    "set_global_generator",
+    "stateless_fold_in",
+    "stateless_shuffle",
+    "stateless_split",
+]

@@ -547,6 +547,27 @@ class _Pad(Op):
 class _PerImageStandardization(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _PhiloxBits(Op):
+    def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxIntegers(Op):
+    def __call__(self, state: Array, minval: Array, maxval: Array, /, *, shape: Shape) -> Any: ...
+
+class _PhiloxNormal(Op):
+    def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxSkip(Op):
+    def __call__(self, state: Array, delta: Array, /) -> Any: ...
+
+class _PhiloxState(Op):
+    def __call__(self, seed: Array, /) -> Any: ...
+
+class _PhiloxTruncatedNormal(Op):
+    def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxUniform(Op):
+    def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
 class _Polygamma(Op):
     def __call__(self, x: Array, /, *, order: float) -> Any: ...
 
@@ -1038,6 +1059,13 @@ class Ops:
     ones_like: Final[_OnesLike]
     pad: Final[_Pad]
     per_image_standardization: Final[_PerImageStandardization]
+    philox_bits: Final[_PhiloxBits]
+    philox_integers: Final[_PhiloxIntegers]
+    philox_normal: Final[_PhiloxNormal]
+    philox_skip: Final[_PhiloxSkip]
+    philox_state: Final[_PhiloxState]
+    philox_truncated_normal: Final[_PhiloxTruncatedNormal]
+    philox_uniform: Final[_PhiloxUniform]
     polygamma: Final[_Polygamma]
     pow: Final[_Pow]
     projective_transform: Final[_ProjectiveTransform]

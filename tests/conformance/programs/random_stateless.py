@@ -1,4 +1,4 @@
-"""Draws from a seed of two numbers, shuffles, distributions: shapes, dtypes, what depends on what; not the numbers."""
+"""Draws from a seed of two numbers: uniform and normal numbers; of other distributions what depends on what."""
 
 from conformance.probes import raises
 from conformance.program import program
@@ -126,3 +126,51 @@ def arguments_that_do_not_fit(tf, np):
         raises(lambda: tf.random.stateless_uniform([2], seed=[1, 2], minval=None, maxval=3, dtype=tf.int32)),
         raises(lambda: tf.random.categorical([0.0, 1.0], 3).numpy(), containing="logits should be a matrix"),
     ]
+
+
+@program()
+def uniform_and_normal_numbers(tf, np):
+    results = []
+    for seed in ([1, 2], [-5, 2**31 - 1], tf.constant([2**40, -9], tf.int64)):
+        for dtype in (tf.float16, tf.float32, tf.float64):
+            results += [
+                tf.random.stateless_uniform([5], seed, -1.0, 3.0, dtype),
+                tf.random.stateless_normal([2, 3], seed, 1.0, 2.0, dtype),
+                tf.random.stateless_truncated_normal([7], seed, dtype=dtype),
+            ]
+        results += [
+            tf.random.stateless_uniform([3], seed, 2, 9, dtype=tf.int32),
+            tf.random.stateless_uniform([3], seed, None, None, dtype=tf.int64),
+            tf.random.stateless_uniform([3], seed, None, None, dtype=tf.uint32),
+            tf.random.split(seed, 3),
+            tf.random.fold_in(seed, 7),
+            tf.nn.experimental.stateless_dropout(tf.ones([8]), 0.5, seed=seed),
+        ]
+    return results
+
+
+@program()
+def numbers_of_initializers(tf, np):
+    return [
+        tf.random_normal_initializer(1.0, 2.0, seed=3)([2, 3]),
+        tf.random_uniform_initializer(-2.0, 2.0, seed=3)([2, 3]),
+    ]
+
+
+@program()
+def images_changed_by_numbers_of_a_seed(tf, np):
+    image = tf.image
+    x = tf.reshape(tf.range(48.0), [4, 4, 3]) / 48.0
+    batch = tf.stack([x, 1.0 - x, x * x, x])
+    results = []
+    for seed in ([1, 2], [5, 9], [7, 7]):
+        results += [
+            image.stateless_random_crop(x, [2, 3, 3], seed),
+            image.stateless_random_flip_left_right(x, seed),
+            image.stateless_random_flip_up_down(batch, seed),
+            image.stateless_random_brightness(x, 0.2, seed),
+            image.stateless_random_contrast(x, 0.5, 1.5, seed),
+            image.stateless_random_saturation(x, 0.5, 1.5, seed),
+            image.stateless_random_hue(x, 0.2, seed),
+        ]
+    return results

@@ -1,0 +1,316 @@
+"""`tf.random.Generator`: random numbers from a state in a variable, which every draw advances.
+
+The numbers are TensorFlow's, of the algorithm Philox; those of `binomial` alone are the catalogue's own.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import secrets
+import threading
+from typing import Any, Final, TypeVar
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.random import dims_of, scaled, within
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.variables import name_scope
+from teletape.variables.trackable import AutoTrackable
+from teletape.variables.variable import Variable
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+from teletape_engine.errors import UnimplementedError
+from teletape_engine.spec import broadcast
+
+__all__ = ["Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
+
+V = TypeVar("V", bound=TensorLike)
+
+_WORD: Final = 2**64
+_DRAWS_OF_A_BINOMIAL: Final = 200  #: TensorFlow's state advances by this for four numbers of one distribution.
+
+
+class Algorithm(enum.Enum):
+    """How random numbers follow from a state. Philox is here; AUTO_SELECT chooses it."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+_SIZES: Final = {Algorithm.PHILOX.value: 3, Algorithm.THREEFRY.value: 2, Algorithm.AUTO_SELECT.value: 3}
+
+
+def _number_of(alg: Any) -> int:
+    """The number of an algorithm that is given as a number, a member of Algorithm, or a name."""
+    if isinstance(alg, int):
+        number = alg
+    elif isinstance(alg, Algorithm):
+        number = alg.value
+    elif isinstance(alg, str):
+        name = alg.strip().lower().replace("-", "").replace("_", "")
+        number = {"philox": 1, "threefry": 2, "autoselect": 3}.get(name, 0)
+    else:
+        raise TypeError(f"Can't convert argument `alg` (of value {alg} and type {type(alg)}) to int.")
+    if number not in _SIZES:
+        raise ValueError(
+            f"Argument `alg` got unsupported value {alg}. Supported values are philox for the Philox algorithm, "
+            "threefry for the ThreeFry algorithm, and auto_select for auto-selection."
+        )
+    return number
+
+
+def _signed(value: int) -> int:
+    """An integer of 64 bits without a sign, as the one with a sign of the same bits."""
+    return value - _WORD if value >= _WORD // 2 else value
+
+
+def _as_state(value: Any) -> Tensor:
+    """Integers, also those from 2**63 up, as an int64 tensor."""
+    if isinstance(value, int):
+        value = _signed(value)
+    elif isinstance(value, list | tuple):
+        value = [_signed(item) if isinstance(item, int) else item for item in value]
+    tensor = convert_to_tensor(value)
+    return tensor if tensor.dtype is dtypes.int64 else call(ops.cast, (tensor,), dtype=dtypes.int64.np)
+
+
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
+    """The state of an algorithm that belongs to a seed.
+
+    Args:
+        seed: An integer of any size, or a vector of integers; what is too short gets zeros on the left.
+        alg: "philox", "threefry", an Algorithm, or its number.
+
+    Returns:
+        int64: three integers for Philox, two for ThreeFry.
+    """
+    size = _SIZES[_number_of(alg)]
+    if isinstance(seed, int):
+        seed = [seed >> 64 * place & _WORD - 1 for place in range(size)]
+    flat = call(ops.reshape, (_as_state(seed),), shape=(-1,))
+    length = flat.shape.as_list()[0]
+    if length < size:
+        return call(ops.concat, (convert_to_tensor([0] * (size - length), dtypes.int64), flat), axis=0)
+    start: Tensor = flat[:size]
+    return start
+
+
+def _of_size(state: V, alg: int) -> V:
+    if tuple(state.shape) != (_SIZES[alg],):
+        raise ValueError(f"Shapes {state.shape} and [{_SIZES[alg]}] are incompatible")
+    return state
+
+
+def _joined(key: Any, counter: Any, alg: int) -> Tensor:
+    counters, last = _as_state(counter), _as_state(key)
+    if tuple(counters.shape) != (_SIZES[alg] - 1,):
+        raise ValueError(f"Shapes {counters.shape} and [{_SIZES[alg] - 1}] are incompatible")
+    if last.shape.rank:
+        raise ValueError(f"Shapes {last.shape} and [] are incompatible")
+    return call(ops.concat, (counters, call(ops.reshape, (last,), shape=(1,))), axis=0)
+
+
+class Generator(AutoTrackable):
+    """A source of random numbers with a state of its own; checkpoints save it.
+
+    Args:
+        copy_from: A generator whose algorithm and state are copied.
+        state: The state, a vector of integers; a variable is used itself, and shared.
+        alg: "philox", "auto_select", an Algorithm, or its number. ThreeFry has a state, and draws nothing.
+    """
+
+    _state_var: Variable
+
+    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
+        if copy_from is not None:
+            if alg is not None or state is not None:
+                raise AssertionError("copy_from has a state and an algorithm")
+            self._alg = copy_from.algorithm
+            initial: TensorLike = copy_from.state.read_value()
+        else:
+            if alg is None or state is None:
+                raise AssertionError("a generator needs a state and an algorithm")
+            self._alg = _number_of(alg)
+            initial = _of_size(state, self._alg) if isinstance(state, Variable) else _as_state(state)
+        if isinstance(initial, Variable):
+            self._state_var = initial
+        else:
+            with name_scope.name_scope(""):  # TensorFlow's has no prefix
+                value = _of_size(initial, self._alg)
+                self._state_var = Variable(value, trainable=False, name="StateVar", dtype=dtypes.int64)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> Generator:
+        """A generator that continues at a state."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """A generator whose numbers follow from a seed, an integer or a vector of integers."""
+        number = _number_of(Algorithm.PHILOX if alg is None else alg)
+        return cls(state=create_rng_state(seed, number), alg=number)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """A generator with a state from the operating system's random source."""
+        number = _number_of(Algorithm.PHILOX if alg is None else alg)
+        return cls(state=[secrets.randbits(64) for _ in range(_SIZES[number])], alg=number)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+        """A generator from the two parts of a state: the key, and a counter of one integer less than a state."""
+        number = _number_of(alg)
+        return cls(state=_joined(key, counter, number), alg=number)
+
+    @property
+    def state(self) -> Variable:
+        """The variable with the state."""
+        return self._state_var
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm: a value of tf.random.Algorithm."""
+        return self._alg
+
+    @property
+    def key(self) -> Tensor:
+        """The last integer of the state, which draws leave as it is."""
+        last: Tensor = self._state_var[-1]
+        return last
+
+    def reset(self, state: Any) -> None:
+        """Replaces the state."""
+        self._state_var.assign(_of_size(_as_state(state), self._alg))
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Replaces the state by that of a seed."""
+        self._state_var.assign(create_rng_state(seed, self._alg))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Replaces the state by a key and a counter."""
+        self._state_var.assign(_joined(key, counter, self._alg))
+
+    def skip(self, delta: to.IntInput) -> Tensor:
+        """Advances the state as `delta` drawn numbers do, and returns what it was.
+
+        Raises:
+            UnimplementedError: The algorithm is ThreeFry.
+        """
+        if self._alg == Algorithm.THREEFRY.value:
+            raise UnimplementedError(
+                "Non-XLA devices don't support the ThreeFry algorithm: make the generator with alg='philox'"
+            )
+        before = self._state_var.read_value()
+        step = delta if isinstance(delta, TensorLike) else convert_to_tensor(delta, dtypes.int64)
+        self._state_var.assign(call(ops.philox_skip, (before, step)))
+        return before
+
+    def normal(
+        self,
+        shape: to.IntsInput,
+        mean: to.TensorInput = 0.0,
+        stddev: to.TensorInput = 1.0,
+        dtype: to.DTypeInput = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normally distributed numbers."""
+        return self._scaled(ops.philox_normal, shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: to.IntsInput,
+        mean: to.TensorInput = 0.0,
+        stddev: to.TensorInput = 1.0,
+        dtype: to.DTypeInput = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normally distributed numbers, none further than two standard deviations from the mean."""
+        return self._scaled(ops.philox_truncated_normal, shape, mean, stddev, dtype)
+
+    def uniform(
+        self,
+        shape: to.IntsInput,
+        minval: to.TensorInput | None = 0,
+        maxval: to.TensorInput | None = None,
+        dtype: to.DTypeInput = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Numbers evenly distributed in [minval, maxval); integers without both bounds are any of their dtype."""
+        wanted = dtypes.as_dtype(dtype)
+        if wanted.is_integer and (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer dtype {wanted!r}, minval and maxval must be both `None` or both non-`None`; got "
+                f"minval={minval} and maxval={maxval}"
+            )
+        if wanted.is_integer and minval is None:
+            return self.uniform_full_int(shape, wanted)
+        dims = dims_of(shape)
+        return within(dims, minval, 1 if maxval is None else maxval, wanted, (self._drawn(dims),))
+
+    def uniform_full_int(
+        self, shape: to.IntsInput, dtype: to.DTypeInput = dtypes.uint64, name: str | None = None
+    ) -> Tensor:
+        """Integers evenly distributed in the whole range of int32, int64, uint32 or uint64."""
+        dims = dims_of(shape)
+        return call(ops.philox_bits, (self._drawn(dims),), shape=dims, dtype=dtypes.as_dtype(dtype).np)
+
+    def binomial(
+        self,
+        shape: to.IntsInput,
+        counts: to.TensorInput,
+        probs: to.TensorInput,
+        dtype: to.DTypeInput = dtypes.int32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Numbers of successes among `counts` trials, each of probability `probs`; both broadcast to `shape`."""
+        dims = dims_of(shape)
+        chances = to.float_tensor(probs)
+        trials = to.cast(counts, chances)
+        distributions = math.prod(broadcast(tuple(trials.shape), tuple(chances.shape)))
+        each = math.prod(dims) // max(distributions, 1)
+        before = self.skip(distributions * _DRAWS_OF_A_BINOMIAL * (each + 3) // 4)
+        pair = call(ops.philox_bits, (before,), shape=(2,), dtype=dtypes.int64.np)
+        inputs = (pair[0], pair[1], trials, chances)
+        return call(ops.random_binomial, inputs, shape=dims, dtype=dtypes.as_dtype(dtype).np)
+
+    def make_seeds(self, count: to.IntInput = 1) -> Tensor:
+        """Seeds for the stateless draws: int64 [2, count], a seed in each column."""
+        keys = self.uniform_full_int([to.whole(count)], dtypes.int64)
+        return call(ops.stack, (keys, call(ops.zeros_like, (keys,))), axis=0)
+
+    def split(self, count: to.IntInput = 1) -> list[Generator]:
+        """That many generators of the same algorithm, each independent of the others and of this one."""
+        keys = self.uniform_full_int([to.whole(count)], dtypes.int64)
+        counter, alg = [0] * (_SIZES[self._alg] - 1), self._alg
+        return [Generator(state=_joined(keys[place], counter, alg), alg=alg) for place in range(to.whole(count))]
+
+    def _drawn(self, dims: tuple[int, ...]) -> Tensor:
+        """The state for a draw of these lengths, which advances by it."""
+        return self.skip(math.prod(dims))
+
+    def _scaled(self, op: Op, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+        dims = dims_of(shape)
+        return scaled(op, dims, mean, stddev, dtype, (self._drawn(dims),))
+
+
+# --------------------------------------------------------------------------------------------------- the program's own
+_lock: Final = threading.Lock()
+_global: Generator | None = None
+
+
+def get_global_generator() -> Generator:
+    """The program's generator; the first call makes it, with a state from the operating system's random source."""
+    global _global
+    with _lock:
+        if _global is None:
+            _global = Generator.from_non_deterministic_state()
+        return _global
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Replaces the program's generator."""
+    global _global
+    _global = generator

@@ -1,0 +1,25 @@
+"""Keras with a seed: first weights, masks of Dropout and random numbers."""
+
+from conformance.program import program
+
+
+@program()
+def weights_masks_and_numbers(tf, np):
+    keras = tf.keras
+    keras.utils.set_random_seed(7)
+    model = keras.Sequential(
+        [
+            keras.Input([4]),
+            keras.layers.Dense(3, kernel_initializer="he_normal"),
+            keras.layers.Dropout(0.5),
+            keras.layers.Dense(2),
+        ]
+    )
+    return [
+        *model.get_weights(),
+        model(tf.ones([3, 4]), training=True),
+        keras.layers.Dropout(0.5, seed=3)(tf.ones([10]), training=True),
+        keras.random.normal([3], seed=5),
+        keras.random.uniform([3], seed=5),
+        keras.random.randint([3], 0, 10, seed=5),
+    ]
