@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if arguments[:1] != ["serve"]:
         print(
-            _USAGE + f"teletape: no such command: {' '.join(arguments[:1]) or '(none)'}; the command is serve",
+            _USAGE + f"teletape: no such command: {' '.join(arguments[:1]) or '(none)'}; the command is serve "
+            "(`python -m teletape` has doctor, ping and sessions)",
             file=sys.stderr,
         )
         return 2

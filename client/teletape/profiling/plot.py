@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-_OPS: Final = 10  #: Ops that are shown.
+_ROWS: Final = 10  #: Ops, and lines, that are shown.
 
 
 def draw(profile: Any, axes: Any = None) -> Any:
-    """Draws two bar charts, the split of the time and the ops that took longest, and returns the figure.
+    """Draws bar charts of the split of the time, and of the ops and lines that took longest; returns the figure.
 
     Raises:
         ImportError: Matplotlib is not installed.
     """
+    charts = {
+        "where the time goes": list(profile.parts.items()),
+        "by op": [(row.name, row.seconds) for row in profile.by_op[:_ROWS]],
+        "by line": [(row.name, row.seconds) for row in profile.by_line[:_ROWS]],
+    }
     if axes is None:
         try:
             from matplotlib import pyplot  # when it is first needed: it takes a second to import
         except ImportError as error:
             raise ImportError("profile.plot needs Matplotlib: pip install matplotlib") from error
-        _, axes = pyplot.subplots(1, 2, figsize=(10, 3), layout="constrained")
-    parts, ops = list(profile.parts.items()), [(row.name, row.seconds) for row in profile.by_op[:_OPS]]
-    for each, bars, title in zip(axes, (parts, ops), ("where the time goes", "by op"), strict=True):
+        heights = [max(len(bars), 2) for bars in charts.values()]
+        size = (8.0, 0.25 * sum(heights) + 2.5)
+        _, axes = pyplot.subplots(3, 1, figsize=size, height_ratios=heights, layout="constrained")
+    for each, (title, bars) in zip(axes, charts.items(), strict=True):
         names, seconds = [name for name, _ in bars][::-1], [length for _, length in bars][::-1]
         each.barh(names, seconds)
         each.set_xlabel("seconds")

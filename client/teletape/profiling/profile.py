@@ -32,7 +32,7 @@ class Profile:
         bytes_sent, bytes_received: Of them.
         seconds: From the beginning of the block to its end.
         waited: Seconds in which the program waited for answers.
-        network: Seconds in which batches and answers were under way, encoded and decoded.
+        under_way: Seconds in which batches and answers were under way, encoded and decoded.
         queued: Seconds in which batches waited for the session to be free.
         computed: Seconds in which the session computed.
         ending: Whether the block is over, and what it recorded is delivered.
@@ -41,7 +41,7 @@ class Profile:
     def __init__(self, place: str) -> None:
         self.place = place
         self.requests = self.bytes_sent = self.bytes_received = 0
-        self.seconds = self.waited = self.network = self.queued = self.computed = 0.0
+        self.seconds = self.waited = self.under_way = self.queued = self.computed = 0.0
         self.ending = False
         self._ops: dict[str, list[float]] = {}
         self._lines: dict[str, list[float]] = {}
@@ -78,7 +78,7 @@ class Profile:
         self.bytes_received += received
         self.queued += served.queue_seconds
         self.computed += served.compute_seconds
-        self.network += max(0.0, under_way - served.queue_seconds - served.compute_seconds)
+        self.under_way += max(0.0, under_way - served.queue_seconds - served.compute_seconds)
 
     def end(self) -> None:
         """Ends the measurement."""
@@ -89,6 +89,11 @@ class Profile:
     def recording(self) -> float:
         """Seconds in which the program ran and recorded ops: those in which it did not wait."""
         return max(0.0, self.seconds - (self.waited if self.requests else self.computed))
+
+    @property
+    def network(self) -> float:
+        """Seconds in which batches and answers were under way, encoded, decoded, and given to the program."""
+        return max(self.under_way, self.waited - self.queued - self.computed) if self.requests else 0.0
 
     @property
     def by_op(self) -> list[Row]:
@@ -107,7 +112,7 @@ class Profile:
 
     @property
     def parts(self) -> Mapping[str, float]:
-        """The split of the time, in seconds. Parts overlap where batches run while the program goes on."""
+        """The split of the time, in seconds; its sum is `seconds`, or more if batches ran while the program went on."""
         return {
             "program and recording": self.recording,
             "network and encoding": self.network,
@@ -122,10 +127,10 @@ class Profile:
         return report.html_text(self)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws the split and the ops that took longest; needs Matplotlib.
+        """Draws the split, and the ops and lines that took longest; needs Matplotlib.
 
         Args:
-            axes: Two axes of Matplotlib; None: a new figure.
+            axes: Three axes of Matplotlib; None: a new figure.
 
         Returns:
             The figure.

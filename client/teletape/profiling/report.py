@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from teletape.profiling.tables import html_table, text_table
+from teletape_engine.diagram.dot import bytes_text
 
 _ROWS: Final = 12  #: Rows of a table, at most.
 
@@ -29,8 +30,8 @@ def head(profile: Any) -> str:
     traffic = ""
     if profile.requests:
         traffic = (
-            f", {profile.requests:,} requests, {profile.bytes_sent / 1e6:,.2f} MB sent, "
-            f"{profile.bytes_received / 1e6:,.2f} MB received"
+            f", {profile.requests:,} {'request' if profile.requests == 1 else 'requests'}, "
+            f"{bytes_text(profile.bytes_sent)} sent, {bytes_text(profile.bytes_received)} received"
         )
     return f"profile of {profile.place}: {profile.seconds:.3f} s{traffic}"
 
@@ -41,6 +42,7 @@ def tables(profile: Any) -> list[list[tuple[str, ...]]]:
     split: list[tuple[str, ...]] = [
         ("where the time goes", "seconds", "share"),
         *[(name, f"{seconds:.4f}", f"{seconds / whole:.0%}") for name, seconds in profile.parts.items()],
+        ("from beginning to end", f"{profile.seconds:.4f}", ""),
     ]
     listed = [split]
     for title, counted, rows in (
@@ -49,7 +51,9 @@ def tables(profile: Any) -> list[list[tuple[str, ...]]]:
         ("line that waits", "reads", profile.reads),
     ):
         if rows:
-            listed.append([(title, counted, "seconds"), *_shortened(rows)])
+            around = profile.computed - sum(row.seconds for row in rows) if title == "op" else 0.0
+            rest = [("(between the commands)", "", f"{around:.4f}")] if around > 0.0 else []
+            listed.append([(title, counted, "seconds"), *_shortened(rows), *rest])
     return listed
 
 

@@ -26,6 +26,13 @@ def test_the_commands_server_prints_its_version_too(capsys: pytest.CaptureFixtur
     assert re.fullmatch(r"teletape \S+\n", capsys.readouterr().out)
 
 
+def test_a_command_of_the_other_program_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert serve_main(["ping"]) == 2
+    assert (
+        "no such command: ping; the command is serve (`python -m teletape` has doctor, ping" in capsys.readouterr().err
+    )
+
+
 def test_a_healthy_environment_and_server(server_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", server_url]) == 0
     lines = capsys.readouterr().out.splitlines()

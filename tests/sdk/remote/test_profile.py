@@ -46,7 +46,10 @@ def test_a_training_loop(session: Session) -> None:
     assert all(row.seconds >= 0.0 for row in [*profile.by_op, *profile.by_line, *profile.reads])
     assert profile.seconds > 0.0
     assert profile.computed > 0.0
-    assert sum(profile.parts.values()) > 0.0
+    assert sum(profile.parts.values()) == pytest.approx(profile.seconds)
+    assert sum(row.seconds for row in profile.by_op) <= profile.computed * (1.0 + 1e-9)
+    assert sum(row.seconds for row in profile.by_op) == pytest.approx(sum(row.seconds for row in profile.by_line))
+    assert sum(row.seconds for row in profile.reads) == pytest.approx(profile.waited)
     if session.local:
         assert (profile.requests, profile.bytes_sent, profile.reads) == (0, 0, [])
         return
@@ -72,7 +75,7 @@ def test_what_it_shows() -> None:
         "compute": 0.5,
     }
     text = repr(profile)
-    assert text.startswith("profile of session s at http://there: 2.000 s, 1 requests, 2.00 MB sent, 0.01 MB received")
+    assert text.startswith("profile of session s at http://there: 2.000 s, 1 request, 1.9 MiB sent, 9.8 KiB received")
     for line in (
         r"network and encoding +0\.3750 +19%",
         r"matmul +1 +0\.2500",
@@ -93,8 +96,8 @@ def test_the_plot() -> None:
     profile.note_command("matmul", "train.py:1", 0.25)
     profile.end()
     figure = profile.plot()
-    assert [axes.get_title() for axes in figure.axes] == ["where the time goes", "by op"]
-    assert [bar.get_width() for bar in figure.axes[1].patches] == [0.25]
+    assert [axes.get_title() for axes in figure.axes] == ["where the time goes", "by op", "by line"]
+    assert [[bar.get_width() for bar in axes.patches] for axes in figure.axes[1:]] == [[0.25], [0.25]]
 
 
 def test_without_a_profile_no_command_is_sent_for_it() -> None:
