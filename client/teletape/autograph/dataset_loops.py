@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from teletape.autograph.conditionals import condition_of
 from teletape.autograph.loop_state import GetState, Loop, SetState, check_before
 from teletape.functions import methods
+from teletape.functions.function import MOST_TRACED
 from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.create import zeros
@@ -159,6 +160,8 @@ class _DatasetLoop:
         """Returns the body traced for elements of these specs."""
         traced = self._bodies.get(specs)
         if traced is None:
+            if len(self._bodies) >= MOST_TRACED:
+                self._bodies.pop(next(iter(self._bodies)))
             traced = self._bodies[specs] = inside(
                 self._outer, lambda: trace(self._step, [*self._state, *specs], defers=True, stages=True)
             )

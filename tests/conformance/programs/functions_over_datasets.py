@@ -381,3 +381,123 @@ def ds_map_random(tf, np):
         return s
 
     return f()
+
+
+@program()
+def ds_accuracy_of_an_epoch(tf, np):
+    X = np.linspace(-1, 1, 40).astype("float32").reshape(10, 4)
+    Y = (X.sum(1) > 0).astype("float32")
+
+    class Trainer(tf.Module):
+        def __init__(self):
+            self.w = tf.Variable(tf.zeros([4, 1]))
+            self.data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+
+        @tf.function
+        def epoch(self, rate):
+            n = 0
+            correct = 0
+            for x, y in self.data:
+                with tf.GradientTape() as t:
+                    z = tf.matmul(x, self.w)[:, 0]
+                    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=z))
+                self.w.assign_sub(rate * t.gradient(loss, self.w))
+                correct += tf.reduce_sum(tf.cast((z > 0) == (y > 0.5), tf.int32))
+                n += tf.shape(x)[0]
+            return correct / n
+
+    m = Trainer()
+    return [m.epoch(1.0), m.epoch(1.0), m.w]
+
+
+@program()
+def ds_branches_and_continue(tf, np):
+    ds = tf.data.Dataset.range(5)
+
+    @tf.function(jit_compile=True)
+    def inner(x):
+        return x * x
+
+    @tf.function
+    def f(ds):
+        s = tf.constant(0, tf.int64)
+        best = tf.constant(-1, tf.int64)
+        for i, x in enumerate(ds):
+            y = inner(x)
+            if y > best:
+                best = y
+            if i == 3:
+                continue
+            s += y
+        return s, best
+
+    return f(ds)
+
+
+@program()
+def ds_in_a_dataset(tf, np):
+    ds = tf.data.Dataset.range(3)
+
+    @tf.function
+    def f():
+        s = tf.constant(0, tf.int64)
+        for x in ds:
+            for y in ds.take(2):
+                s += x * 10 + y
+        return s
+
+    return f()
+
+
+@program()
+def ds_filtered_inside(tf, np):
+    @tf.function
+    def f():
+        s = tf.constant(0, tf.int64)
+        for x in tf.data.Dataset.range(10).filter(lambda v: v % 2 == 0).map(lambda v: v * v):
+            s += x
+        return s
+
+    return [f(), f()]
+
+
+@program()
+def ds_distributed(tf, np):
+    X = np.linspace(-1, 1, 20).astype("float32").reshape(10, 2)
+    Y = X.sum(1)
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    with strategy.scope():
+        w = tf.Variable(tf.ones([2, 1]) * 0.5)
+    data = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices((X, Y)).batch(4))
+
+    def step(x, y):
+        with tf.GradientTape() as t:
+            loss = tf.reduce_mean((tf.matmul(x, w)[:, 0] - y) ** 2)
+        w.assign_sub(0.1 * t.gradient(loss, w))
+        return loss
+
+    @tf.function
+    def epoch(data):
+        total = 0.0
+        for x, y in data:
+            loss = strategy.run(step, args=(x, y))
+            total += strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
+        return total
+
+    return [epoch(data), epoch(data), w]
+
+
+@program()
+def ds_next_in_a_range(tf, np):
+    it = iter(tf.data.Dataset.range(20).batch(3, drop_remainder=True))
+    v = tf.Variable(0, dtype=tf.int64)
+
+    @tf.function
+    def several(it):
+        for _ in tf.range(2):
+            v.assign_add(tf.reduce_sum(next(it)))
+
+    several(it)
+    a = v.numpy()
+    several(it)
+    return [a, v]
