@@ -301,9 +301,9 @@ class Connection:
         """Returns the JSON of a GET."""
         return json.loads(self.text(path, []))
 
-    def try_json(self, path: str) -> Any:
-        """Returns the JSON of a GET, tried once and not counted; None: there was no answer."""
-        return self._tried("GET", path, timeout=1.0)
+    def try_json(self, path: str, seconds: float = 1.0) -> Any:
+        """Returns the JSON of a GET, sent once and not counted; None: there was no answer in time."""
+        return self._tried("GET", path, timeout=seconds)
 
     def try_create(self, path: str, body: Any, key: str, seconds: float) -> Any:
         """Sends a POST as `create` does, but once, and waits no longer than that; None: there was no answer in time."""

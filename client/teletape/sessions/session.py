@@ -461,7 +461,7 @@ class Session(ABC):
         return "a session inside this process: no requests"
 
     def is_alive(self) -> bool:
-        """Whether it can be used. Over HTTP this is one request, and without an answer within a second: False."""
+        """Whether it can be used. Over HTTP this is one request, and without an answer False."""
         return self.closed is None
 
     @abstractmethod

@@ -35,6 +35,7 @@ from teletape_engine.commands.results import Result
 _MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at once.
 _MOST_BYTES: Final = 64 << 20  #: Or one with this many bytes of tensors.
 _CLIENT_BITS: Final = 40  #: An integer id is its client's number, and as many bits that the client counts.
+_LIFE_SIGN: Final = 10.0  #: Seconds that a server has to say that it knows a session.
 _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
 _LOOK: Final = 1.0  #: Seconds after which a thread that delivers looks whether the session has ended.
 _STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
@@ -227,8 +228,8 @@ class Channel:
         return None if facts is None else facts.get("running")
 
     def answers(self) -> bool:
-        """Whether the server knows the session, and says so within a second."""
-        return self.http.try_json(self._path) is not None
+        """Whether the server knows the session; one that does not answer for some seconds does not."""
+        return self.http.try_json(self._path, _LIFE_SIGN) is not None
 
     def foreign(self, collection: str) -> list[dict[str, Any]]:
         """Returns the facts about what other clients of the session have made, oldest first.
