@@ -113,6 +113,8 @@ from teletape.ops.derived.cast import stop_gradient as stop_gradient
 from teletape.ops.derived.complex import abs as abs
 from teletape.ops.derived.complex import complex as complex
 from teletape.ops.derived.complex import sign as sign
+from teletape.ops.derived.counting import histogram_fixed_width as histogram_fixed_width
+from teletape.ops.derived.counting import histogram_fixed_width_bins as histogram_fixed_width_bins
 from teletape.ops.derived.create import eye as eye
 from teletape.ops.derived.create import fill as fill
 from teletape.ops.derived.cumulative import cumsum as cumsum
@@ -146,11 +148,15 @@ from teletape.ops.derived.math import tanh as tanh
 from teletape.ops.derived.nd import gather_nd as gather_nd
 from teletape.ops.derived.nd import scatter_nd as scatter_nd
 from teletape.ops.derived.nd import tensor_scatter_nd_add as tensor_scatter_nd_add
+from teletape.ops.derived.nd import tensor_scatter_nd_max as tensor_scatter_nd_max
+from teletape.ops.derived.nd import tensor_scatter_nd_min as tensor_scatter_nd_min
 from teletape.ops.derived.nd import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from teletape.ops.derived.nd import tensor_scatter_nd_update as tensor_scatter_nd_update
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.rearrange import reverse as reverse
+from teletape.ops.derived.rearrange import reverse_sequence as reverse_sequence
 from teletape.ops.derived.rearrange import roll as roll
+from teletape.ops.derived.rearrange import unravel_index as unravel_index
 from teletape.ops.derived.reduce import argmax as argmax
 from teletape.ops.derived.reduce import argmin as argmin
 from teletape.ops.derived.reduce import reduce_all as reduce_all
@@ -182,6 +188,9 @@ from teletape.ops.initializers import random_uniform_initializer as random_unifo
 from teletape.ops.initializers import zeros_initializer as zeros_initializer
 from teletape.ops.linalg import norm as norm
 from teletape.ops.linalg import tensordot as tensordot
+from teletape.ops.partitions import dynamic_partition as dynamic_partition
+from teletape.ops.partitions import dynamic_stitch as dynamic_stitch
+from teletape.ops.partitions import strided_slice as strided_slice
 from teletape.ops.sorting import repeat as repeat
 from teletape.ops.sorting import unique as unique
 from teletape.ops.sorting import unique_with_counts as unique_with_counts
@@ -303,6 +312,8 @@ __all__ = [
     "divide",
     "double",
     "dtypes",
+    "dynamic_partition",
+    "dynamic_stitch",
     "einsum",
     "ensure_shape",
     "equal",
@@ -329,6 +340,8 @@ __all__ = [
     "greater_equal",
     "group",
     "half",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
     "image",
     "init_scope",
@@ -389,6 +402,7 @@ __all__ = [
     "repeat",
     "reshape",
     "reverse",
+    "reverse_sequence",
     "roll",
     "round",
     "saturate_cast",
@@ -416,6 +430,7 @@ __all__ = [
     "squeeze",
     "stack",
     "stop_gradient",
+    "strided_slice",
     "string",
     "subtract",
     "summary",
@@ -425,6 +440,8 @@ __all__ = [
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
@@ -441,6 +458,7 @@ __all__ = [
     "uint64",
     "unique",
     "unique_with_counts",
+    "unravel_index",
     "unstack",
     "vectorized_map",
     "version",

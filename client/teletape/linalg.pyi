@@ -2,9 +2,12 @@
 
 from teletape.ops.clip import global_norm as global_norm
 from teletape.ops.derived.composites import adjoint as adjoint
+from teletape.ops.derived.composites import cross as cross
 from teletape.ops.derived.composites import logdet as logdet
 from teletape.ops.derived.composites import matrix_transpose as matrix_transpose
 from teletape.ops.derived.composites import matvec as matvec
+from teletape.ops.derived.composites import tensor_diag as tensor_diag
+from teletape.ops.derived.composites import tensor_diag_part as tensor_diag_part
 from teletape.ops.derived.composites import trace as trace
 from teletape.ops.derived.create import eye as eye
 from teletape.ops.derived.diagonal import band_part as band_part
@@ -30,6 +33,7 @@ __all__ = [
     "band_part",
     "cholesky",
     "cholesky_solve",
+    "cross",
     "det",
     "diag",
     "diag_part",
@@ -47,6 +51,8 @@ __all__ = [
     "set_diag",
     "slogdet",
     "solve",
+    "tensor_diag",
+    "tensor_diag_part",
     "tensordot",
     "trace",
     "triangular_solve",

@@ -31,6 +31,7 @@ from teletape.ops.derived.counting import is_non_decreasing as is_non_decreasing
 from teletape.ops.derived.counting import is_strictly_increasing as is_strictly_increasing
 from teletape.ops.derived.cumulative import cumprod as cumprod
 from teletape.ops.derived.cumulative import cumsum as cumsum
+from teletape.ops.derived.cumulative import cumulative_logsumexp as cumulative_logsumexp
 from teletape.ops.derived.index import unsorted_segment_sum as unsorted_segment_sum
 from teletape.ops.derived.logic import equal as equal
 from teletape.ops.derived.logic import greater as greater
@@ -91,6 +92,7 @@ from teletape.ops.derived.reduce import reduce_variance as reduce_variance
 from teletape.ops.derived.segment import unsorted_segment_max as unsorted_segment_max
 from teletape.ops.derived.segment import unsorted_segment_mean as unsorted_segment_mean
 from teletape.ops.derived.segment import unsorted_segment_min as unsorted_segment_min
+from teletape.ops.derived.segment import unsorted_segment_prod as unsorted_segment_prod
 from teletape.ops.derived.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from teletape.ops.derived.special import acosh as acosh
 from teletape.ops.derived.special import asinh as asinh
@@ -111,6 +113,7 @@ from teletape.ops.derived.special import xlogy as xlogy
 from teletape.ops.segments import segment_max as segment_max
 from teletape.ops.segments import segment_mean as segment_mean
 from teletape.ops.segments import segment_min as segment_min
+from teletape.ops.segments import segment_prod as segment_prod
 from teletape.ops.segments import segment_sum as segment_sum
 from teletape.ops.sorting import top_k as top_k
 from teletape.ops.sums import accumulate_n as accumulate_n
@@ -141,6 +144,7 @@ __all__ = [
     "count_nonzero",
     "cumprod",
     "cumsum",
+    "cumulative_logsumexp",
     "digamma",
     "divide",
     "divide_no_nan",
@@ -209,6 +213,7 @@ __all__ = [
     "segment_max",
     "segment_mean",
     "segment_min",
+    "segment_prod",
     "segment_sum",
     "sigmoid",
     "sign",
@@ -228,6 +233,7 @@ __all__ = [
     "unsorted_segment_max",
     "unsorted_segment_mean",
     "unsorted_segment_min",
+    "unsorted_segment_prod",
     "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "xdivy",

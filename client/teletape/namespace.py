@@ -55,6 +55,7 @@ from teletape.ops import (
     initializers,
     linalg,
     nn,
+    partitions,
     pools,
     random,
     random_images,
@@ -94,7 +95,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     """The functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
-        *(("", module) for module in (create, arrays, clip, eager, folds, maps, ordering)),
+        *(("", module) for module in (create, arrays, partitions, clip, eager, folds, maps, ordering)),
         ("linalg.", linalg),
         *(("nn.", module) for module in (nn, convolutions, pools)),
         *(("image.", module) for module in (images, image_colors, random_images)),

@@ -45,6 +45,7 @@ BOOL: Final = DTYPES["bool"]
 DIFFERENTIABLE: Final = FLOATING | COMPLEX
 NUMERIC: Final = DIFFERENTIABLE | INTEGER
 INDEX: Final = frozenset((DTYPES["int32"], DTYPES["int64"]))
+PLACES: Final = INDEX | {DTYPES["int16"]}  #: What elements are picked by; they are added at INDEX alone.
 
 MAX_RANK: Final = 32  #: Axes of an array: with more, some functions of NumPy and CuPy fail.
 _MAX_BYTES: Final = 2**63 - 1  # what an array's lengths may multiply to; NumPy leaves out those that are 0

@@ -16,7 +16,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum"]
+__all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]
 
 
 def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
@@ -39,6 +39,11 @@ def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | N
 def segment_mean(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
     """The means of the rows that share an id; arguments and errors as segment_sum."""
     return _segments("unsorted_segment_mean", data, segment_ids)
+
+
+def segment_prod(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
+    """The products of the rows that share an id, ones for an id that no row has; arguments as segment_sum."""
+    return _segments("unsorted_segment_prod", data, segment_ids)
 
 
 def segment_max(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
@@ -74,7 +79,7 @@ def _segments(op: str, data: Any, segment_ids: Any) -> Tensor:
     result = call(CATALOGUE[op], (rows, labels), num_segments=count)
     missing = np.ones(count, bool)
     missing[ids] = False
-    if op in ("unsorted_segment_sum", "unsorted_segment_mean") or not missing.any():
+    if op not in ("unsorted_segment_max", "unsorted_segment_min") or not missing.any():
         return result
     column = constant(missing.reshape((count, *(1,) * (rows.ndim - 1))))
     return call(ops.where, (column, call(ops.zeros_like, (result,)), result))

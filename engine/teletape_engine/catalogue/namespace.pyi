@@ -225,6 +225,9 @@ class _CountNonzero(Op):
 class _Crelu(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
 
+class _Cross(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
 class _CtcLoss(Op):
     def __call__(
         self, logits: Array, labels: Array, label_length: Array, logit_length: Array, /, *, blank: int = ...
@@ -235,6 +238,12 @@ class _Cumprod(Op):
 
 class _Cumsum(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
+
+class _CumulativeLogsumexp(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
+
+class _DecayedCumsum(Op):
+    def __call__(self, x: Array, exponents: Array, /, *, axis: Axis = ..., reverse: bool = ...) -> Any: ...
 
 class _Dependency(Op):
     def __call__(self, *xs: Array) -> Any: ...
@@ -336,7 +345,7 @@ class _Gather(Op):
     def __call__(self, params: Array, indices: Array, /, *, axis: Axis = ..., batch_dims: int = ...) -> Any: ...
 
 class _GatherNd(Op):
-    def __call__(self, params: Array, indices: Array, /) -> Any: ...
+    def __call__(self, params: Array, indices: Array, /, *, batch_dims: int = ...) -> Any: ...
 
 class _Gelu(Op):
     def __call__(self, x: Array, /, *, approximate: bool = ...) -> Any: ...
@@ -349,6 +358,12 @@ class _Greater(Op):
 
 class _GreaterEqual(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _HistogramFixedWidth(Op):
+    def __call__(self, values: Array, value_range: Array, /, *, nbins: int = ..., dtype: DType | str = ...) -> Any: ...
+
+class _HistogramFixedWidthBins(Op):
+    def __call__(self, values: Array, value_range: Array, /, *, nbins: int = ..., dtype: DType | str = ...) -> Any: ...
 
 class _HsvToRgb(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -697,6 +712,9 @@ class _ResizeBackprop(Op):
 class _Reverse(Op):
     def __call__(self, x: Array, /, *, axis: Ints) -> Any: ...
 
+class _ReverseSequence(Op):
+    def __call__(self, x: Array, seq_lengths: Array, /, *, seq_axis: int, batch_axis: int = ...) -> Any: ...
+
 class _RgbToGrayscale(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -720,6 +738,9 @@ class _Rsqrt(Op):
 
 class _RsqrtGrad(Op):
     def __call__(self, root: Array, grad: Array, /) -> Any: ...
+
+class _RunningLogsumexp(Op):
+    def __call__(self, x: Array, /, *, axis: Axis = ..., reverse: bool = ...) -> Any: ...
 
 class _SaturateCast(Op):
     def __call__(self, x: Array, /, *, dtype: DType | str) -> Any: ...
@@ -833,7 +854,19 @@ class _Tan(Op):
 class _Tanh(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _TensorDiag(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _TensorDiagPart(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _TensorScatterNdAdd(Op):
+    def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
+
+class _TensorScatterNdMax(Op):
+    def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
+
+class _TensorScatterNdMin(Op):
     def __call__(self, tensor: Array, indices: Array, updates: Array, /) -> Any: ...
 
 class _TensorScatterNdSub(Op):
@@ -878,6 +911,9 @@ class _UniqueCounts(Op):
 class _UniquePlaces(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _UnravelIndex(Op):
+    def __call__(self, x: Array, /, *, dims: Shape) -> Any: ...
+
 class _UnsortedSegmentMax(Op):
     def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
 
@@ -885,6 +921,9 @@ class _UnsortedSegmentMean(Op):
     def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
 
 class _UnsortedSegmentMin(Op):
+    def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
+
+class _UnsortedSegmentProd(Op):
     def __call__(self, data: Array, segment_ids: Array, /, *, num_segments: int) -> Any: ...
 
 class _UnsortedSegmentSqrtN(Op):
@@ -970,9 +1009,12 @@ class Ops:
     cosh: Final[_Cosh]
     count_nonzero: Final[_CountNonzero]
     crelu: Final[_Crelu]
+    cross: Final[_Cross]
     ctc_loss: Final[_CtcLoss]
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
+    cumulative_logsumexp: Final[_CumulativeLogsumexp]
+    decayed_cumsum: Final[_DecayedCumsum]
     dependency: Final[_Dependency]
     depth_to_space: Final[_DepthToSpace]
     depthwise_conv2d: Final[_DepthwiseConv2d]
@@ -1006,6 +1048,8 @@ class Ops:
     gelu_grad: Final[_GeluGrad]
     greater: Final[_Greater]
     greater_equal: Final[_GreaterEqual]
+    histogram_fixed_width: Final[_HistogramFixedWidth]
+    histogram_fixed_width_bins: Final[_HistogramFixedWidthBins]
     hsv_to_rgb: Final[_HsvToRgb]
     identity: Final[_Identity]
     imag: Final[_Imag]
@@ -1103,6 +1147,7 @@ class Ops:
     resize: Final[_Resize]
     resize_backprop: Final[_ResizeBackprop]
     reverse: Final[_Reverse]
+    reverse_sequence: Final[_ReverseSequence]
     rgb_to_grayscale: Final[_RgbToGrayscale]
     rgb_to_hsv: Final[_RgbToHsv]
     right_shift: Final[_RightShift]
@@ -1111,6 +1156,7 @@ class Ops:
     round: Final[_Round]
     rsqrt: Final[_Rsqrt]
     rsqrt_grad: Final[_RsqrtGrad]
+    running_logsumexp: Final[_RunningLogsumexp]
     saturate_cast: Final[_SaturateCast]
     scatter_nd: Final[_ScatterNd]
     searchsorted: Final[_Searchsorted]
@@ -1147,7 +1193,11 @@ class Ops:
     sub: Final[_Sub]
     tan: Final[_Tan]
     tanh: Final[_Tanh]
+    tensor_diag: Final[_TensorDiag]
+    tensor_diag_part: Final[_TensorDiagPart]
     tensor_scatter_nd_add: Final[_TensorScatterNdAdd]
+    tensor_scatter_nd_max: Final[_TensorScatterNdMax]
+    tensor_scatter_nd_min: Final[_TensorScatterNdMin]
     tensor_scatter_nd_sub: Final[_TensorScatterNdSub]
     tensor_scatter_nd_update: Final[_TensorScatterNdUpdate]
     tile: Final[_Tile]
@@ -1162,9 +1212,11 @@ class Ops:
     unique: Final[_Unique]
     unique_counts: Final[_UniqueCounts]
     unique_places: Final[_UniquePlaces]
+    unravel_index: Final[_UnravelIndex]
     unsorted_segment_max: Final[_UnsortedSegmentMax]
     unsorted_segment_mean: Final[_UnsortedSegmentMean]
     unsorted_segment_min: Final[_UnsortedSegmentMin]
+    unsorted_segment_prod: Final[_UnsortedSegmentProd]
     unsorted_segment_sqrt_n: Final[_UnsortedSegmentSqrtN]
     unsorted_segment_sum: Final[_UnsortedSegmentSum]
     weighted_cross_entropy: Final[_WeightedCrossEntropy]

@@ -1,4 +1,4 @@
-"""Counts: of elements that are not zero, of numbers that share a bin, of equal elements; and masks of lengths."""
+"""Counts: of elements that are not zero, of numbers that share a bin, of equal elements; masks of lengths."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.assertions import ensure
 from teletape_engine.ops.cumulative import cumsum
 from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.elementwise.math import floor
 from teletape_engine.ops.reduce import reduce_all, reduce_sum
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
 from teletape_engine.ops.shapes.index import strided_slice, unsorted_segment_sum
 from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, reshape
-from teletape_engine.spec import BOOL, DTYPES, INDEX, DType, shape_text
+from teletape_engine.spec import BOOL, DTYPES, FLOATING, INDEX, DType, shape_text
 
-_I64 = DTYPES["int64"]
+_I64, _F64 = DTYPES["int64"], DTYPES["float64"]
 _FLAGS = np.array([[True, False], [True, True]])
 
 
@@ -114,3 +116,66 @@ def sequence_mask(lengths: Any, *, maxlen: int, dtype: DType = DTYPES["bool"]) -
     ends = broadcast_to(expand_dims(lengths, axis=-1), shape=(*lengths.shape, maxlen))
     mask = cumsum(ones_like(ends), axis=-1, exclusive=True) < ends
     return mask if dtype is BOOL else cast(mask, dtype=dtype)
+
+
+# --------------------------------------------------------------------------------------------------------- histograms
+_RANGE = np.array([-1.0, 2.0])
+_HISTOGRAMS = [
+    sample((2, 3), _RANGE, nbins=5),
+    Sample((np.array([-9.0, -1.0, 2.0, 9.0]), _RANGE), {"nbins": 3, "dtype": _I64}),
+]
+
+
+@composite(
+    samples=_HISTOGRAMS,
+    tf=(
+        function(
+            "histogram_fixed_width_bins",
+            Conversion.TENSOR("values"),
+            Conversion.LIKE("value_range", of="values"),
+            Conversion.INT("nbins", 100),
+            Conversion.DTYPE("dtype", DTYPES["int32"]),
+        ),
+    ),
+)
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, *, nbins: int = 100, dtype: DType = DTYPES["int32"]
+) -> Any:
+    """The number of each value's bin: `nbins` of one width from `value_range[0]` to `value_range[1]`.
+
+    Values outside are in the first or the last bin; nan is in the first.
+
+    Raises:
+        InvalidArgumentError: The range is empty.
+    """
+    if values.dtype not in FLOATING | INDEX:
+        raise InvalidArgumentError(f"values must be floating, int32 or int64, found {values.dtype.name}")
+    if value_range.shape != (2,):
+        raise InvalidArgumentError(f"value_range must be two numbers, found shape {shape_text(value_range.shape)}")
+    if nbins <= 0:
+        raise InvalidArgumentError(f"nbins should be a positive number, but got '{nbins}'")
+    if dtype not in INDEX:
+        raise InvalidArgumentError(f"dtype must be int32 or int64, found {dtype.name}")
+    low, high = (strided_slice(cast(value_range, dtype=_F64), index=(i,)) for i in (0, 1))
+    ensure(low < high, message="value_range should satisfy value_range[0] < value_range[1]")
+    bins = floor((cast(values, dtype=_F64) - low) / (high - low) * float(nbins))
+    bins = where(bins >= 0.0, bins, 0.0)
+    return cast(where(bins < float(nbins), bins, float(nbins - 1)), dtype=dtype)
+
+
+@composite(
+    samples=_HISTOGRAMS,
+    tf=(
+        function(
+            "histogram_fixed_width",
+            Conversion.TENSOR("values"),
+            Conversion.LIKE("value_range", of="values"),
+            Conversion.INT("nbins", 100),
+            Conversion.DTYPE("dtype", DTYPES["int32"]),
+        ),
+    ),
+)
+def histogram_fixed_width(values: Any, value_range: Any, *, nbins: int = 100, dtype: DType = DTYPES["int32"]) -> Any:
+    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins."""
+    bins = histogram_fixed_width_bins(values, value_range, nbins=nbins, dtype=dtype)
+    return unsorted_segment_sum(ones_like(bins), bins, num_segments=nbins)

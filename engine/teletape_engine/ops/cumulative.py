@@ -1,24 +1,28 @@
-"""Running sums and products along an axis. 16-bit floats are summed in float32 and rounded once."""
+"""Running sums, products and logarithms of sums along an axis. 16-bit floats are summed in float32 and rounded once."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import batch_axes, linear
+from teletape_engine.catalogue.families import batch_all, batch_axes, composite, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.elementwise.logic import where
+from teletape_engine.ops.elementwise.math import exp
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
 from teletape_engine.spec import (
     COMPLEX,
+    FLOATING,
     NUMERIC,
     Spec,
     axis_in,
     half_bytes,
+    shape_text,
     wide,
     wide_bytes,
 )
@@ -106,3 +110,110 @@ def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse
     The gradient of an element that is 0 is 0, as in TensorFlow.
     """
     return _running(xp, xp.cumprod, 1, x, axis, exclusive, reverse)
+
+
+# ------------------------------------------------------------------------------------------------ logarithms of sums
+def _scan_spec(op_type: str) -> Any:
+    def infer(*specs: Spec, axis: int, reverse: bool) -> Spec:
+        check_dtypes(op_type, specs, FLOATING)
+        if specs[0].shape != specs[-1].shape:
+            raise InvalidArgumentError(
+                f"the inputs must have one shape, found {shape_text(specs[0].shape)} and {shape_text(specs[-1].shape)}"
+            )
+        axis_in(axis, specs[0].ndim)
+        return specs[0]
+
+    return infer
+
+
+def _steps(length: int, reverse: bool) -> range:
+    return range(length - 1, -1, -1) if reverse else range(length)
+
+
+def _decayed_vjp_exponents(ct: Any, x: Any, exponents: Any, y: Any, axis: int, reverse: bool) -> Any:
+    return x * ops.decayed_cumsum(ct, -exponents, axis=axis, reverse=not reverse) - ct * y
+
+
+@op(
+    infer=_scan_spec("DecayedCumsum"),
+    vjp=[
+        lambda ct, exponents, axis, reverse: ops.decayed_cumsum(ct, -exponents, axis=axis, reverse=not reverse),
+        _decayed_vjp_exponents,
+    ],
+    jvp=[
+        lambda t, exponents, axis, reverse: ops.decayed_cumsum(t, exponents, axis=axis, reverse=reverse),
+        lambda t, x, exponents, y, axis, reverse: (
+            ops.decayed_cumsum(x * t, exponents, axis=axis, reverse=reverse) - t * y
+        ),
+    ],
+    batch=lambda record, args, batched, attrs: record(
+        *batch_all(args, batched),
+        axis=axis_in(attrs["axis"], len(args[0].shape) - batched[0]) + 1,
+        reverse=attrs["reverse"],
+    ),
+    samples=[
+        sample((3, 4), (3, 4)),
+        sample((3, 2), (3, 2), axis=-1, reverse=True, seed=1),
+        sample((4,), (4,), seed=2),
+        sample((0, 2), (0, 2)),
+    ],
+    like=(0, 0),
+    workspace=lambda x, exponents, **_: 2 * (wide_bytes(x) + half_bytes(x)) + x.nbytes,
+)
+def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
+    """Sums along `axis` of the elements x_j up to each i, times exp(e_j - e_i): the gradient of cumulative_logsumexp.
+
+    Neither overflows if the exponents ascend in the direction of the sum. From the end if `reverse`.
+    """
+    terms = xp.moveaxis(x.astype(wide(x.dtype), copy=False), axis, 0)
+    heights = xp.moveaxis(exponents.astype(wide(x.dtype), copy=False), axis, 0)
+    out = xp.empty_like(terms)
+    last = None
+    for i in _steps(len(terms), reverse):
+        out[i] = terms[i] if last is None else terms[i] + out[last] * xp.exp(heights[last] - heights[i])
+        last = i
+    return xp.ascontiguousarray(xp.moveaxis(out, 0, axis)).astype(x.dtype, copy=False)
+
+
+@op(
+    infer=_scan_spec("CumulativeLogsumexp"),
+    vjp=lambda ct, x, y, axis, reverse: exp(x - y) * decayed_cumsum(ct, -y, axis=axis, reverse=not reverse),
+    jvp=lambda t, x, y, axis, reverse: decayed_cumsum(t * exp(x - y), y, axis=axis, reverse=reverse),
+    batch=batch_axes,
+    samples=[
+        sample((3, 4)),
+        sample((3, 2), axis=-1, reverse=True, seed=1),
+        sample((0, 2)),
+    ],
+    workspace=lambda x, **_: 3 * wide_bytes(x) + half_bytes(x),
+)
+def running_logsumexp(xp: Any, x: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
+    """log(Σ eˣ) of the elements up to each along `axis`, without overflow; from the end if `reverse`."""
+    out = xp.moveaxis(x.astype(wide(x.dtype)), axis, 0)
+    last = None
+    for i in _steps(len(out), reverse):
+        if last is not None:
+            out[i] = xp.logaddexp(out[last], out[i])
+        last = i
+    return xp.ascontiguousarray(xp.moveaxis(out, 0, axis)).astype(x.dtype, copy=False)
+
+
+@composite(
+    samples=[
+        sample((3, 4)),
+        sample((3, 2), axis=-1, reverse=True, seed=1),
+        sample((0, 2), exclusive=True),  # others begin with -inf, which has no numeric derivative
+    ],
+    tf="math.cumulative_logsumexp",
+)
+def cumulative_logsumexp(x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """log(Σ eˣ) of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
+    total = running_logsumexp(x, axis=axis, reverse=reverse)
+    n = len(x.shape)
+    at = axis_in(axis, n)
+    if not exclusive or not x.shape[at]:
+        return total
+    rest = (1, None, None) if reverse else (None, -1, None)
+    inner = ops.strided_slice(total, index=(*((None, None, None),) * at, rest))
+    paddings = tuple(((0, 1) if reverse else (1, 0)) if i == at else (0, 0) for i in range(n))
+    return ops.pad(inner, paddings=paddings, constant_value=-math.inf)

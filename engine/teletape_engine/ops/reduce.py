@@ -28,6 +28,8 @@ from teletape_engine.spec import (
     FLOATING,
     INDEX,
     INTEGER,
+    KERNEL_NAMES,
+    PLACES,
     DType,
     Spec,
     axes_in,
@@ -249,19 +251,29 @@ def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = Fal
     return total.reshape(reduced(x.shape, axis, keepdims)).astype(x.dtype, copy=False)
 
 
+def _norm_vjp(ct: Any, x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
+    if x_spec.dtype in COMPLEX:  # the result is real, whatever its dtype
+        ct = cast(real(ct), dtype=x_spec.dtype)
+    return restore(ct, x_spec, axis) * (x / restore(y, x_spec, axis))
+
+
+def _norm_jvp(t: Any, x: Any, y: Any, x_spec: Spec, axis: Any, keepdims: bool) -> Any:
+    unit = x / restore(y, x_spec, axis)
+    along = cast(real(t * conj(unit)), dtype=x_spec.dtype) if x_spec.dtype in COMPLEX else t * unit
+    return reduce_sum(along, axis=axis, keepdims=keepdims)
+
+
 @reduction(
-    vjp=lambda ct, x, y, x_spec, axis: restore(ct, x_spec, axis) * (x / restore(y, x_spec, axis)),
-    jvp=lambda t, x, y, x_spec, axis, keepdims: reduce_sum(
-        t * (x / restore(y, x_spec, axis)), axis=axis, keepdims=keepdims
-    ),
+    vjp=_norm_vjp,
+    jvp=_norm_jvp,
     op_type="EuclideanNorm",
     tf="math.reduce_euclidean_norm",
-    dtypes=FLOATING,
-    workspace=lambda x, **_: wide_bytes(x, 2),
+    workspace=lambda x, **_: 3 * 8 * x.size if x.dtype in INTEGER else 2 * x.nbytes + wide_bytes(x, 2),
 )
 def reduce_euclidean_norm(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
-    squares = xp.square(x.astype(wide(x.dtype), copy=False))
+    """√(Σ |x|²) over `axis`, in the dtype of x, without the fraction of integers. The gradient at zero is nan."""
+    numbers = x.astype(np.float64 if x.dtype in INTEGER else wide(x.dtype), copy=False)
+    squares = xp.square(numbers) if x.dtype not in COMPLEX else numbers * xp.conj(numbers)
     total = xp.sum(squares, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
     return xp.sqrt(total).astype(x.dtype, copy=False)
 
@@ -288,11 +300,14 @@ def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ indices of extremes
-def _arg_spec(op_type: str) -> Any:
+def _arg_spec(op_type: str, output_types: frozenset[DType]) -> Any:
     def infer(x: Spec, *, axis: int, output_type: DType) -> Spec:
         check_dtypes(op_type, (x,), REAL | _BOOL)
-        if output_type not in INDEX:
-            raise InvalidArgumentError(f"output_type must be int32 or int64, found {output_type.name}")
+        if output_type not in output_types:
+            takes = ", ".join(dtype.name for dtype in KERNEL_NAMES if dtype in output_types)
+            raise InvalidArgumentError(
+                f"Value for attr 'output_type' of {output_type.name} is not in the list of allowed values: {takes}"
+            )
         if not -x.ndim <= axis < x.ndim:
             raise InvalidArgumentError(f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {axis}")
         if x.shape[axis] == 0:
@@ -318,7 +333,7 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
 
 
 @op(
-    infer=_arg_spec("ArgMax"),
+    infer=_arg_spec("ArgMax", PLACES | {DTYPES["uint16"]}),
     vjp=NON_DIFFERENTIABLE,
     batch=batch_axes,
     samples=_ARG_SAMPLES,
@@ -333,7 +348,7 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
 
 
 @op(
-    infer=_arg_spec("ArgMin"),
+    infer=_arg_spec("ArgMin", INDEX),
     vjp=NON_DIFFERENTIABLE,
     batch=batch_axes,
     samples=_ARG_SAMPLES,

@@ -1,4 +1,4 @@
-"""Segments: the extremes and means of entries that share an id. Sums are in index.py: the transpose of gather."""
+"""Segments: extremes, products and means of entries that share an id. Sums are in index.py: the transpose of gather."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays.scatter import check_indices, extreme_rows
+from teletape_engine.arrays.scatter import change_rows, check_indices, extreme_rows
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
@@ -21,7 +21,7 @@ from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.ops.shapes.index import gather, unsorted_segment_sum
 from teletape_engine.ops.shapes.shape import reshape, transpose
-from teletape_engine.spec import FLOATING, INDEX, INTEGER, Spec, shape_text
+from teletape_engine.spec import FLOATING, INDEX, INTEGER, Shape, Spec, shape_text
 
 REAL = FLOATING | INTEGER
 
@@ -88,14 +88,20 @@ def _bytes(data: Spec, segment_ids: Spec, **_: int) -> int:
     return 3 * data.nbytes + 2 * segment_ids.nbytes
 
 
-def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: bool) -> Any:
+def _valid_rows(xp: Any, data: Any, segment_ids: Any, num_segments: int) -> tuple[Any, Any, Shape]:
+    """The rows [n, d] whose ids are not negative, those ids, and the shape of the result; the ids are checked."""
     check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
     after = data.shape[segment_ids.ndim :]
     rows, ids = data.reshape((segment_ids.size, math.prod(after))), segment_ids.reshape(-1)
     valid = ids >= 0
     if not bool(valid.all()):
         rows, ids = rows[valid], ids[valid]
-    return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape((num_segments, *after))
+    return rows, ids, (num_segments, *after)
+
+
+def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: bool) -> Any:
+    rows, ids, shape = _valid_rows(xp, data, segment_ids, num_segments)
+    return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape(shape)
 
 
 @op(
@@ -143,6 +149,59 @@ def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
         InvalidArgumentError: An id of num_segments or more.
     """
     return _extremes(xp, data, segment_ids, num_segments, largest=False)
+
+
+# ----------------------------------------------------------------------------------------------------------- products
+def _partial(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> tuple[Any, Any]:
+    """The product of the others of each entry's segment, 0 without a segment; and the ids, negative ones as 0."""
+    num_segments = y.shape[0]
+    valid = segment_ids >= 0
+    ids = where(valid, segment_ids, 0)
+    valid = reshape(valid, shape=(*segment_ids_spec.shape, *(1,) * (data_spec.ndim - segment_ids_spec.ndim)))
+    zero = ops.equal(data, ops.zeros_like(data))
+    zeros = unsorted_segment_sum(cast(zero, dtype=data_spec.dtype), segment_ids, num_segments=num_segments)
+    filled = where(zero, ones_like(data), data)
+    others = gather(ops.unsorted_segment_prod(filled, segment_ids, num_segments=num_segments), ids) / filled
+    # Of a segment with one zero the product of the others; with two zeros each entry has a zero among the others.
+    count = gather(zeros, ids) - cast(zero, dtype=data_spec.dtype)
+    return where(ops.logical_and(valid, ops.equal(count, ops.zeros_like(count))), others, 0.0), ids
+
+
+def _prod_vjp(ct: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> Any:
+    partial, ids = _partial(data, segment_ids, y, data_spec, segment_ids_spec)
+    return gather(ct, ids) * partial
+
+
+def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> Any:
+    partial, _ = _partial(data, segment_ids, y, data_spec, segment_ids_spec)
+    return unsorted_segment_sum(t * partial, segment_ids, num_segments=y.shape[0])
+
+
+@op(
+    infer=_infer,
+    vjp=[_prod_vjp, NON_DIFFERENTIABLE],
+    jvp=[_prod_jvp, NON_DIFFERENTIABLE],
+    batch=_batch,
+    samples=_samples,
+    refuses=("segment_ids",),
+    integers=("segment_ids",),
+    tf="math.unsorted_segment_prod",
+    workspace=_bytes,
+    traits=[Trait.MULTIPLIES],
+)
+def unsorted_segment_prod(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+    """The product of the entries that share an id; 1 for an id without entries. Otherwise as unsorted_segment_max.
+
+    The gradient is right where an entry is 0; the second one is not, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    rows, ids, shape = _valid_rows(xp, data, segment_ids, num_segments)
+    out = xp.ones((num_segments, rows.shape[1]), rows.dtype)
+    if rows.size:
+        change_rows(xp, out, ids, rows, "mul")
+    return out.reshape(shape)
 
 
 # -------------------------------------------------------------------------------------------------------------- means

@@ -189,7 +189,7 @@ def minimum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Te
 
 
 def squared_difference(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor:
-    """(a - b)², elementwise."""
+    """(a - b)², elementwise; |a - b|² of complex numbers, in their dtype."""
     try:
         return call(_SQUARED_DIFFERENCE, (x, y))
     except Exception as error:

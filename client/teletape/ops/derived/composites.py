@@ -19,6 +19,9 @@ _TRACE = ops.trace
 _LOGDET = ops.logdet
 _MATRIX_TRANSPOSE = ops.matrix_transpose
 _ADJOINT = ops.adjoint
+_TENSOR_DIAG = ops.tensor_diag
+_TENSOR_DIAG_PART = ops.tensor_diag_part
+_CROSS = ops.cross
 
 
 def matvec(
@@ -88,6 +91,34 @@ def adjoint(matrix: to.TensorInput, name: str | None = None) -> Tensor:
         matrix = to.tensor(matrix)
         checks.matrices(matrix)
         return call(_ADJOINT, (matrix,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def tensor_diag(diagonal: to.TensorInput, name: str | None = None) -> Tensor:
+    """Zeros [*shape, *shape] with x [*shape] where both halves of the index are equal."""
+    try:
+        return call(_TENSOR_DIAG, (diagonal,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def tensor_diag_part(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The elements [*shape] of x [*shape, *shape] where both halves of the index are equal."""
+    try:
+        input = to.tensor(input)
+        return call(_TENSOR_DIAG_PART, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def cross(a: to.TensorInput, b: to.TensorInput, name: str | None = None) -> Tensor:
+    """The cross products of vectors [..., 3] of three elements."""
+    try:
+        return call(_CROSS, (a, b))
     except Exception as error:
         report(error)
         raise

@@ -17,6 +17,8 @@ from teletape_engine.catalogue.namespace import ops
 _COUNT_NONZERO = ops.count_nonzero
 _IS_NON_DECREASING = ops.is_non_decreasing
 _IS_STRICTLY_INCREASING = ops.is_strictly_increasing
+_HISTOGRAM_FIXED_WIDTH_BINS = ops.histogram_fixed_width_bins
+_HISTOGRAM_FIXED_WIDTH = ops.histogram_fixed_width
 
 
 def count_nonzero(
@@ -53,6 +55,46 @@ def is_strictly_increasing(x: to.TensorInput, name: str | None = None) -> Tensor
     """Whether each element, in row-major order, is smaller than the next one."""
     try:
         return call(_IS_STRICTLY_INCREASING, (x,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def histogram_fixed_width_bins(
+    values: to.TensorInput,
+    value_range: to.TensorInput,
+    nbins: to.IntInput = 100,
+    dtype: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """The number of each value's bin: `nbins` of one width from `value_range[0]` to `value_range[1]`.
+
+    Values outside are in the first or the last bin; nan is in the first.
+
+    Raises:
+        InvalidArgumentError: The range is empty.
+    """
+    try:
+        values = to.tensor(values)
+        value_range = to.like(value_range, values)
+        return call(_HISTOGRAM_FIXED_WIDTH_BINS, (values, value_range), nbins=to.whole(nbins), dtype=to.dtype(dtype))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def histogram_fixed_width(
+    values: to.TensorInput,
+    value_range: to.TensorInput,
+    nbins: to.IntInput = 100,
+    dtype: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins."""
+    try:
+        values = to.tensor(values)
+        value_range = to.like(value_range, values)
+        return call(_HISTOGRAM_FIXED_WIDTH, (values, value_range), nbins=to.whole(nbins), dtype=to.dtype(dtype))
     except Exception as error:
         report(error)
         raise

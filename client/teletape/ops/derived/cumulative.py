@@ -15,6 +15,7 @@ from teletape_engine.catalogue.namespace import ops
 
 _CUMSUM = ops.cumsum
 _CUMPROD = ops.cumprod
+_CUMULATIVE_LOGSUMEXP = ops.cumulative_logsumexp
 
 
 def cumsum(
@@ -47,6 +48,22 @@ def cumprod(
         if reverse is not False:
             attrs["reverse"] = to.flag(reverse)
         return call(_CUMPROD, (x,), **attrs)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def cumulative_logsumexp(
+    x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """log(Σ eˣ) of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
+    try:
+        attrs: dict[str, Any] = {"axis": to.whole(axis)}
+        if exclusive is not False:
+            attrs["exclusive"] = to.flag(exclusive)
+        if reverse is not False:
+            attrs["reverse"] = to.flag(reverse)
+        return call(_CUMULATIVE_LOGSUMEXP, (x,), **attrs)
     except Exception as error:
         report(error)
         raise

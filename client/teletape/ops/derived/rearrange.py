@@ -5,6 +5,8 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 
 from __future__ import annotations
 
+from typing import Any
+
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
@@ -14,6 +16,8 @@ from teletape_engine.catalogue.namespace import ops
 _REVERSE = ops.reverse
 _ROLL = ops.roll
 _INVERT_PERMUTATION = ops.invert_permutation
+_REVERSE_SEQUENCE = ops.reverse_sequence
+_UNRAVEL_INDEX = ops.unravel_index
 
 
 def reverse(tensor: to.TensorInput, axis: to.IntsInput, name: str | None = None) -> Tensor:
@@ -42,6 +46,43 @@ def invert_permutation(x: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_INVERT_PERMUTATION, (x,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def reverse_sequence(
+    input: to.TensorInput,
+    seq_lengths: to.TensorInput,
+    seq_axis: to.IntInput | None = None,
+    batch_axis: to.IntInput = 0,
+    name: str | None = None,
+) -> Tensor:
+    """x with the first `seq_lengths[i]` elements along `seq_axis` in the opposite order, at each i of `batch_axis`.
+
+    Raises:
+        InvalidArgumentError: A length is negative, or more than there are elements along the axis.
+    """
+    try:
+        input = to.tensor(input)
+        seq_lengths = to.tensor(seq_lengths)
+        attrs: dict[str, Any] = {"batch_axis": to.whole(batch_axis)}
+        if seq_axis is not None:
+            attrs["seq_axis"] = to.whole(seq_axis)
+        return call(_REVERSE_SEQUENCE, (input, seq_lengths), **attrs)
+    except Exception as error:
+        report(error)
+        raise
+
+
+def unravel_index(indices: to.TensorInput, dims: to.IntsInput, name: str | None = None) -> Tensor:
+    """The coordinates [len(dims), *x.shape] of places in an array of shape `dims` that are counted row by row.
+
+    Raises:
+        InvalidArgumentError: A place outside that array.
+    """
+    try:
+        return call(_UNRAVEL_INDEX, (indices,), dims=to.ints(dims, "dims"))
     except Exception as error:
         report(error)
         raise

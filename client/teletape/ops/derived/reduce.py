@@ -160,7 +160,7 @@ def reduce_logsumexp(
 def reduce_euclidean_norm(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """√(Σ x²) over `axis`. The gradient at zero is nan, as in TensorFlow."""
+    """√(Σ |x|²) over `axis`, in the dtype of x, without the fraction of integers. The gradient at zero is nan."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:

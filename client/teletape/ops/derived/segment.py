@@ -13,6 +13,7 @@ from teletape_engine.catalogue.namespace import ops
 
 _UNSORTED_SEGMENT_MAX = ops.unsorted_segment_max
 _UNSORTED_SEGMENT_MIN = ops.unsorted_segment_min
+_UNSORTED_SEGMENT_PROD = ops.unsorted_segment_prod
 _UNSORTED_SEGMENT_MEAN = ops.unsorted_segment_mean
 _UNSORTED_SEGMENT_SQRT_N = ops.unsorted_segment_sqrt_n
 
@@ -47,6 +48,23 @@ def unsorted_segment_min(
     """
     try:
         return call(_UNSORTED_SEGMENT_MIN, (data, segment_ids), num_segments=to.whole(num_segments))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def unsorted_segment_prod(
+    data: to.TensorInput, segment_ids: to.TensorInput, num_segments: to.IntInput, name: str | None = None
+) -> Tensor:
+    """The product of the entries that share an id; 1 for an id without entries. Otherwise as unsorted_segment_max.
+
+    The gradient is right where an entry is 0; the second one is not, as in TensorFlow.
+
+    Raises:
+        InvalidArgumentError: An id of num_segments or more.
+    """
+    try:
+        return call(_UNSORTED_SEGMENT_PROD, (data, segment_ids), num_segments=to.whole(num_segments))
     except Exception as error:
         report(error)
         raise

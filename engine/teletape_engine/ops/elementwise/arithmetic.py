@@ -260,16 +260,33 @@ def minimum(xp: Any, a: Any, b: Any) -> Any:
     return xp.minimum(a, b)
 
 
+def _distance_vjp(ct: Any, a: Any, b: Any, sign: int) -> Any:
+    if ct.dtype in COMPLEX:  # the result is real, whatever its dtype; the rule is passed the conjugates of a and b
+        return ops.cast(ops.real(ct), dtype=ct.dtype) * ops.conj(a - b) * (2 * sign)
+    return ct * ((2 * sign) * (a - b))
+
+
+def _distance_jvp(t: Any, a: Any, b: Any, sign: int) -> Any:
+    if t.dtype in COMPLEX:
+        return ops.cast(ops.real(t * ops.conj(a - b)), dtype=t.dtype) * (2 * sign)
+    return t * ((2 * sign) * (a - b))
+
+
 @elementwise(
-    lambda a, b: 2 * (a - b),
-    lambda a, b: -2 * (a - b),
-    temporaries=1,
+    linear_map(lambda ct, a, b: _distance_vjp(ct, a, b, 1)),
+    linear_map(lambda ct, a, b: _distance_vjp(ct, a, b, -1)),
+    jvp=[
+        linear_map(lambda t, a, b: _distance_jvp(t, a, b, 1)),
+        linear_map(lambda t, a, b: _distance_jvp(t, a, b, -1)),
+    ],
+    temporaries=2,
     tf="math.squared_difference",
-    dtypes=FLOATING | (INTEGER & SIGNED),
+    dtypes=FLOATING | COMPLEX | (INTEGER & SIGNED),
 )
 def squared_difference(xp: Any, a: Any, b: Any) -> Any:
-    """(a - b)², elementwise."""
-    return xp.square(xp.subtract(a, b))
+    """(a - b)², elementwise; |a - b|² of complex numbers, in their dtype."""
+    difference = xp.subtract(a, b)
+    return difference * xp.conj(difference) if difference.dtype in COMPLEX else xp.square(difference)
 
 
 @elementwise(

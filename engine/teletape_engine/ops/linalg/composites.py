@@ -1,7 +1,8 @@
-"""Ops on stacked matrices written on other ops: traces, log-determinants, transposes, products with vectors."""
+"""Ops on stacked matrices written on other ops: traces, log-determinants, transposes, products, tensors' diagonals."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real
 from teletape_engine.ops.elementwise.math import log
-from teletape_engine.ops.linalg.diagonal import diag_part
+from teletape_engine.ops.linalg.diagonal import diag, diag_part
 from teletape_engine.ops.linalg.matrix import cholesky
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
-from teletape_engine.ops.shapes.shape import expand_dims, squeeze, transpose
-from teletape_engine.spec import COMPLEX
+from teletape_engine.ops.shapes.rearrange import roll
+from teletape_engine.ops.shapes.shape import expand_dims, reshape, squeeze, transpose
+from teletape_engine.spec import COMPLEX, FLOATING, INTEGER, shape_text
 
 _DEFINITE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.5], [0.5, -0.5, 2.0]])
 
@@ -98,3 +100,50 @@ def matrix_transpose(x: Any, *, conjugate: bool = False) -> Any:
 def adjoint(x: Any) -> Any:
     """The last two axes swapped, and the elements conjugated."""
     return matrix_transpose(x, conjugate=True)
+
+
+# ------------------------------------------------------------------------------------------- tensors and their diagonal
+@composite(samples=[sample((3,)), sample((2, 2))], args="diagonal", op_type="Diag", tf="linalg.tensor_diag")
+def tensor_diag(x: Any) -> Any:
+    """Zeros [*shape, *shape] with x [*shape] where both halves of the index are equal."""
+    if not x.shape:
+        raise InvalidArgumentError("Input must be at least rank 1, got 0")
+    return reshape(diag(reshape(x, shape=(math.prod(x.shape),))), shape=(*x.shape, *x.shape))
+
+
+@composite(
+    samples=[sample((3, 3)), sample((2, 3, 2, 3))],
+    args="input",
+    op_type="DiagPart",
+    tf=(function("linalg.tensor_diag_part", Conversion.TENSOR("input")),),
+)
+def tensor_diag_part(x: Any) -> Any:
+    """The elements [*shape] of x [*shape, *shape] where both halves of the index are equal."""
+    n = len(x.shape) // 2
+    if len(x.shape) % 2 or not n:
+        raise InvalidArgumentError(
+            f"The rank of the tensor should be even and positive, got shape {shape_text(x.shape)}"
+        )
+    half = x.shape[:n]
+    if half != x.shape[n:]:
+        raise InvalidArgumentError(f"Invalid shape {shape_text(x.shape)}: both halves must be the same")
+    length = math.prod(half)
+    return reshape(diag_part(reshape(x, shape=(length, length))), shape=half)
+
+
+@composite(samples=[sample((3,), (3,)), sample((2, 3), (2, 3), seed=1)], args="a b", tf="linalg.cross")
+def cross(a: Any, b: Any) -> Any:
+    """The cross products of vectors [..., 3] of three elements."""
+    if a.shape != b.shape:
+        raise InvalidArgumentError(
+            f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
+        )
+    if a.dtype not in FLOATING | INTEGER:
+        raise InvalidArgumentError(f"cross products are not defined for dtype {a.dtype.name}")
+    if not a.shape or a.shape[-1] != 3:
+        raise InvalidArgumentError("Cross-products are only defined for 3-element vectors.")
+
+    def turned(x: Any, by: int) -> Any:
+        return roll(x, shift=(by,), axis=(-1,))
+
+    return turned(a, -1) * turned(b, -2) - turned(a, -2) * turned(b, -1)

@@ -20,7 +20,7 @@ from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.shapes.shape import reshape
-from teletape_engine.spec import INDEX, KERNEL_NAMES, NUMERIC, Shape, Spec, axis_in, shape_text
+from teletape_engine.spec import DTYPES, INDEX, KERNEL_NAMES, NUMERIC, PLACES, Shape, Spec, axis_in, shape_text
 
 
 # ------------------------------------------------------------------------------------------------------------ slices
@@ -130,10 +130,10 @@ def _check_gather(params: Spec, indices: Spec, axis: int, batch_dims: int) -> tu
     Raises:
         InvalidArgumentError: One is out of range, or the batch axes differ.
     """
-    if indices.dtype not in INDEX:
+    if indices.dtype not in PLACES:
         raise InvalidArgumentError(
             f"Value for attr 'Tindices' of {KERNEL_NAMES[indices.dtype]} is not in the list of allowed values: "
-            "int32, int64"
+            "int16, int32, int64"
         )
     if params.ndim == 0:
         raise InvalidArgumentError("params must be at least 1 dimensional")
@@ -160,6 +160,8 @@ def _gather_spec(params: Spec, indices: Spec, *, axis: int, batch_dims: int) -> 
 
 
 def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int) -> Any:
+    if indices_spec.dtype not in INDEX:
+        indices = ops.cast(indices, dtype=DTYPES["int32"])
     if axis == 0 and batch_dims == 0:
         n = indices_spec.size
         return SparseGradient(reshape(ct, shape=(n, *params_spec.shape[1:])), reshape(indices, shape=(n,)), params_spec)
@@ -202,6 +204,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         sample((2, 3), np.array([2, 0]), axis=1, batch_dims=1),
         sample((2, 2, 3), np.array([[2, 0], [1, 1]]), axis=2, batch_dims=1),
         sample((4, 2), np.zeros((0,), np.int64)),
+        sample((4,), np.array([3, 1], np.int16)),
     ],
     op_type="GatherV2",
     refuses=("indices",),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.scatter import check_indices
 from teletape_engine.catalogue.attributes import Axis, Ints
 from teletape_engine.catalogue.define import check_dtypes, op, sample
-from teletape_engine.catalogue.families import composite, linear
+from teletape_engine.catalogue.families import batch_loop, composite, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample
-from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, reshape
-from teletape_engine.spec import INDEX, Spec, axis_in
+from teletape_engine.spec import INDEX, Shape, Spec, axis_in, shape_text
 
 
 @composite(
@@ -113,3 +115,108 @@ def invert_permutation(xp: Any, x: Any) -> Any:
     if bool((x[places] != xp.arange(len(x))).any()):
         raise InvalidArgumentError(f"the numbers must be a permutation of 0 to {len(x) - 1}")
     return places.astype(x.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------- sequences
+def _sequence_spec(x: Spec, seq_lengths: Spec, *, seq_axis: int, batch_axis: int) -> Spec:
+    if seq_lengths.dtype not in INDEX:
+        raise InvalidArgumentError(f"seq_lengths must be int32 or int64, found {seq_lengths.dtype.name}")
+    for what, axis in (("seq_dim", seq_axis), ("batch_dim", batch_axis)):
+        if not 0 <= axis < x.ndim:
+            raise InvalidArgumentError(f"Invalid {what} {axis}: the input has {x.ndim} axes")
+    if seq_axis == batch_axis:
+        raise InvalidArgumentError(f"batch_dim == seq_dim == {seq_axis}")
+    if seq_lengths.shape != (x.shape[batch_axis],):
+        raise InvalidArgumentError(
+            f"Length of seq_lengths != input.dims({batch_axis}), ({shape_text(seq_lengths.shape)} vs. "
+            f"{x.shape[batch_axis]})"
+        )
+    return x
+
+
+def _batch_sequence(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+    if batched[1]:
+        return batch_loop(record, args, batched, attrs)
+    return record(*args, seq_axis=attrs["seq_axis"] + 1, batch_axis=attrs["batch_axis"] + 1)
+
+
+@op(
+    infer=_sequence_spec,
+    vjp=[
+        lambda ct, seq_lengths, seq_axis, batch_axis: ops.reverse_sequence(
+            ct, seq_lengths, seq_axis=seq_axis, batch_axis=batch_axis
+        ),
+        NON_DIFFERENTIABLE,
+    ],
+    jvp=[
+        lambda t, seq_lengths, seq_axis, batch_axis: ops.reverse_sequence(
+            t, seq_lengths, seq_axis=seq_axis, batch_axis=batch_axis
+        ),
+        NON_DIFFERENTIABLE,
+    ],
+    batch=_batch_sequence,
+    samples=[
+        sample((2, 3), np.array([2, 3]), seq_axis=1),
+        sample((3, 2, 2), np.array([0, 3], np.int32), seq_axis=0, batch_axis=1),
+    ],
+    refuses=("seq_lengths",),
+    integers=("seq_lengths",),
+    tf=(
+        function(
+            "reverse_sequence",
+            Conversion.TENSOR("input"),
+            Conversion.TENSOR("seq_lengths"),
+            Conversion.INT("seq_axis", None),
+            Conversion.INT("batch_axis", 0),
+        ),
+    ),
+    workspace=lambda x, seq_lengths, **_: 3 * 8 * x.size,
+)
+def reverse_sequence(xp: Any, x: Any, seq_lengths: Any, *, seq_axis: int, batch_axis: int = 0) -> Any:
+    """x with the first `seq_lengths[i]` elements along `seq_axis` in the opposite order, at each i of `batch_axis`.
+
+    Raises:
+        InvalidArgumentError: A length is negative, or more than there are elements along the axis.
+    """
+    n = x.shape[seq_axis]
+    for i, length in enumerate(seq_lengths.tolist()):
+        if not 0 <= length <= n:
+            wrong = "< 0" if length < 0 else f"> input.dims({seq_axis})"
+            raise InvalidArgumentError(f"seq_lens({i}) {wrong}")
+    rows = xp.moveaxis(x, (batch_axis, seq_axis), (0, 1))
+    places, ends = xp.arange(n)[None, :], seq_lengths[:, None]
+    places = xp.where(places < ends, ends - 1 - places, places)
+    reversed_rows = rows[xp.arange(len(rows))[:, None], places]
+    return xp.ascontiguousarray(xp.moveaxis(reversed_rows, (0, 1), (batch_axis, seq_axis)))
+
+
+def _unravel_spec(x: Spec, *, dims: Shape) -> Spec:
+    check_dtypes("UnravelIndex", (x,), INDEX)
+    if x.ndim > 1:
+        raise InvalidArgumentError(f"the indices must be a number or a vector, found shape {shape_text(x.shape)}")
+    if not dims or 0 in dims:
+        raise InvalidArgumentError(f"dims must be lengths above zero, at least one; found {shape_text(dims)}")
+    if math.prod(dims) >= 2**63:
+        raise InvalidArgumentError(f"dims {shape_text(dims)} have more elements than int64 counts")
+    return x.with_shape((len(dims), *x.shape))
+
+
+@op(
+    infer=_unravel_spec,
+    vjp=NOT_REGISTERED,
+    batch=batch_loop,
+    samples=[sample(np.array([2, 5, 7]), dims=(3, 3)), sample(np.array(5, np.int32), dims=(2, 2, 2))],
+    refuses=("x",),
+    integers=("x",),
+    args="indices dims",
+    tf="unravel_index",
+    workspace=lambda x, dims: 3 * 8 * x.size * (1 + len(dims)),
+)
+def unravel_index(xp: Any, x: Any, *, dims: Shape) -> Any:
+    """The coordinates [len(dims), *x.shape] of places in an array of shape `dims` that are counted row by row.
+
+    Raises:
+        InvalidArgumentError: A place outside that array.
+    """
+    check_indices(xp, x, math.prod(dims))
+    return xp.stack([place.astype(x.dtype) for place in xp.unravel_index(x, dims)])
