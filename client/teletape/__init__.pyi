@@ -199,6 +199,7 @@ from teletape.ops.sums import scalar_mul as scalar_mul
 from teletape.print_op import tf_print as print
 from teletape.python_calls import numpy_function as numpy_function
 from teletape.python_calls import py_function as py_function
+from teletape.python_calls import timestamp as timestamp
 from teletape.session_functions import executing_eagerly as executing_eagerly
 from teletape.session_functions import inside_function as inside_function
 from teletape.session_functions import no_gradient as no_gradient
@@ -446,6 +447,7 @@ __all__ = [
     "tensor_scatter_nd_update",
     "tensordot",
     "tile",
+    "timestamp",
     "train",
     "transpose",
     "truediv",

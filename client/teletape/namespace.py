@@ -76,6 +76,7 @@ from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables import (
     generator,
+    moving_average,
     resizable,  # noqa: F401  # registers itself with Variable
 )
 from teletape.variables.module import Module
@@ -135,6 +136,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "scalar_mul": sums.scalar_mul,
         "sequence_mask": counting.sequence_mask,
         "tensordot": linalg.tensordot,
+        "timestamp": python_calls.timestamp,
         "unique": sorting.unique,
         "unique_with_counts": sorting.unique_with_counts,
     }
@@ -184,6 +186,7 @@ def names() -> dict[str, Any]:
         ("dtypes.", dtypes),
         ("experimental.dlpack.", dlpack),
         ("train.", checkpoints),
+        ("train.", moving_average),
         ("audio.", audio),
         ("image.", image_files),
         ("io.", contents),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -31,7 +32,7 @@ from teletape.variables.variable import Variable
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import Tape
 
-__all__ = ["numpy_function", "py_function"]
+__all__ = ["numpy_function", "py_function", "timestamp"]
 
 
 def numpy_function(
@@ -101,6 +102,16 @@ def py_function(
     args = [dispatch.convert_to_tensor(argument) for argument in inp]
     results = _differentiable(func, args, [_dtype(spec) for spec in nest.flatten(Tout)])
     return results if isinstance(Tout, list | tuple) else results[0]
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Returns the seconds since 1970 by the clock of this machine, a float64 scalar.
+
+    Args:
+        name: Without effect.
+    """
+    _refuse_trace("tf.timestamp")
+    return dispatch.constant(time.time(), dtypes.float64)
 
 
 def _refuse_trace(label: str) -> None:

@@ -18,6 +18,7 @@ from teletape.records.messages import Features as Features
 from teletape.records.messages import FloatList as FloatList
 from teletape.records.messages import Int64List as Int64List
 from teletape.records.messages import SequenceExample as SequenceExample
+from teletape.variables.moving_average import ExponentialMovingAverage as ExponentialMovingAverage
 
 __all__ = [
     "BytesList",
@@ -25,6 +26,7 @@ __all__ = [
     "CheckpointManager",
     "CheckpointOptions",
     "Example",
+    "ExponentialMovingAverage",
     "Feature",
     "FeatureList",
     "FeatureLists",

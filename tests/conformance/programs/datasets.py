@@ -516,3 +516,20 @@ def sizes_that_are_stated(tf, np):
         facts(rows),
         elements(rows.padded_batch(3)),
     ]
+
+
+@program()
+def shapes_that_a_function_demands(tf, np):
+    series = np.arange(24, dtype=np.float32).reshape(12, 2)
+
+    def split_window(window):
+        inputs, labels = window[:, :3, :], window[:, 3:, :]
+        labels = tf.stack([labels[:, :, column] for column in [0]], axis=-1)
+        inputs.set_shape([None, 3, None])
+        labels.set_shape([None, 1, None])
+        return inputs, labels
+
+    windows = tf.data.Dataset.range(5).map(lambda i: tf.gather(series, tf.range(i, i + 4))).batch(2)
+    windows = windows.map(split_window)
+    inputs, labels = next(iter(windows))
+    return [elements(windows), inputs, labels, str(windows.element_spec[1])]

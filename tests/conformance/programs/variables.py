@@ -257,3 +257,39 @@ def an_untrained_step_counter_in_the_loss(tf, np):
             y = x * tf.cast(step, tf.float32)
         gradients.append(tape.gradient(y, x))
     return [gradients, step]
+
+
+@program()
+def exponential_moving_averages(tf, np):
+    v, w, count = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3.0, tf.float64), tf.Variable(1)
+    average = tf.train.ExponentialMovingAverage(0.9)
+    results = [average.apply([v]), average.average(w), average.average_name(v), average.name, average.average(v)]
+    v.assign([2.0, 4.0])
+    average.apply([v, w])
+    results += [average.average(v), average.average(w), average.average(v).trainable]
+    counted = tf.train.ExponentialMovingAverage(0.9, num_updates=tf.Variable(3))
+    counted.apply([v])
+    v.assign([0.0, 8.0])
+    counted.apply([v])
+    inside = tf.train.ExponentialMovingAverage(tf.constant(0.5), zero_debias=True)
+
+    @tf.function
+    def step():
+        v.assign_add([1.0, 1.0])
+        inside.apply([v])
+        return inside.average(v)
+
+    results += [counted.average(v), step(), step(), step()]
+    return [
+        *results,
+        raises(lambda: average.apply([count])),
+        raises(lambda: average.apply([tf.constant(1.0)])),
+        average.apply(),
+    ]
+
+
+@program()
+def timestamps(tf, np):
+    first = tf.timestamp()
+    read = tf.function(lambda: tf.timestamp())
+    return [first.dtype.name, first > 1.6e9, read() >= first, read() <= tf.timestamp(), first.shape]

@@ -74,10 +74,9 @@ class ElementFunction:
     def _predict(self, specs: Sequence[TensorSpec]) -> None:
         """Finds out the specs of its results by tracing it. Its errors are raised if all sizes are known."""
         if all(spec.shape.is_fully_defined() for spec in specs):
-            entry = self._traced(tuple([Spec.of(tuple(spec.shape.as_list()), spec.dtype.np) for spec in specs]))
-            if entry is not None:
-                traced, pattern = entry
-                self.result = structure.map_leaves(lambda leaf: _predicted(leaf, traced.specs), pattern)
+            self.result = self._prediction(
+                tuple([Spec.of(tuple(spec.shape.as_list()), spec.dtype.np) for spec in specs])
+            )
             return
         if any(spec.shape.rank is None for spec in specs):
             return
@@ -85,15 +84,39 @@ class ElementFunction:
         for size in _SIZES:
             filled = [Spec.of(tuple([dim or size for dim in spec.shape.as_list()]), spec.dtype.np) for spec in specs]
             try:
-                entry = self._traced(tuple(filled))
+                predictions.append(self._prediction(tuple(filled)))
             except Exception:  # it may be of the sizes that were put in
                 return
-            if entry is None:
+            if predictions[-1] is None:
                 return
-            predictions.append(structure.map_leaves(lambda leaf: _predicted(leaf, entry[0].specs), entry[1]))  # noqa: B023
         if structure.same(*predictions):
             first, second = map(structure.flatten, predictions)
             self.result = structure.pack(predictions[0], [_common(*pair) for pair in zip(first, second, strict=True)])
+
+    def _observed(self, specs: Sequence[Spec]) -> Any:
+        """Returns the spec of the results from the first element, of such leaves.
+
+        A size of the results is known if it stays while a size of the leaves that is not known grows by one, or if the
+        function refuses the larger size.
+        """
+        result = self._prediction(tuple(specs))
+        for i, (spec, leaf) in enumerate(zip(specs, structure.flatten(self._spec), strict=True)):
+            dims = [None] * len(spec.shape) if leaf.shape.rank is None else leaf.shape.as_list()
+            for axis in [axis for axis, dim in enumerate(dims) if dim is None]:
+                sizes = [size + (at == axis) for at, size in enumerate(spec.shape)]
+                try:
+                    other = self._prediction((*specs[:i], Spec.of(tuple(sizes), spec.dtype), *specs[i + 1 :]))
+                except Exception:  # it takes elements of this size only
+                    continue
+                if other is not None and structure.same(result, other):
+                    leaves = zip(structure.flatten(result), structure.flatten(other), strict=True)
+                    result = structure.pack(result, [_common(*pair) for pair in leaves])
+        return result
+
+    def _prediction(self, specs: tuple[Spec, ...]) -> Any:
+        """Returns the spec of the results for such leaves; None: the function cannot be traced."""
+        entry = self._traced(specs)
+        return entry and structure.map_leaves(lambda leaf: _predicted(leaf, entry[0].specs), entry[1])
 
     def _traced(self, specs: tuple[Spec, ...]) -> tuple[Traced, Any] | None:
         """Returns the function traced for such leaves, with the pattern of its results; None: it cannot be traced."""
@@ -135,7 +158,8 @@ class ElementFunction:
             entry = self._traced(tuple([tensor.recorded.spec for tensor in tensors]))
             if entry is not None:
                 traced, pattern = entry
-                self._note_result(pattern)
+                if self.result is None:
+                    self.result = self._observed([tensor.recorded.spec for tensor in tensors])
                 tensors = traced.call([tensor.operand() for tensor in tensors])
                 return _cut_off(_with_nones(pattern, tensors))
         here = None if owner.home.local or owner.tracing or not self._here else self._in_this_process(leaves)
