@@ -56,6 +56,8 @@ NOTES = {
     "distribute.experimental.MultiWorkerMirroredStrategy": "one replica",
     "distribute.experimental.ParameterServerStrategy": "refuses: it needs several hosts",
     "distribute.experimental.TPUStrategy": "refuses: there are no TPUs",
+    "strings.bytes_split": "one string: the bytes of several are ragged",
+    "strings.split": "one string: the parts of several are ragged",
 }
 #: Members of classes that are Python's (of tuples and integers) or serve TensorFlow's own serialization.
 IGNORED = frozenset(

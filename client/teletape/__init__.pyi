@@ -21,6 +21,7 @@ from teletape import nest as nest
 from teletape import nn as nn
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import strings as strings
 from teletape import summary as summary
 from teletape import test as test
 from teletape import train as train
@@ -433,6 +434,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "summary",
     "switch_case",

@@ -37,7 +37,7 @@ from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
-from teletape.files import audio, contents, gfile
+from teletape.files import audio, contents, gfile, strings, tensor_messages
 from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
@@ -190,6 +190,8 @@ def names() -> dict[str, Any]:
         ("audio.", audio),
         ("image.", image_files),
         ("io.", contents),
+        ("io.", tensor_messages),
+        ("strings.", strings),
         ("io.", image_files),
         ("io.gfile.", gfile),
     ):

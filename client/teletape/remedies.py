@@ -13,6 +13,8 @@ _SAVED: Final = (
     "again in the program that uses it"
 )
 _TPU: Final = "tf.connect to a server with a GPU; there are no TPUs"
+_CHARACTERS: Final = "decode and encode in Python: text.numpy().decode(); tf.strings.length and substr count characters"
+_BUCKETS: Final = "number the words in Python, such as with a dict"
 _OLD_OPTIMIZER: Final = "an optimizer of tf.keras.optimizers"
 _OLD_LOSS: Final = "a loss of tf.keras.losses"
 _OLD_LAYER: Final = "a layer of tf.keras.layers"
@@ -73,6 +75,16 @@ REMEDIES: Final[Mapping[str, str]] = {
     "saved_model": _SAVED,
     "set_random_seed": "tf.random.set_seed",
     "sparse": _DENSE,
+    "strings.to_hash_bucket": _BUCKETS,
+    "strings.to_hash_bucket_fast": _BUCKETS,
+    "strings.to_hash_bucket_strong": _BUCKETS,
+    "strings.unicode_decode": _CHARACTERS,
+    "strings.unicode_decode_with_offsets": _CHARACTERS,
+    "strings.unicode_encode": _CHARACTERS,
+    "strings.unicode_script": _CHARACTERS,
+    "strings.unicode_split": _CHARACTERS,
+    "strings.unicode_split_with_offsets": _CHARACTERS,
+    "strings.unicode_transcode": _CHARACTERS,
     "sysconfig": "nothing is compiled against Teletape",
     "to_double": "tf.cast(x, tf.float64)",
     "to_float": "tf.cast(x, tf.float32)",

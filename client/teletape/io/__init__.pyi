@@ -19,6 +19,8 @@ from teletape.files.images import encode_jpeg as encode_jpeg
 from teletape.files.images import encode_png as encode_png
 from teletape.files.images import extract_jpeg_shape as extract_jpeg_shape
 from teletape.files.images import is_jpeg as is_jpeg
+from teletape.files.tensor_messages import parse_tensor as parse_tensor
+from teletape.files.tensor_messages import serialize_tensor as serialize_tensor
 from teletape.io import gfile as gfile
 from teletape.records.features import FixedLenFeature as FixedLenFeature
 from teletape.records.features import FixedLenSequenceFeature as FixedLenSequenceFeature
@@ -54,6 +56,8 @@ __all__ = [
     "matching_files",
     "parse_example",
     "parse_single_example",
+    "parse_tensor",
     "read_file",
+    "serialize_tensor",
     "write_file",
 ]

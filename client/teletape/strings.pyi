@@ -1,0 +1,33 @@
+"""What `tf.strings` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.files.strings import as_string as as_string
+from teletape.files.strings import bytes_split as bytes_split
+from teletape.files.strings import format as format
+from teletape.files.strings import join as join
+from teletape.files.strings import length as length
+from teletape.files.strings import lower as lower
+from teletape.files.strings import reduce_join as reduce_join
+from teletape.files.strings import regex_full_match as regex_full_match
+from teletape.files.strings import regex_replace as regex_replace
+from teletape.files.strings import split as split
+from teletape.files.strings import strip as strip
+from teletape.files.strings import substr as substr
+from teletape.files.strings import to_number as to_number
+from teletape.files.strings import upper as upper
+
+__all__ = [
+    "as_string",
+    "bytes_split",
+    "format",
+    "join",
+    "length",
+    "lower",
+    "reduce_join",
+    "regex_full_match",
+    "regex_replace",
+    "split",
+    "strip",
+    "substr",
+    "to_number",
+    "upper",
+]
