@@ -206,7 +206,22 @@ def pad(
     pairs = tuple((int(before), int(after)) for before, after in table)
     if mode != "CONSTANT":
         return call(ops.mirror_pad, (tensor,), paddings=pairs, mode=mode)
+    inner = convert_to_tensor(tensor)
+    if inner.dtype is dtypes.string:  # no attribute of an op holds a string
+        filler = convert_to_tensor(b"" if isinstance(constant_values, int) else constant_values)
+        return _with_borders(inner, pairs, filler)
     return call(ops.pad, (tensor,), paddings=pairs, constant_value=_padding(tensor, constant_values))
+
+
+def _with_borders(tensor: Tensor, pairs: tuple[tuple[int, int], ...], filler: Tensor) -> Tensor:
+    """The tensor with copies of a scalar before and after it along each axis."""
+    for axis, lengths in enumerate(pairs):
+        shape = tensor.shape.as_list()
+        borders = [
+            call(ops.broadcast_to, (filler,), shape=(*shape[:axis], length, *shape[axis + 1 :])) for length in lengths
+        ]
+        tensor = call(ops.concat, (borders[0], tensor, borders[1]), axis=axis)
+    return tensor
 
 
 def _padding(tensor: Any, value: to.NumberInput) -> Any:

@@ -140,6 +140,16 @@ def serialized_tensors(tf, np):
 
 
 @program()
+def padded(tf, np):
+    words = tf.constant(["a", "b"])
+    return [
+        _text(tf.pad(words, [[1, 2]])),
+        _text(tf.pad(words[None], [[0, 1], [1, 0]], constant_values="z")),
+        _text(tf.pad(words, [[1, 1]], "REFLECT")),
+    ]
+
+
+@program()
 def inside_a_function(tf, np):
     @tf.function
     def clean(text):
