@@ -164,6 +164,17 @@ def test_draws_from_a_seed_that_is_a_tensor_ask_nobody(remote):
     assert remote.requests == before + 1
 
 
+def test_draws_of_a_generator_are_read_in_one_request(remote):
+    generator = tf.random.Generator.from_seed(1)
+    local = [generator.normal([2]) + generator.uniform([2]) for _ in range(3)]
+    split = generator.split(2)
+    before = remote.requests
+    total = tf.add_n([*local, *(each.normal([2]) for each in split)])
+    assert remote.requests == before
+    assert total.numpy().shape == (2,)
+    assert remote.requests == before + 1
+
+
 def test_an_op_whose_shape_depends_on_values_asks_at_once(remote):
     x = tf.constant([0.0, 3.0, 0.0, 4.0]) * 2.0
     before = remote.requests
