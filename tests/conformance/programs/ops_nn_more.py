@@ -131,6 +131,7 @@ def losses_of_connectionist_temporal_classification(tf, np):
         loss(labels=[[1, 3], [0, 0], [3, 0]], blank_index=2),
         loss(logits=tf.transpose(logits, [1, 0, 2]), logits_time_major=False),
         loss(lengths=(0, 1, 0)),
+        loss(labels=[[1, 0], [0, 3], [2, 0]])[0],
         loss(labels=tf.constant([[1, 2], [3, 3], [2, -1]], tf.int64)),
         tf.function(loss)(),
         tf.keras.losses.CTC()(labels, tf.transpose(logits, [1, 0, 2])),

@@ -96,9 +96,9 @@ def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, 
     number = cumsum(ones_like(states), axis=1) - 1
     two_before = pad(states, paddings=((0, 0), (2, 0)), constant_value=blank % classes)
     same = equal(states, strided_slice(two_before, index=(_ALL, (0, 2 * length + 1, None))))
-    stays = logical_or(same, equal(states, zeros_like(states) + blank % classes))
     zeros = zeros_like(_frame(observed, 0))
-    jump = where(stays, zeros - math.inf, zeros)
+    # A blank is never jumped over to the next one, nor between two equal labels.
+    jump = where(same, zeros - math.inf, zeros)
 
     alpha = _frame(observed, 0) + where(greater(number, zeros_like(number) + 1), zeros + _NEVER, zeros)
     for t in range(1, frames):
