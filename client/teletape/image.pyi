@@ -13,6 +13,10 @@ from teletape.files.images import extract_jpeg_shape as extract_jpeg_shape
 from teletape.files.images import is_jpeg as is_jpeg
 from teletape.ops.derived.color import hsv_to_rgb as hsv_to_rgb
 from teletape.ops.derived.color import rgb_to_hsv as rgb_to_hsv
+from teletape.ops.derived.color import rgb_to_yiq as rgb_to_yiq
+from teletape.ops.derived.color import rgb_to_yuv as rgb_to_yuv
+from teletape.ops.derived.color import yiq_to_rgb as yiq_to_rgb
+from teletape.ops.derived.color import yuv_to_rgb as yuv_to_rgb
 from teletape.ops.derived.quality import sobel_edges as sobel_edges
 from teletape.ops.derived.quality import total_variation as total_variation
 from teletape.ops.image_colors import adjust_brightness as adjust_brightness
@@ -96,6 +100,8 @@ __all__ = [
     "resize_with_pad",
     "rgb_to_grayscale",
     "rgb_to_hsv",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
     "rot90",
     "sobel_edges",
     "ssim",
@@ -108,4 +114,6 @@ __all__ = [
     "stateless_random_saturation",
     "total_variation",
     "transpose",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
 ]

@@ -20,7 +20,9 @@ from teletape.data.elements.leaves import Array, Rows, Source
 from teletape.errors import OutOfRangeError
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
 from teletape.ops.derived.nd import tensor_scatter_nd_update
+from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current
+from teletape.tensors.indexed_slices import IndexedSlices
 
 
 def replace(module: ModuleType) -> None:
@@ -147,6 +149,31 @@ def _data_adapters(module: ModuleType) -> Mapping[str, Any]:
     return {"is_tf_dataset": lambda x: isinstance(x, Dataset)}
 
 
+def _dataset_utils(module: ModuleType) -> Mapping[str, Any]:
+    return _data_adapters(module) if "is_tf_dataset" in vars(module) else {}  # before 3.15 it asks for the class
+
+
+def _sparse(module: ModuleType) -> Mapping[str, Any]:
+    decorated = module.__dict__["elementwise_division"]
+
+    def elementwise_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Divides rows of a gradient by a dense tensor as a dense gradient.
+
+        Keras looks for zeros in the divisor, and a function whose shapes depend on values is not traced.
+        """
+        original = decorated(function)
+
+        @functools.wraps(function)
+        def divide(x1: Any, x2: Any) -> Any:
+            if isinstance(x1, IndexedSlices) and len(getattr(x2, "shape", ())):
+                x1 = convert_to_tensor(x1)
+            return original(x1, x2)
+
+        return divide
+
+    return {"elementwise_division": elementwise_division}
+
+
 def _file_utils(module: ModuleType) -> Mapping[str, Any]:
     original = module.__dict__["get_file"]
     parameters = inspect.signature(original)
@@ -184,6 +211,7 @@ _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = 
         "cudnn_ok": lambda *args, **kwargs: False,  # cells are traced
         "rnn": recurrent.rnn(module),
     },
+    "keras.src.backend.tensorflow.sparse": _sparse,
     "keras.src.backend.tensorflow.trainer": _trainer,
     "keras.src.callbacks.callback_list": _callback_list,
     "keras.src.layers.layer": lambda module: {"Layer.get_weights": reading.get_weights},
@@ -192,6 +220,7 @@ _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = 
     },
     "keras.src.saving.saving_lib": lambda module: {"_save_state": reading.save_state(module)},
     "keras.src.trainers.data_adapters": _data_adapters,
+    "keras.src.utils.dataset_utils": _dataset_utils,
     "keras.src.utils.file_utils": _file_utils,
     "keras.src.utils.module_utils": _module_utils,
     "keras.src.utils.python_utils": lambda module: {"pythonify_logs": reading.pythonify_logs(module)},

@@ -721,6 +721,12 @@ class _RgbToGrayscale(Op):
 class _RgbToHsv(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _RgbToYiq(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _RgbToYuv(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _RightShift(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -949,6 +955,12 @@ class _Xlog1py(Op):
 class _Xlogy(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _YiqToRgb(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _YuvToRgb(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _ZeroFraction(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -1150,6 +1162,8 @@ class Ops:
     reverse_sequence: Final[_ReverseSequence]
     rgb_to_grayscale: Final[_RgbToGrayscale]
     rgb_to_hsv: Final[_RgbToHsv]
+    rgb_to_yiq: Final[_RgbToYiq]
+    rgb_to_yuv: Final[_RgbToYuv]
     right_shift: Final[_RightShift]
     rint: Final[_Rint]
     roll: Final[_Roll]
@@ -1224,6 +1238,8 @@ class Ops:
     xdivy: Final[_Xdivy]
     xlog1py: Final[_Xlog1py]
     xlogy: Final[_Xlogy]
+    yiq_to_rgb: Final[_YiqToRgb]
+    yuv_to_rgb: Final[_YuvToRgb]
     zero_fraction: Final[_ZeroFraction]
     zeros_edge: Final[_ZerosEdge]
     zeros_like: Final[_ZerosLike]

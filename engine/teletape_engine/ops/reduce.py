@@ -14,6 +14,7 @@ from teletape_engine.catalogue.families import batch_axes, composite, reduced, r
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real, sign
 from teletape_engine.ops.elementwise.math import exp, sqrt, square
@@ -339,7 +340,14 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
     samples=_ARG_SAMPLES,
     op_type="ArgMax",
     args="input axis output_type",
-    tf="argmax math.argmax",
+    tf=(
+        function(
+            "argmax math.argmax",
+            "input",
+            Conversion.INT("axis", None),
+            Conversion.DTYPE("output_type", DTYPES["int64"]),
+        ),
+    ),
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
@@ -354,7 +362,14 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     samples=_ARG_SAMPLES,
     op_type="ArgMin",
     args="input axis output_type",
-    tf="argmin math.argmin",
+    tf=(
+        function(
+            "argmin math.argmin",
+            "input",
+            Conversion.INT("axis", None),
+            Conversion.DTYPE("output_type", DTYPES["int64"]),
+        ),
+    ),
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:

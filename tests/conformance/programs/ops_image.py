@@ -231,3 +231,13 @@ def projective_transforms(tf, np):
         for method in ("NEAREST", "BILINEAR")
         for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
     }
+
+
+@program()
+def luma_and_colour_differences(tf, np):
+    x = tf.constant(waves(np, 2, 3, 3) * 0.5 + 0.5)
+    results = {}
+    for name in ("rgb_to_yuv", "yuv_to_rgb", "rgb_to_yiq", "yiq_to_rgb"):
+        function = getattr(tf.image, name)
+        results[name] = [function(x), function(tf.cast(x, tf.float64)), gradient(tf, function, x)]
+    return results

@@ -131,3 +131,14 @@ def layer_normalisation_written_out(tf, np):
         return (x - mean) * tf.math.rsqrt(spread + 1e-3)
 
     return derivatives(tf, normalised, [[1.0, 2.0, 4.0], [0.5, -1.0, 3.0]])
+
+
+@program()
+def the_axis_of_a_position_is_the_first_by_default(tf, np):
+    x = tf.constant([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
+    return [
+        function(x, axis, output_type=dtype)
+        for function in (tf.argmax, tf.math.argmin)
+        for axis in (None, 1)
+        for dtype in (tf.int32, tf.int64)
+    ]

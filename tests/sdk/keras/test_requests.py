@@ -178,3 +178,15 @@ def test_a_recurrent_layer_is_one_command(kind: str) -> None:
         return len(traced.function.commands)
 
     assert commands(4) == commands(40) < 30
+
+
+@pytest.mark.parametrize("optimizer", ["rmsprop", "adagrad", "adam"])
+def test_embeddings_are_trained_by_traced_steps(session: Any, optimizer: str, caplog: pytest.LogCaptureFixture) -> None:
+    layers = [keras.Input((4,)), keras.layers.Embedding(9, 3), keras.layers.Flatten(), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
+    model.compile(optimizer, "mse")
+    x, y = np.arange(STEPS * 8 * 4).reshape(-1, 4) % 9, Y.astype("float32")
+    model.fit(x[:8], y[:8], batch_size=8, verbose=0)
+    tf.sync()
+    assert requests(session, lambda: model.fit(x, y, batch_size=8, verbose=0)) <= STEPS
+    assert not [record for record in caplog.records if "op by op" in record.message]

@@ -206,22 +206,34 @@ def reduce_std(
 
 
 def argmax(
-    input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
+    input: to.TensorInput,
+    axis: to.IntInput | None = None,
+    output_type: to.DTypeInput = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """The index of the largest along `axis`, the first of equals; nan is ignored."""
     try:
-        return call(_ARGMAX, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+        attrs: dict[str, Any] = {"output_type": to.dtype(output_type)}
+        if axis is not None:
+            attrs["axis"] = to.whole(axis)
+        return call(_ARGMAX, (input,), **attrs)
     except Exception as error:
         report(error)
         raise
 
 
 def argmin(
-    input: to.TensorInput, axis: to.IntInput = 0, output_type: to.DTypeInput = dtypes.int64, name: str | None = None
+    input: to.TensorInput,
+    axis: to.IntInput | None = None,
+    output_type: to.DTypeInput = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """The index of the smallest along `axis`, the first of equals; nan is ignored."""
     try:
-        return call(_ARGMIN, (input,), axis=to.whole(axis), output_type=to.dtype(output_type))
+        attrs: dict[str, Any] = {"output_type": to.dtype(output_type)}
+        if axis is not None:
+            attrs["axis"] = to.whole(axis)
+        return call(_ARGMIN, (input,), **attrs)
     except Exception as error:
         report(error)
         raise

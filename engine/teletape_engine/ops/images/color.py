@@ -113,6 +113,68 @@ def hsv_to_rgb(x: Any) -> Any:
     return stack(*[(1 - saturation + saturation * clip_by_value(d, low, high)) * value for d in shares], axis=-1)
 
 
+def _mixed(x: Any, shares: tuple[tuple[float, float, float], ...], what: str) -> Any:
+    """Images whose channels are sums of shares of the channels of x: a row of shares for each channel of x."""
+    first, second, third = _channels(x, what)
+    return stack(*[first * a + second * b + third * c for a, b, c in zip(*shares, strict=True)], axis=-1)
+
+
+@composite(
+    samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
+    tf=(function("image.rgb_to_yuv", Conversion.TENSOR("images")),),
+)
+def rgb_to_yuv(x: Any) -> Any:
+    """Red, green and blue in [0, 1] as luma Y in [0, 1] and the colour differences U and V."""
+    return _mixed(
+        x,
+        (
+            (0.299, -0.14714119, 0.61497538),
+            (0.587, -0.28886916, -0.51496512),
+            (0.114, 0.43601035, -0.10001026),
+        ),
+        "rgb_to_yuv",
+    )
+
+
+@composite(
+    samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
+    tf=(function("image.yuv_to_rgb", Conversion.TENSOR("images")),),
+)
+def yuv_to_rgb(x: Any) -> Any:
+    """Luma Y and the colour differences U and V as red, green and blue: the inverse of rgb_to_yuv."""
+    return _mixed(x, ((1.0, 1.0, 1.0), (0.0, -0.394642334, 2.03206185), (1.13988303, -0.58062185, 0.0)), "yuv_to_rgb")
+
+
+@composite(
+    samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
+    tf=(function("image.rgb_to_yiq", Conversion.TENSOR("images")),),
+)
+def rgb_to_yiq(x: Any) -> Any:
+    """Red, green and blue in [0, 1] as luma Y in [0, 1] and the colour differences I and Q."""
+    return _mixed(
+        x,
+        (
+            (0.299, 0.59590059, 0.2115),
+            (0.587, -0.27455667, -0.52273617),
+            (0.114, -0.32134392, 0.31119955),
+        ),
+        "rgb_to_yiq",
+    )
+
+
+@composite(
+    samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
+    tf=(function("image.yiq_to_rgb", Conversion.TENSOR("images")),),
+)
+def yiq_to_rgb(x: Any) -> Any:
+    """Luma Y and the colour differences I and Q as red, green and blue: the inverse of rgb_to_yiq."""
+    return _mixed(
+        x,
+        ((1.0, 1.0, 1.0), (0.95598634, -0.27201283, -1.10674021), (0.6208248, -0.64720424, 1.70423049)),
+        "yiq_to_rgb",
+    )
+
+
 @composite(samples=[sample(_COLOURS[:1], np.array(0.5)), sample(_COLOURS[1, :1], np.array(1.1))], like=(0, 0))
 def adjust_saturation(x: Any, factor: Any) -> Any:
     """RGB images with their saturation times factor, a scalar, kept in [0, 1]."""
