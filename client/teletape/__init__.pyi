@@ -21,6 +21,7 @@ from teletape import nest as nest
 from teletape import nn as nn
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import signal as signal
 from teletape import strings as strings
 from teletape import summary as summary
 from teletape import test as test
@@ -419,6 +420,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinh",
     "size",

@@ -60,6 +60,7 @@ from teletape.ops import (
     random,
     random_images,
     segments,
+    signal,
     sorting,
     stateless_random,
     sums,
@@ -103,6 +104,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         ("math.", segments),
         ("math.", counting),
         ("math.", sums),
+        ("signal.", signal),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}

@@ -271,6 +271,9 @@ class _Det(Op):
 class _DetSign(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Dft(Op):
+    def __call__(self, x: Array, /, *, rank: int = ..., inverse: bool = ...) -> Any: ...
+
 class _Diag(Op):
     def __call__(
         self, x: Array, /, *, k: int = ..., num_rows: int = ..., num_cols: int = ..., padding_value: Number = ...
@@ -329,6 +332,15 @@ class _Eye(Op):
         self, *, num_rows: int, num_columns: int | None = ..., batch_shape: Shape = ..., dtype: DType | str = ...
     ) -> Any: ...
 
+class _Fft(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Fft2d(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Fft3d(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Fill(Op):
     def __call__(self, value: Array, /, *, shape: Shape, dtype: DType | str | None = ...) -> Any: ...
 
@@ -340,6 +352,9 @@ class _Floordiv(Op):
 
 class _Floormod(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Frame(Op):
+    def __call__(self, x: Array, /, *, length: int, step: int) -> Any: ...
 
 class _Gather(Op):
     def __call__(self, params: Array, indices: Array, /, *, axis: Axis = ..., batch_dims: int = ...) -> Any: ...
@@ -371,6 +386,15 @@ class _HsvToRgb(Op):
 class _Identity(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Ifft(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Ifft2d(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Ifft3d(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Imag(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -380,11 +404,17 @@ class _InTopK(Op):
 class _Inv(Op):
     def __call__(self, x: Array, /, *, adjoint: bool = ...) -> Any: ...
 
+class _InverseRealDft(Op):
+    def __call__(self, x: Array, /, *, length: int, rank: int = ...) -> Any: ...
+
 class _Invert(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
 class _InvertPermutation(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _Irfft(Op):
+    def __call__(self, x: Array, /, *, fft_length: Shape) -> Any: ...
 
 class _IsNonDecreasing(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -556,6 +586,9 @@ class _OneHot(Op):
 class _OnesLike(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _OverlapAndAdd(Op):
+    def __call__(self, x: Array, /, *, step: int) -> Any: ...
+
 class _Pad(Op):
     def __call__(self, x: Array, /, *, paddings: Pairs, constant_value: Number = ...) -> Any: ...
 
@@ -646,6 +679,9 @@ class _Range(Op):
 class _Real(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _RealDft(Op):
+    def __call__(self, x: Array, /, *, rank: int = ...) -> Any: ...
+
 class _Reciprocal(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -714,6 +750,9 @@ class _Reverse(Op):
 
 class _ReverseSequence(Op):
     def __call__(self, x: Array, seq_lengths: Array, /, *, seq_axis: int, batch_axis: int = ...) -> Any: ...
+
+class _Rfft(Op):
+    def __call__(self, x: Array, /, *, fft_length: Shape) -> Any: ...
 
 class _RgbToGrayscale(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -1032,6 +1071,7 @@ class Ops:
     depthwise_conv2d: Final[_DepthwiseConv2d]
     det: Final[_Det]
     det_sign: Final[_DetSign]
+    dft: Final[_Dft]
     diag: Final[_Diag]
     diag_part: Final[_DiagPart]
     digamma: Final[_Digamma]
@@ -1050,10 +1090,14 @@ class Ops:
     expm1: Final[_Expm1]
     extract_patches: Final[_ExtractPatches]
     eye: Final[_Eye]
+    fft: Final[_Fft]
+    fft2d: Final[_Fft2d]
+    fft3d: Final[_Fft3d]
     fill: Final[_Fill]
     floor: Final[_Floor]
     floordiv: Final[_Floordiv]
     floormod: Final[_Floormod]
+    frame: Final[_Frame]
     gather: Final[_Gather]
     gather_nd: Final[_GatherNd]
     gelu: Final[_Gelu]
@@ -1064,11 +1108,16 @@ class Ops:
     histogram_fixed_width_bins: Final[_HistogramFixedWidthBins]
     hsv_to_rgb: Final[_HsvToRgb]
     identity: Final[_Identity]
+    ifft: Final[_Ifft]
+    ifft2d: Final[_Ifft2d]
+    ifft3d: Final[_Ifft3d]
     imag: Final[_Imag]
     in_top_k: Final[_InTopK]
     inv: Final[_Inv]
+    inverse_real_dft: Final[_InverseRealDft]
     invert: Final[_Invert]
     invert_permutation: Final[_InvertPermutation]
+    irfft: Final[_Irfft]
     is_non_decreasing: Final[_IsNonDecreasing]
     is_strictly_increasing: Final[_IsStrictlyIncreasing]
     isfinite: Final[_Isfinite]
@@ -1113,6 +1162,7 @@ class Ops:
     not_equal: Final[_NotEqual]
     one_hot: Final[_OneHot]
     ones_like: Final[_OnesLike]
+    overlap_and_add: Final[_OverlapAndAdd]
     pad: Final[_Pad]
     per_image_standardization: Final[_PerImageStandardization]
     philox_bits: Final[_PhiloxBits]
@@ -1137,6 +1187,7 @@ class Ops:
     random_uniform_int: Final[_RandomUniformInt]
     range: Final[_Range]
     real: Final[_Real]
+    real_dft: Final[_RealDft]
     reciprocal: Final[_Reciprocal]
     reciprocal_grad: Final[_ReciprocalGrad]
     reciprocal_no_nan: Final[_ReciprocalNoNan]
@@ -1160,6 +1211,7 @@ class Ops:
     resize_backprop: Final[_ResizeBackprop]
     reverse: Final[_Reverse]
     reverse_sequence: Final[_ReverseSequence]
+    rfft: Final[_Rfft]
     rgb_to_grayscale: Final[_RgbToGrayscale]
     rgb_to_hsv: Final[_RgbToHsv]
     rgb_to_yiq: Final[_RgbToYiq]

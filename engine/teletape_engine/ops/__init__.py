@@ -8,6 +8,7 @@ from teletape_engine.ops import (
     counting,
     cumulative,
     distributions,
+    fourier,
     philox,
     random,
     reduce,
@@ -64,6 +65,7 @@ FAMILIES = (
     rearrange,
     solve,
     decompositions,
+    fourier,
     sorting,
 )
 

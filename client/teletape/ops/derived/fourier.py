@@ -1,0 +1,73 @@
+"""TensorFlow's functions of teletape_engine.ops.fourier.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_FFT = ops.fft
+_IFFT = ops.ifft
+_FFT2D = ops.fft2d
+_IFFT2D = ops.ifft2d
+_FFT3D = ops.fft3d
+_IFFT3D = ops.ifft3d
+
+
+def fft(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of complex numbers over the last axis."""
+    try:
+        return call(_FFT, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def ifft(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The inverse of fft."""
+    try:
+        return call(_IFFT, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def fft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of complex numbers over the last two axes."""
+    try:
+        return call(_FFT2D, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def ifft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The inverse of fft2d."""
+    try:
+        return call(_IFFT2D, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def fft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of complex numbers over the last three axes."""
+    try:
+        return call(_FFT3D, (input,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def ifft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
+    """The inverse of fft3d."""
+    try:
+        return call(_IFFT3D, (input,))
+    except Exception as error:
+        report(error)
+        raise

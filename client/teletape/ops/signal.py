@@ -1,0 +1,322 @@
+"""`tf.signal`: Fourier transforms of real numbers, frames, short-time transforms and windows.
+
+By hand: the lengths are by default those of the axes, windows are constants, and the caller may pass its own window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from teletape.ops import arguments as to
+from teletape.ops.arrays import pad
+from teletape.ops.derived.rearrange import roll
+from teletape.ops.derived.shape import reshape, transpose
+from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
+
+__all__ = [
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "ifftshift",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "kaiser_bessel_derived_window",
+    "kaiser_window",
+    "overlap_and_add",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+    "stft",
+    "vorbis_window",
+]
+
+
+# --------------------------------------------------------------------------------------------------------- transforms
+def rfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """The Fourier transform of real numbers [..., n] over the last axis: [..., n // 2 + 1].
+
+    Args:
+        input_tensor: float32 or float64.
+        fft_length: [n]; the input is cut off or filled with zeros to it. None: the length of the axis.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: Another dtype.
+    """
+    return _rfft(input_tensor, fft_length, 1)
+
+
+def rfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """As rfft, over the last two axes."""
+    return _rfft(input_tensor, fft_length, 2)
+
+
+def rfft3d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """As rfft, over the last three axes."""
+    return _rfft(input_tensor, fft_length, 3)
+
+
+def irfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """The inverse of rfft: real numbers [..., n] from complex ones [..., n // 2 + 1].
+
+    Args:
+        input_tensor: complex64 or complex128.
+        fft_length: [n]; None: the even length that has as many coefficients as the last axis is long.
+        name: Accepted, without effect.
+    """
+    return _irfft(input_tensor, fft_length, 1)
+
+
+def irfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """As irfft, over the last two axes."""
+    return _irfft(input_tensor, fft_length, 2)
+
+
+def irfft3d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """As irfft, over the last three axes."""
+    return _irfft(input_tensor, fft_length, 3)
+
+
+def _rfft(input_tensor: Any, fft_length: Any, rank: int) -> Tensor:
+    x = convert_to_tensor(input_tensor, dtype_hint=dtypes.float32)
+    if x.dtype not in (dtypes.float32, dtypes.float64):
+        raise ValueError(f"RFFT requires tf.float32 or tf.float64 inputs, got: {x.dtype.name}")
+    return call(ops.rfft, (x,), fft_length=_lengths(x, fft_length, rank, x.shape.as_list()[-rank:]))
+
+
+def _irfft(input_tensor: Any, fft_length: Any, rank: int) -> Tensor:
+    x = convert_to_tensor(input_tensor, dtype_hint=dtypes.complex64)
+    own = x.shape.as_list()[-rank:]
+    return call(ops.irfft, (x,), fft_length=_lengths(x, fft_length, rank, [*own[:-1], max(0, 2 * (own[-1] - 1))]))
+
+
+def _lengths(x: Tensor, fft_length: Any, rank: int, default: list[int]) -> tuple[int, ...]:
+    if x.ndim < rank:
+        raise ValueError(f"Shape {x.shape} must have rank at least {rank}")
+    lengths = tuple(default) if fft_length is None else to.ints(fft_length, "fft_length")
+    if len(lengths) != rank:
+        raise InvalidArgumentError(f"fft_length must have {rank} lengths, found {len(lengths)}")
+    return lengths
+
+
+def fftshift(x: to.TensorInput, axes: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """x with the first half of each of the axes exchanged with the second; None: of all axes."""
+    return _shifted(x, axes, 1)
+
+
+def ifftshift(x: to.TensorInput, axes: to.IntsInput | None = None, name: str | None = None) -> Tensor:
+    """The inverse of fftshift."""
+    return _shifted(x, axes, -1)
+
+
+def _shifted(x: Any, axes: Any, direction: int) -> Tensor:
+    tensor = convert_to_tensor(x)
+    along = range(tensor.ndim) if axes is None else to.ints(axes, "axes")
+    lengths = tensor.shape.as_list()
+    return roll(tensor, [direction * (lengths[axis] // 2) for axis in along], list(along))
+
+
+# -------------------------------------------------------------------------------------------------------------- frames
+def frame(
+    signal: to.TensorInput,
+    frame_length: to.IntInput,
+    frame_step: to.IntInput,
+    pad_end: bool = False,
+    pad_value: to.NumberInput = 0,
+    axis: to.IntInput = -1,
+    name: str | None = None,
+) -> Tensor:
+    """Frames of `frame_length` elements along `axis` that begin at every `frame_step`-th: [..., count, length, ...].
+
+    Args:
+        signal: Floating or complex.
+        frame_length: How many elements a frame has.
+        frame_step: How many elements after a frame the next one begins.
+        pad_end: Whether frames that do not fit are filled with `pad_value`, or left out.
+        pad_value: A number.
+        axis: The axis.
+        name: Accepted, without effect.
+    """
+    x, length, step, at = convert_to_tensor(signal), to.whole(frame_length), to.whole(frame_step), to.whole(axis)
+    if not -x.ndim <= at < x.ndim:
+        raise ValueError(f"axis {at} is out of range for a signal of {x.ndim} axes")
+    at %= x.ndim
+    last = x.ndim - 1
+    if at != last:
+        x = transpose(x, [*(i for i in range(x.ndim) if i != at), at])
+    if pad_end and step > 0:
+        n = x.shape.as_list()[-1]
+        missing = max(0, length + step * (-(-n // step) - 1) - n)
+        x = pad(x, [[0, 0]] * last + [[0, missing]], constant_values=pad_value)
+    frames = call(ops.frame, (x,), length=length, step=step)
+    if at == last:
+        return frames
+    return transpose(frames, [*range(at), last, last + 1, *range(at, last)])
+
+
+def overlap_and_add(signal: to.TensorInput, frame_step: to.IntInput, name: str | None = None) -> Tensor:
+    """The sum [..., n] of frames [..., count, length] of which each begins `frame_step` elements after the one before.
+
+    Raises:
+        ValueError: The signal has fewer than two axes.
+    """
+    frames = convert_to_tensor(signal)
+    if frames.ndim < 2:
+        raise ValueError(f"Shape {frames.shape} must have rank at least 2")
+    return call(ops.overlap_and_add, (frames,), step=to.whole(frame_step))
+
+
+Window = Callable[..., Tensor]
+
+
+def hann_window(
+    window_length: to.IntInput,
+    periodic: bool = True,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Hann's window: 1/2 - 1/2 cos(2 π i / n); n is the length less 1 if it is odd or the window is not periodic."""
+    return _raised_cosine(window_length, periodic, dtype, 0.5)
+
+
+def hamming_window(
+    window_length: to.IntInput,
+    periodic: bool = True,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Hamming's window: 0.54 - 0.46 cos(2 π i / n), with the n of hann_window."""
+    return _raised_cosine(window_length, periodic, dtype, 0.54)
+
+
+def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, constant_part: float) -> Tensor:
+    length = to.whole(window_length)
+    if length == 1:
+        return _window(np.ones(1), dtype)
+    end = length - 1 + (1 if bool(periodic) and length % 2 == 0 else 0)
+    return _window(constant_part - (1 - constant_part) * np.cos(2 * np.pi * np.arange(length) / end), dtype)
+
+
+def kaiser_window(
+    window_length: to.IntInput,
+    beta: to.NumberInput = 12.0,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Kaiser's window with the parameter `beta`, a number."""
+    return _window(np.kaiser(to.whole(window_length), to.real_number(beta)), dtype)
+
+
+def kaiser_bessel_derived_window(
+    window_length: to.IntInput,
+    beta: to.NumberInput = 12.0,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """The window of an even length that Kaiser's window of half of it, and one more, gives: the roots of its sums."""
+    half = to.whole(window_length) // 2
+    sums = np.cumsum(np.kaiser(half + 1, to.real_number(beta)))
+    left = np.sqrt(sums[:-1] / sums[-1])
+    return _window(np.concatenate([left, left[::-1]]), dtype)
+
+
+def vorbis_window(window_length: to.IntInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None) -> Tensor:
+    """Vorbis's window: sin(π/2 sin²(π (i + 1/2) / n))."""
+    length = to.whole(window_length)
+    places = np.pi / max(1, length) * (np.arange(length) + 0.5)
+    return _window(np.sin(np.pi / 2 * np.sin(places) ** 2), dtype)
+
+
+def _window(values: Any, dtype: Any) -> Tensor:
+    wanted = dtypes.as_dtype(dtype)
+    if not wanted.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {wanted}")
+    return constant(values.astype(wanted.np))
+
+
+# ------------------------------------------------------------------------------------------------ short-time transforms
+def stft(
+    signals: to.TensorInput,
+    frame_length: to.IntInput,
+    frame_step: to.IntInput,
+    fft_length: to.IntInput | None = None,
+    window_fn: Window | None = hann_window,
+    pad_end: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The Fourier transforms [..., count, fft_length // 2 + 1] of the windowed frames of real signals [..., n].
+
+    Args:
+        signals: float32 or float64.
+        frame_length: How many elements a frame has.
+        frame_step: How many elements after a frame the next one begins.
+        fft_length: To which the frames are filled with zeros; None: the next power of 2.
+        window_fn: A function of a length and `dtype=` that returns a window; None: none.
+        pad_end: Whether the last frames are filled with zeros, or left out.
+        name: Accepted, without effect.
+    """
+    length = to.whole(frame_length)
+    frames = frame(signals, length, frame_step, pad_end=pad_end)
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    return rfft(frames, [_transform_length(length, fft_length)])
+
+
+def inverse_stft(
+    stfts: to.TensorInput,
+    frame_length: to.IntInput,
+    frame_step: to.IntInput,
+    fft_length: to.IntInput | None = None,
+    window_fn: Window | None = hann_window,
+    name: str | None = None,
+) -> Tensor:
+    """The sum [..., n] of the windowed frames that transforms [..., count, fft_length // 2 + 1] are of.
+
+    With the window of inverse_stft_window_fn it is the inverse of stft. Arguments as there.
+    """
+    coefficients, length = convert_to_tensor(stfts), to.whole(frame_length)
+    frames = irfft(coefficients, [_transform_length(length, fft_length)])
+    n = frames.shape.as_list()[-1]
+    if n > length:
+        frames = frames[..., :length]
+    elif n < length:
+        frames = pad(frames, [[0, 0]] * (frames.ndim - 1) + [[0, length - n]])
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    return overlap_and_add(frames, frame_step)
+
+
+def _transform_length(length: int, fft_length: Any) -> int:
+    if fft_length is not None:
+        return to.whole(fft_length)
+    return 2 ** math.ceil(math.log2(length)) if length > 0 else 0
+
+
+def inverse_stft_window_fn(
+    frame_step: to.IntInput, forward_window_fn: Window = hann_window, name: str | None = None
+) -> Window:
+    """A window function with which inverse_stft is the inverse of stft with `forward_window_fn` (Griffin, Lim 1984)."""
+    step = to.whole(frame_step)
+
+    def window(frame_length: to.IntInput, dtype: to.DTypeInput) -> Tensor:
+        length = to.whole(frame_length)
+        forward = forward_window_fn(length, dtype=dtype)
+        overlaps = -(-length // step)
+        squares = pad(forward * forward, [[0, overlaps * step - length]])
+        total = call(ops.reduce_sum, (reshape(squares, [overlaps, step]),), axis=0)
+        total = call(ops.tile, (total,), multiples=(overlaps,))[:length]
+        return call(ops.div_no_nan, (forward, total))
+
+    return window

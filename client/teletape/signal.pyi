@@ -1,0 +1,53 @@
+"""What `tf.signal` holds. Written by `make reference` from teletape.namespace."""
+
+from teletape.ops.derived.fourier import fft as fft
+from teletape.ops.derived.fourier import fft2d as fft2d
+from teletape.ops.derived.fourier import fft3d as fft3d
+from teletape.ops.derived.fourier import ifft as ifft
+from teletape.ops.derived.fourier import ifft2d as ifft2d
+from teletape.ops.derived.fourier import ifft3d as ifft3d
+from teletape.ops.signal import fftshift as fftshift
+from teletape.ops.signal import frame as frame
+from teletape.ops.signal import hamming_window as hamming_window
+from teletape.ops.signal import hann_window as hann_window
+from teletape.ops.signal import ifftshift as ifftshift
+from teletape.ops.signal import inverse_stft as inverse_stft
+from teletape.ops.signal import inverse_stft_window_fn as inverse_stft_window_fn
+from teletape.ops.signal import irfft as irfft
+from teletape.ops.signal import irfft2d as irfft2d
+from teletape.ops.signal import irfft3d as irfft3d
+from teletape.ops.signal import kaiser_bessel_derived_window as kaiser_bessel_derived_window
+from teletape.ops.signal import kaiser_window as kaiser_window
+from teletape.ops.signal import overlap_and_add as overlap_and_add
+from teletape.ops.signal import rfft as rfft
+from teletape.ops.signal import rfft2d as rfft2d
+from teletape.ops.signal import rfft3d as rfft3d
+from teletape.ops.signal import stft as stft
+from teletape.ops.signal import vorbis_window as vorbis_window
+
+__all__ = [
+    "fft",
+    "fft2d",
+    "fft3d",
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "ifftshift",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "kaiser_bessel_derived_window",
+    "kaiser_window",
+    "overlap_and_add",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+    "stft",
+    "vorbis_window",
+]
