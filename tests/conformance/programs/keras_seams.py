@@ -336,6 +336,7 @@ def ops_of_keras(tf, np):
         ops.clip(x, -1, 1),
         ops.normalize(x),
         ops.norm(x),
+        [ops.argmax(x), ops.nanargmin(x), ops.argmin(x, axis=1)],
     ]
 
 
