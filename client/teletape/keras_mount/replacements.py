@@ -157,7 +157,7 @@ def _sparse(module: ModuleType) -> Mapping[str, Any]:
     decorated = module.__dict__["elementwise_division"]
 
     def elementwise_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Divides rows of a gradient by a dense tensor as a dense gradient.
+        """Divides rows of a gradient by a dense tensor; in a trace as a dense gradient.
 
         Keras looks for zeros in the divisor, and a function whose shapes depend on values is not traced.
         """
@@ -165,7 +165,7 @@ def _sparse(module: ModuleType) -> Mapping[str, Any]:
 
         @functools.wraps(function)
         def divide(x1: Any, x2: Any) -> Any:
-            if isinstance(x1, IndexedSlices) and len(getattr(x2, "shape", ())):
+            if isinstance(x1, IndexedSlices) and current().tracing and len(getattr(x2, "shape", ())):
                 x1 = convert_to_tensor(x1)
             return original(x1, x2)
 
