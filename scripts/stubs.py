@@ -61,7 +61,7 @@ def _stub(path: str, entries: dict[str, Any]) -> str:
             lines.append(f"from {package} import {name} as {name}")
         elif value is None:
             values.append(f"{name}: None")
-        elif isinstance(value, str | int):
+        elif isinstance(value, str | int | float):
             values.append(f"{name}: {type(value).__name__}")
         else:
             home, own = _home(name, value)

@@ -22,6 +22,7 @@ from teletape import (
     debugging,
     errors,
     logs,
+    numpy_api,
     print_op,
     python_calls,
     records,
@@ -42,6 +43,8 @@ from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
 from teletape.keras_mount import finders
+from teletape.numpy_api import random_numbers
+from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
     arrays,
     clip,
@@ -187,6 +190,8 @@ def names() -> dict[str, Any]:
         ("random.experimental.", generator),
         ("dtypes.", dtypes),
         ("experimental.dlpack.", dlpack),
+        *(("experimental.numpy.", module) for module in numpy_api.MODULES),
+        ("experimental.numpy.random.", random_numbers),
         ("train.", checkpoints),
         ("train.", moving_average),
         ("audio.", audio),
@@ -203,6 +208,7 @@ def names() -> dict[str, Any]:
     entries |= configuration.NAMES | distribution.NAMES
     return entries | {
         **{f"io.{name}": getattr(records, name) for name in records.IO},
+        **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
         **{f"train.{name}": message for name, message in records.MESSAGES.items()},
         "GradientTape": GradientTape,
         "IndexedSlices": IndexedSlices,

@@ -64,7 +64,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "losses": _OLD_LOSS,
     "mlir": _NO_GRAPH,
     "placeholder": "pass the value as an argument of a tf.function",
-    "profiler": "tf.session().summary() for requests and bytes; a server answers GET /metrics",
+    "profiler": "tf.session().profile() for time by op and by line; a server answers GET /metrics",
     "py_func": "tf.py_function or tf.numpy_function",
     "quantization": "float16 and bfloat16 tensors; tf.keras's model.quantize",
     "queue": "tf.data.Dataset",

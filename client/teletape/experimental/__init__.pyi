@@ -2,5 +2,6 @@
 
 from teletape.control_flow.optional import Optional as Optional
 from teletape.experimental import dlpack as dlpack
+from teletape.experimental import numpy as numpy
 
-__all__ = ["Optional", "dlpack"]
+__all__ = ["Optional", "dlpack", "numpy"]
