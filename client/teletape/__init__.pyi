@@ -55,6 +55,7 @@ from teletape.derivatives.registered_gradient import RegisterGradient as Registe
 from teletape.derivatives.tape import GradientTape as GradientTape
 from teletape.distribution.reductions import VariableAggregation as VariableAggregation
 from teletape.distribution.reductions import VariableSynchronization as VariableSynchronization
+from teletape.files.strings import as_string as as_string
 from teletape.functions.function import function as function
 from teletape.functions.function import init_scope as init_scope
 from teletape.functions.tensor_spec import TensorSpec as TensorSpec
@@ -266,6 +267,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",

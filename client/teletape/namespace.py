@@ -125,6 +125,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "config.list_logical_devices": devices.list_logical_devices,
         "config.list_physical_devices": devices.list_physical_devices,
         "config.run_functions_eagerly": functions.run_functions_eagerly,
+        "as_string": strings.as_string,
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
         "device": devices.device,
         "is_tensor": is_tensor,

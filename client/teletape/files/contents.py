@@ -190,7 +190,7 @@ def decode_csv(
     """
     lines = strings_of(records, "records")
     defaults = [convert_to_tensor(default) for default in record_defaults]
-    values = [default.numpy().reshape(-1) for default in defaults]
+    values = [np.reshape(default.__array__(), -1) for default in defaults]
     chosen = range(len(defaults)) if select_cols is None else list(select_cols)
     columns = [np.empty(lines.size, default.dtype.np) for default in defaults]
     quoting: Any = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE

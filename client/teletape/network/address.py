@@ -82,7 +82,7 @@ def normalized(url: str | int) -> str:
     Raises:
         InvalidArgumentError: It is no address.
     """
-    text = "" if isinstance(url, bool) else str(url).strip().rstrip("/")
+    text = "" if isinstance(url, bool | float) else str(url).strip().rstrip("/")
     if text.startswith(_UNIX):
         return text
     if text.isdecimal():

@@ -6,7 +6,7 @@ from typing import Any
 
 from teletape.logs import get_logger
 
-_INSTEAD = "tape.graph() draws a tape and tf.session().summary() has times"
+_INSTEAD = "tape.graph() draws a tape and tf.session().profile() has times"
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:

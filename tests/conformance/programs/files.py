@@ -94,6 +94,8 @@ def lines_of_fields(tf, np):
     required = tf.constant([], tf.float32)
     return [
         decode(["1,2.5,a", "3,4.5,b"], [[0], [0.0], [""]]),
+        decode("4,,b", [0, 1.5, "c"]),
+        tf.as_string([1, 2]),
         decode("1,,a", [[0], [7.0], tf.constant([], tf.string)]),
         decode('"a,b";2', [[""], [0]], field_delim=";"),
         decode("1,2,3", [[0], [0]], select_cols=[0, 2]),

@@ -47,7 +47,7 @@ def test_an_address_in_each_form(address: str | int, url: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    [0, -3, 70000, True, "ftp://gpu-box", "http://", "http://a b", "gpu-box:99999", "x:y", "http://x?y=1", " "],
+    [0, -3, 70000, 3.5, True, "ftp://gpu-box", "http://", "http://a b", "gpu-box:99999", "x:y", "http://x?y=1", " "],
 )
 def test_what_is_no_address_is_refused_with_the_forms_that_are(address: str | int) -> None:
     with pytest.raises(InvalidArgumentError, match=r"is no address of a server: expected http://.*host:port.*8470"):
