@@ -9,7 +9,7 @@ import inspect
 import json
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -32,7 +32,8 @@ current and checks it. `tf.keras`, `tf.losses`, `tf.metrics`, `tf.optimizers` an
   graphs and devices are accepted and have no effect. [conformance.md](conformance.md) says how the behaviour is tested,
   and where it differs on purpose.
 * **Partly**: the name exists, and what follows it is missing or different.
-* **Not**: the name raises an error that says what to use instead.
+* **Not**: the reason, or what to use instead, is in brackets; the error of the name says it too.
+* **Not yet**: Teletape lacks it, and has nothing in its place. The error of the name says the nearest names.
 
 {supported} of {all} names are supported, {partly} partly. Teletape's own names are [at the end](#teletapes-own-names).
 
@@ -65,6 +66,21 @@ IGNORED = frozenset(
     "experimental_from_proto experimental_type_proto flatten from_bytes from_proto from_tensors imag index numerator "
     "placeholder_value real to_bytes to_proto to_tensors".split()
 )
+
+
+#: An instance of a class whose members are seen on instances alone, if the class cannot be called without arguments.
+EXAMPLES: dict[str, Callable[[], Any]] = {
+    "Tensor": lambda: tf.constant(0.0),
+    "data.experimental.RandomDataset": tf.data.Dataset.random,
+    "experimental.numpy.iinfo": lambda: tf.experimental.numpy.iinfo("int8"),
+    "experimental.numpy.ndarray": lambda: tf.constant(0.0),
+    "io.FixedLenFeature": lambda: tf.io.FixedLenFeature([], tf.float32),
+    "io.FixedLenSequenceFeature": lambda: tf.io.FixedLenSequenceFeature([], tf.float32),
+    "io.VarLenFeature": lambda: tf.io.VarLenFeature(tf.float32),
+    "name_scope": lambda: tf.name_scope("a"),
+}
+#: Modules whose classes can be called without arguments.
+CALLABLE = ("data.", "io.", "train.")
 
 
 class Standing(NamedTuple):
@@ -118,6 +134,20 @@ def compared(theirs: list[str] | None, ours: list[str] | None) -> list[str]:
     return differences
 
 
+def example(name: str, value: Any) -> Any:
+    """Returns an instance of a class if one can be made, else None."""
+    if name in EXAMPLES:
+        return EXAMPLES[name]()
+    if inspect.isclass(value) and issubclass(value, BaseException):
+        return value("a message")
+    if not name.startswith(CALLABLE):
+        return None
+    try:
+        return value()
+    except (TypeError, ValueError):
+        return None
+
+
 def standing(name: str) -> Standing:
     """Returns the standing of a name of TensorFlow's."""
     try:
@@ -134,7 +164,7 @@ def standing(name: str) -> Standing:
     elif "class" in entry:
         if inspect.isclass(value) and not issubclass(value, BaseException):
             differences += compared(entry["class"], (arguments(value.__init__) or ["self"])[1:])
-        known = set(dir(value)) | IGNORED
+        known = {*dir(value), *dir(example(name, value)), *IGNORED}
         missing = [member for member in entry["members"] if member not in known]
         if missing:
             differences.append(f"without {', '.join(f'`.{member}`' for member in missing)}")
@@ -189,7 +219,7 @@ def section(module: str, entries: dict[str, Standing]) -> str:
         lines = (bullet(f"`{member}`: {entries[member].text}") for member in members["partly"])
         parts.append("Partly:\n\n" + "".join(lines) + "\n")
     for text, missing in sorted(instead.items()):
-        parts.append(wrapped([f"Not{f' ({text})' if text else ''}:", *code(missing)]) + "\n\n")
+        parts.append(wrapped([f"Not ({text}):" if text else "Not yet:", *code(missing)]) + "\n\n")
     return "".join(parts)
 
 
