@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
+from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors.tensor import EagerTensor
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 
 
+@reports
 def read_together(tensors: Iterable[Any]) -> None:
     """Fetches the tensors and variables among `tensors`: reading one of them needs no further request."""
     owner = current()

@@ -1,6 +1,7 @@
 """Requests of Keras's loops: training needs none of its own, what a callback or the program reads comes in one."""
 
 import importlib
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,14 @@ def test_embeddings_are_trained_by_traced_steps(session: Any, optimizer: str, ca
     tf.sync()
     assert requests(session, lambda: model.fit(x, y, batch_size=8, verbose=0)) <= STEPS
     assert not [record for record in caplog.records if "op by op" in record.message]
+
+
+def test_an_error_in_fit_shows_the_line_of_the_program_and_two_frames_more(session: Any) -> None:
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3)])
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    labels = np.array([0, 1, 9, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 9") as caught:
+        model.fit(np.ones((4, 4), np.float32), labels, verbose=0)
+    names = [entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)]
+    assert names[0] == __file__
+    assert len(names) <= 3
