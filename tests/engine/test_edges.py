@@ -303,7 +303,7 @@ BAD = [
     (("gather", [1.0, 2], np.array(-1)), {}, "indices = -1 is not in [0, 2)"),
     (("gather", [[1.0, 2]], np.array([[0], [5]])), {"axis": 1}, "indices[1,0] = 5 is not in [0, 2)"),
     (("gather", [1.0, 2], [0.0]), {},
-     "Value for attr 'Tindices' of float is not in the list of allowed values: int32, int64"),
+     "Value for attr 'Tindices' of float is not in the list of allowed values: int16, int32, int64"),
     (("gather", [[1.0, 2]], np.array([0])), {"axis": 2}, "Shape must be at least rank 3 but is rank 2"),
     (("gather", 1.0, np.array(0)), {}, "params must be at least 1 dimensional"),
     (("unsorted_segment_sum", [1.0], np.array([5])), {"num_segments": 3},

@@ -239,5 +239,5 @@ def luma_and_colour_differences(tf, np):
     results = {}
     for name in ("rgb_to_yuv", "yuv_to_rgb", "rgb_to_yiq", "yiq_to_rgb"):
         function = getattr(tf.image, name)
-        results[name] = [function(x), function(tf.cast(x, tf.float64)), gradient(tf, function, x)]
+        results[name] = [function(tf.cast(x[0], tf.float64)), gradient(tf, function, x)]
     return results

@@ -103,7 +103,7 @@ def test_plans_of_every_op(device, dtype):
                     generated.add(name)
             if op.expand is None and op.registered and not op.dynamic and dtype == "float32" and not number:
                 backward(bound, recorder, operands, result)
-    assert len(generated) > 0.3 * len(with_plan) > 20, sorted(with_plan - generated)
+    assert len(generated) > 0.25 * len(with_plan) > 20, sorted(with_plan - generated)
     assert device.graphs
     assert not lacking, "the substitute cannot do this"
 
