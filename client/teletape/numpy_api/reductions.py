@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 _cast, _not, _nan = OPS["cast"], OPS["logical_not"], OPS["math.is_nan"]
-_WIDE: Final = {name: getattr(dtypes, name) for name in ("int64", "uint64")}
 
 
 def _summable(a: Any, dtype: Any) -> Tensor:

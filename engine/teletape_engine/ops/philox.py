@@ -17,13 +17,13 @@ from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.random import allowed_dtype, dtype_of_bounds
 from teletape_engine.spec import (
     DTYPES,
     FLOATING,
     HALF,
     INDEX,
     INTEGER,
-    KERNEL_NAMES,
     DType,
     Shape,
     Spec,
@@ -149,16 +149,7 @@ def _check_state(state: Spec) -> None:
 
 def _float_spec(state: Spec, *, shape: Shape, dtype: DType) -> Spec:
     _check_state(state)
-    return Spec.of(shape, _allowed(dtype, tuple(FLOATING)))
-
-
-def _allowed(dtype: DType, allowed: tuple[DType, ...]) -> DType:
-    if dtype not in allowed:
-        takes = ", ".join(name for kind, name in KERNEL_NAMES.items() if kind in allowed)
-        raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {KERNEL_NAMES[dtype]} is not in the list of allowed values: {takes}"
-        )
-    return dtype
+    return Spec.of(shape, allowed_dtype(dtype, FLOATING))
 
 
 def _bytes(state: Spec, *, shape: Shape, dtype: DType) -> int:
@@ -252,7 +243,7 @@ def _whole_numbers(words: Sequence[_Words], dtype: DType) -> list[_Words]:
 
 def _bits_spec(state: Spec, *, shape: Shape, dtype: DType) -> Spec:
     _check_state(state)
-    return Spec.of(shape, _allowed(dtype, _WHOLE))
+    return Spec.of(shape, allowed_dtype(dtype, _WHOLE))
 
 
 @op(
@@ -280,11 +271,7 @@ def philox_bits(xp: Any, state: Any, *, shape: Shape, dtype: DType = _I64) -> An
 
 def _integers_spec(state: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> Spec:
     _check_state(state)
-    if minval.dtype is not maxval.dtype or minval.dtype not in INDEX or minval.shape or maxval.shape:
-        raise InvalidArgumentError(
-            f"minval and maxval must be two int32 or two int64 scalars, found {minval!r} and {maxval!r}"
-        )
-    return Spec.of(shape, minval.dtype)
+    return Spec.of(shape, dtype_of_bounds(minval, maxval))
 
 
 @op(

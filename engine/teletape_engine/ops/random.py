@@ -5,6 +5,7 @@ NumPy's Philox keyed by (seed, counter), on the host; a GPU gets the host's numb
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
@@ -47,14 +48,36 @@ def check_keys(*keys: Spec) -> None:
             )
 
 
-def _spec(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> Spec:
-    check_keys(seed, counter)
-    if dtype not in FLOATING:
-        takes = ", ".join(name for kind, name in KERNEL_NAMES.items() if kind in FLOATING)
+def dtype_of_bounds(minval: Spec, maxval: Spec) -> DType:
+    """Returns the dtype of whole numbers between two bounds.
+
+    Raises:
+        InvalidArgumentError: The bounds are not two int32 or two int64 scalars.
+    """
+    if minval.dtype is not maxval.dtype or minval.dtype not in INDEX or minval.shape or maxval.shape:
+        raise InvalidArgumentError(
+            f"minval and maxval must be two int32 or two int64 scalars, found {minval!r} and {maxval!r}"
+        )
+    return minval.dtype
+
+
+def allowed_dtype(dtype: DType, dtypes: Collection[DType]) -> DType:
+    """Returns the dtype of an attribute.
+
+    Raises:
+        InvalidArgumentError: It is not one of `dtypes`.
+    """
+    if dtype not in dtypes:
+        takes = ", ".join(name for kind, name in KERNEL_NAMES.items() if kind in dtypes)
         raise InvalidArgumentError(
             f"Value for attr 'dtype' of {KERNEL_NAMES[dtype]} is not in the list of allowed values: {takes}"
         )
-    return Spec.of(shape, dtype)
+    return dtype
+
+
+def _spec(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> Spec:
+    check_keys(seed, counter)
+    return Spec.of(shape, allowed_dtype(dtype, FLOATING))
 
 
 def _bytes(seed: Spec, counter: Spec, *, shape: Shape, dtype: DType) -> int:
@@ -129,11 +152,7 @@ def random_uniform(xp: Any, seed: Any, counter: Any, *, shape: Shape, dtype: DTy
 
 def _integers_spec(seed: Spec, counter: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> Spec:
     check_keys(seed, counter)
-    if minval.dtype is not maxval.dtype or minval.dtype not in INDEX or minval.shape or maxval.shape:
-        raise InvalidArgumentError(
-            f"minval and maxval must be two int32 or two int64 scalars, found {minval!r} and {maxval!r}"
-        )
-    return Spec.of(shape, minval.dtype)
+    return Spec.of(shape, dtype_of_bounds(minval, maxval))
 
 
 @op(

@@ -19,13 +19,13 @@ def fixed_values(tf, np):
 
 @program()
 def configurations(tf, np):
-    made = [
+    initializers = [
         tf.zeros_initializer(),
         tf.constant_initializer(3),
         tf.random_normal_initializer(1.0, 2.0, 3),
         tf.random_uniform_initializer(),
     ]
-    return [[each.get_config(), type(each).from_config(each.get_config()).get_config()] for each in made]
+    return [[each.get_config(), type(each).from_config(each.get_config()).get_config()] for each in initializers]
 
 
 @program()
