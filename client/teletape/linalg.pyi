@@ -1,6 +1,19 @@
 """What `tf.linalg` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape.ops.clip import global_norm as global_norm
+from teletape.ops.decompositions import eig as eig
+from teletape.ops.decompositions import eigh as eigh
+from teletape.ops.decompositions import eigvals as eigvals
+from teletape.ops.decompositions import expm as expm
+from teletape.ops.decompositions import lstsq as lstsq
+from teletape.ops.decompositions import lu as lu
+from teletape.ops.decompositions import lu_matrix_inverse as lu_matrix_inverse
+from teletape.ops.decompositions import lu_reconstruct as lu_reconstruct
+from teletape.ops.decompositions import lu_solve as lu_solve
+from teletape.ops.decompositions import matrix_rank as matrix_rank
+from teletape.ops.decompositions import pinv as pinv
+from teletape.ops.decompositions import qr as qr
+from teletape.ops.decompositions import svd as svd
 from teletape.ops.derived.composites import adjoint as adjoint
 from teletape.ops.derived.composites import cross as cross
 from teletape.ops.derived.composites import logdet as logdet
@@ -14,17 +27,20 @@ from teletape.ops.derived.diagonal import band_part as band_part
 from teletape.ops.derived.diagonal import diag as diag
 from teletape.ops.derived.diagonal import diag_part as diag_part
 from teletape.ops.derived.diagonal import set_diag as set_diag
+from teletape.ops.derived.eigen import eigvalsh as eigvalsh
 from teletape.ops.derived.einsum import einsum as einsum
 from teletape.ops.derived.matrix import cholesky as cholesky
 from teletape.ops.derived.matrix import cholesky_solve as cholesky_solve
 from teletape.ops.derived.matrix import triangular_solve as triangular_solve
+from teletape.ops.derived.matrix_functions import logm as logm
+from teletape.ops.derived.matrix_functions import sqrtm as sqrtm
 from teletape.ops.derived.normalization import l2_normalize as l2_normalize
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.solve import det as det
 from teletape.ops.derived.solve import inv as inv
 from teletape.ops.derived.solve import solve as solve
 from teletape.ops.linalg import norm as norm
-from teletape.ops.linalg import qr as qr
+from teletape.ops.linalg import normalize as normalize
 from teletape.ops.linalg import slogdet as slogdet
 from teletape.ops.linalg import tensordot as tensordot
 
@@ -37,20 +53,36 @@ __all__ = [
     "det",
     "diag",
     "diag_part",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
     "einsum",
+    "expm",
     "eye",
     "global_norm",
     "inv",
     "l2_normalize",
     "logdet",
+    "logm",
+    "lstsq",
+    "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
     "matvec",
     "norm",
+    "normalize",
+    "pinv",
     "qr",
     "set_diag",
     "slogdet",
     "solve",
+    "sqrtm",
+    "svd",
     "tensor_diag",
     "tensor_diag_part",
     "tensordot",

@@ -51,6 +51,7 @@ from teletape.ops import (
     convolutions,
     counting,
     create,
+    decompositions,
     dispatch,
     dropout,
     image_colors,
@@ -101,7 +102,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
         *(("", module) for module in (create, arrays, partitions, clip, eager, folds, maps, ordering)),
-        ("linalg.", linalg),
+        *(("linalg.", module) for module in (linalg, decompositions)),
         *(("nn.", module) for module in (nn, convolutions, pools)),
         *(("image.", module) for module in (images, image_colors, random_images)),
         ("math.", segments),

@@ -1,14 +1,19 @@
 """Each trait of an op is held by a law, so that no op can have it wrongly, or lack it unseen."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.catalogue.binding import bind
+from teletape_engine.catalogue.binding import bind, trace_spec
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NoGradient
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.checking.harness import Case
+from teletape_engine.checking.laws import check_op
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, Spec
 
@@ -168,3 +173,38 @@ def test_what_stops_a_gradient_is_a_constant_for_tapes(name):
     assert op(x) is x
     assert not bind(op, (VECTOR,)).trackable
     assert set(op.vjp) == {NON_DIFFERENTIABLE}
+
+
+# -------------------------------------------------------------------------------------------- vectors with free phases
+def _without_phases(op):
+    """The op followed by what phases do not change: the first row, and Y D Yᴴ of the rows Y below it."""
+
+    def expand(x, **attrs):
+        y = op(x, **attrs)
+        whole = (None, None, None)
+        values, vectors = (
+            ops.strided_slice(y, index=("...", rows, whole)) for rows in ((None, 1, None), (1, None, None))
+        )
+        weights = ops.cumsum(ops.ones_like(values), axis=-1)  # 1, 2, 3, …
+        products = ops.matmul(vectors * weights, vectors, adjoint_b=True)
+        flat = [ops.reshape(part, shape=(math.prod(part.shape),)) for part in (values, products)]
+        return ops.concat(*flat, axis=0)
+
+    def infer(x, **attrs):
+        return trace_spec(expand, (x,), attrs)
+
+    return replace(op, expand=expand, infer=infer, bound={}, traits=op.traits - {Trait.PHASES})
+
+
+@pytest.mark.parametrize("law", ["vjp", "second_order"])
+@pytest.mark.parametrize("name", having(Trait.PHASES))
+def test_what_free_phases_do_not_change_has_numeric_derivatives(name, law):
+    op = _without_phases(CATALOGUE[name])
+    for sample in op.samples():
+        if np.size(sample.inputs[0]):
+            check_op(op, sample, law=law)
+
+
+@pytest.mark.parametrize("name", having(Trait.PHASES))
+def test_only_complex_results_have_phases(name):
+    assert all(case.bound().spec.dtype in DIFFERENTIABLE for case in cases(name))

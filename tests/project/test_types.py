@@ -91,7 +91,7 @@ def completions(text: str) -> list[str]:
     [
         ("tf.red", sorted(name for name in dir(tf) if name.startswith("red"))),
         ("tf.math.reduce_s", ["reduce_std", "reduce_sum"]),
-        ("tf.linalg.ma", ["matmul", "matrix_transpose", "matvec"]),
+        ("tf.linalg.ma", ["matmul", "matrix_rank", "matrix_transpose", "matvec"]),
         ("tf.nn.sof", ["softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign"]),
         ("tf.random.", sorted(tf.random.__all__, key=str.lower)),
         ("tf.compat.v1.wh", ["while_loop"]),

@@ -13,9 +13,8 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["norm", "qr", "slogdet", "tensordot"]
+__all__ = ["norm", "normalize", "slogdet", "tensordot"]
 
 
 # --------------------------------------------------------------------------------------------------------- tensordot
@@ -97,36 +96,6 @@ def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDetermin
     return LogMatrixDeterminant(call(ops.det_sign, (tensor,)), call(ops.log_abs_det, (tensor,)))
 
 
-# ------------------------------------------------------------------------------------------------------ factorisations
-class Qr(NamedTuple):
-    """The result of qr: q @ r is the matrix."""
-
-    q: Tensor
-    r: Tensor
-
-
-def qr(input: to.TensorInput, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Orthonormal columns q [..., m, k] and upper triangular r [..., k, n] of real matrices, k = min(m, n).
-
-    By hand: an op has one result; of a wide matrix the left part is factorised.
-
-    Raises:
-        UnimplementedError: `full_matrices` of a matrix with more rows than columns.
-    """
-    x = convert_to_tensor(input)
-    if x.ndim < 2:
-        raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
-    rows, columns = x.shape.as_list()[-2:]
-    if full_matrices and rows > columns:
-        raise UnimplementedError("qr with full_matrices=True is not offered for more rows than columns")
-    factors = call(ops.qr, (x[..., :rows] if rows < columns else x,))
-    q, r = factors[..., :rows, :], call(ops.matrix_transpose, (factors[..., rows:, :],))
-    if rows < columns:
-        others = call(ops.matmul, (q, x[..., rows:]), transpose_a=True)
-        r = call(ops.concat, (r, others), axis=-1)
-    return Qr(q, r)
-
-
 # ------------------------------------------------------------------------------------------------------------- norms
 _MATRIX_NORMS = ["euclidean", "fro", 1, 2, np.inf]
 
@@ -155,8 +124,6 @@ def norm(
             raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
         if ord not in _MATRIX_NORMS:
             raise ValueError(f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}.")
-        if ord == 2:
-            raise UnimplementedError("the spectral norm of matrices (ord=2 over two axes) is not offered")
     else:
         if not (axis is None or isinstance(axis, int)):
             raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
@@ -167,6 +134,8 @@ def norm(
 
 
 def _norm(x: Tensor, ord: Any, axis: Any, of_matrices: bool) -> Tensor:
+    if of_matrices and ord == 2:
+        return _spectral(x, axis)
     if ord in ("euclidean", "fro", 2):
         squares = x * (call(ops.conj, (x,)) if x.dtype.is_complex else x)
         return call(ops.sqrt, (_reduced("reduce_sum", squares, axis),))
@@ -177,6 +146,28 @@ def _norm(x: Tensor, ord: Any, axis: Any, of_matrices: bool) -> Tensor:
         first, second = axis if ord == 1 else (axis[1], axis[0])
         return _reduced("reduce_max", _reduced("reduce_sum", size, first), second)
     return call(ops.pow, (_reduced("reduce_sum", call(ops.pow, (size, ord)), axis), 1.0 / ord))
+
+
+def _spectral(x: Tensor, axis: tuple[int, int]) -> Tensor:
+    """The largest singular values, with both axes of length 1."""
+    rows, columns = (number % x.ndim for number in axis)
+    others = [number for number in range(x.ndim) if number not in (rows, columns)]
+    largest = _reduced("reduce_max", call(ops.svdvals, (transpose(x, [*others, rows, columns]),)), -1)
+    return reshape(largest, [1 if i in (rows, columns) else n for i, n in enumerate(x.shape.as_list())])
+
+
+def normalize(
+    tensor: to.TensorInput, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The tensor divided by its norm, and the norm, with the axes of length 1; the arguments are those of `norm`.
+
+    By hand: an op has one result.
+    """
+    x = convert_to_tensor(tensor)
+    size = norm(x, ord=ord, axis=axis, keepdims=True)
+    if x.dtype.is_complex and not size.dtype.is_complex:
+        size = call(ops.cast, (size,), dtype=x.dtype.as_numpy_dtype)
+    return x / size, size
 
 
 def _reduced(name: str, x: Tensor, axis: Any) -> Tensor:

@@ -20,7 +20,7 @@ def cholesky(xp: Any, a: Any) -> Any:
     if a.size == 0:
         return xp.zeros_like(a)
     try:
-        return np.linalg.cholesky(a) if xp is np else xp.tril(_raising(xp.linalg.cholesky, a))
+        return np.linalg.cholesky(a) if xp is np else xp.tril(raising(xp.linalg.cholesky, a))
     except np.linalg.LinAlgError:
         if a.ndim > 2:
             return xp.stack([cholesky(xp, matrix) for matrix in a])
@@ -115,7 +115,7 @@ def _substituted(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
 def inv(xp: Any, a: Any) -> Any:
     """The inverses; InvalidArgumentError if a matrix has none."""
     try:
-        return np.linalg.inv(a) if xp is np else _raising(xp.linalg.inv, a)
+        return np.linalg.inv(a) if xp is np else raising(xp.linalg.inv, a)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError("Input is not invertible.") from None
 
@@ -125,12 +125,12 @@ def solve(xp: Any, a: Any, b: Any) -> Any:
     if b.size == 0:
         return xp.zeros_like(b)
     try:
-        return np.linalg.solve(a, b) if xp is np else _raising(xp.linalg.solve, a, b)
+        return np.linalg.solve(a, b) if xp is np else raising(xp.linalg.solve, a, b)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError("Input matrix is not invertible.") from None
 
 
-def _raising(function: Any, *arrays: Any) -> Any:
+def raising(function: Any, *arrays: Any) -> Any:
     """Calls a function of CuPy, which raises LinAlgError only on request."""
     import cupyx
 

@@ -291,6 +291,18 @@ class _Div(Op):
 class _DivNoNan(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _Eig(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Eigh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Eigvals(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Eigvalsh(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Einsum(Op):
     def __call__(self, *xs: Array, equation: str) -> Any: ...
 
@@ -320,6 +332,9 @@ class _Exp(Op):
 
 class _ExpandDims(Op):
     def __call__(self, x: Array, /, *, axis: Axis) -> Any: ...
+
+class _Expm(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _Expm1(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -490,6 +505,12 @@ class _LogicalNot(Op):
 class _LogicalOr(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _Logm(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Lu(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Matmul(Op):
     def __call__(
         self,
@@ -502,6 +523,9 @@ class _Matmul(Op):
         adjoint_a: bool = ...,
         adjoint_b: bool = ...,
     ) -> Any: ...
+
+class _MatrixRank(Op):
+    def __call__(self, x: Array, /, *, tol: float = ...) -> Any: ...
 
 class _MatrixTranspose(Op):
     def __call__(self, x: Array, /, *, conjugate: bool = ...) -> Any: ...
@@ -595,6 +619,9 @@ class _Pad(Op):
 class _PerImageStandardization(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _PermuteRows(Op):
+    def __call__(self, x: Array, order: Array, /, *, inverse: bool = ...) -> Any: ...
+
 class _PhiloxBits(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
@@ -615,6 +642,9 @@ class _PhiloxTruncatedNormal(Op):
 
 class _PhiloxUniform(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _Pinv(Op):
+    def __call__(self, x: Array, rcond: Array, /) -> Any: ...
 
 class _Polygamma(Op):
     def __call__(self, x: Array, /, *, order: float) -> Any: ...
@@ -861,6 +891,9 @@ class _Sqrt(Op):
 class _SqrtGrad(Op):
     def __call__(self, root: Array, grad: Array, /) -> Any: ...
 
+class _Sqrtm(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Square(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -892,6 +925,12 @@ class _StridedSliceGrad(Op):
 
 class _Sub(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _Svd(Op):
+    def __call__(self, x: Array, /, *, full_matrices: bool = ...) -> Any: ...
+
+class _Svdvals(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _Tan(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -1077,6 +1116,10 @@ class Ops:
     digamma: Final[_Digamma]
     div: Final[_Div]
     div_no_nan: Final[_DivNoNan]
+    eig: Final[_Eig]
+    eigh: Final[_Eigh]
+    eigvals: Final[_Eigvals]
+    eigvalsh: Final[_Eigvalsh]
     einsum: Final[_Einsum]
     elu: Final[_Elu]
     ensure: Final[_Ensure]
@@ -1087,6 +1130,7 @@ class Ops:
     erfinv: Final[_Erfinv]
     exp: Final[_Exp]
     expand_dims: Final[_ExpandDims]
+    expm: Final[_Expm]
     expm1: Final[_Expm1]
     extract_patches: Final[_ExtractPatches]
     eye: Final[_Eye]
@@ -1142,7 +1186,10 @@ class Ops:
     logical_and: Final[_LogicalAnd]
     logical_not: Final[_LogicalNot]
     logical_or: Final[_LogicalOr]
+    logm: Final[_Logm]
+    lu: Final[_Lu]
     matmul: Final[_Matmul]
+    matrix_rank: Final[_MatrixRank]
     matrix_transpose: Final[_MatrixTranspose]
     matvec: Final[_Matvec]
     max_pool: Final[_MaxPool]
@@ -1165,6 +1212,7 @@ class Ops:
     overlap_and_add: Final[_OverlapAndAdd]
     pad: Final[_Pad]
     per_image_standardization: Final[_PerImageStandardization]
+    permute_rows: Final[_PermuteRows]
     philox_bits: Final[_PhiloxBits]
     philox_integers: Final[_PhiloxIntegers]
     philox_normal: Final[_PhiloxNormal]
@@ -1172,6 +1220,7 @@ class Ops:
     philox_state: Final[_PhiloxState]
     philox_truncated_normal: Final[_PhiloxTruncatedNormal]
     philox_uniform: Final[_PhiloxUniform]
+    pinv: Final[_Pinv]
     polygamma: Final[_Polygamma]
     pow: Final[_Pow]
     projective_transform: Final[_ProjectiveTransform]
@@ -1247,6 +1296,7 @@ class Ops:
     sparse_softmax_cross_entropy: Final[_SparseSoftmaxCrossEntropy]
     sqrt: Final[_Sqrt]
     sqrt_grad: Final[_SqrtGrad]
+    sqrtm: Final[_Sqrtm]
     square: Final[_Square]
     squared_difference: Final[_SquaredDifference]
     squeeze: Final[_Squeeze]
@@ -1257,6 +1307,8 @@ class Ops:
     strided_slice: Final[_StridedSlice]
     strided_slice_grad: Final[_StridedSliceGrad]
     sub: Final[_Sub]
+    svd: Final[_Svd]
+    svdvals: Final[_Svdvals]
     tan: Final[_Tan]
     tanh: Final[_Tanh]
     tensor_diag: Final[_TensorDiag]

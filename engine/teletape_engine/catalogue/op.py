@@ -44,6 +44,7 @@ class Trait(enum.Enum):
     EDGES = "edges"  #: Returns its first input; the others have no effect but their place in the graph.
     JOINS = "joins"  #: Puts its inputs side by side in the result.
     MULTIPLIES = "multiplies"  #: The gradient of one input is a product with the others.
+    PHASES = "phases"  #: A complex result's columns below its first row have phases that the forward chooses freely.
     RANDOM = "random"  #: Draws numbers from a seed and a counter, which are inputs.
     SATURATES = "saturates"  #: Its derivative is zero, or rounds to zero, on a part of its domain.
     SELECTS = "selects"  #: The result holds some elements of an input and not the others.

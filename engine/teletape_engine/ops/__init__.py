@@ -17,7 +17,18 @@ from teletape_engine.ops import (
 )
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math, special
 from teletape_engine.ops.images import color, projective, quality, resize
-from teletape_engine.ops.linalg import composites, decompositions, diagonal, einsum, matrix, products, solve
+from teletape_engine.ops.linalg import (
+    composites,
+    decompositions,
+    diagonal,
+    eigen,
+    einsum,
+    matrix,
+    matrix_functions,
+    products,
+    solve,
+    svd,
+)
 from teletape_engine.ops.nn import activations, blocks, conv, ctc, forms, gelu, loss, normalization, pool
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
@@ -65,6 +76,9 @@ FAMILIES = (
     rearrange,
     solve,
     decompositions,
+    eigen,
+    svd,
+    matrix_functions,
     fourier,
     sorting,
 )

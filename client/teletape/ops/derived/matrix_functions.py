@@ -1,0 +1,43 @@
+"""TensorFlow's functions of teletape_engine.ops.linalg.matrix_functions.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_SQRTM = ops.sqrtm
+_LOGM = ops.logm
+
+
+def sqrtm(x: to.TensorInput, name: str | None = None) -> Tensor:
+    """The principal square roots of matrices: products with themselves give the matrices. Not on a GPU.
+
+    NaN for real matrices with negative eigenvalues, and for singular matrices.
+
+    Raises:
+        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+    """
+    try:
+        return call(_SQRTM, (x,))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def logm(x: to.TensorInput, name: str | None = None) -> Tensor:
+    """The principal logarithms of complex matrices; NaN for singular ones. Not on a GPU.
+
+    Raises:
+        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+    """
+    try:
+        return call(_LOGM, (x,))
+    except Exception as error:
+        report(error)
+        raise

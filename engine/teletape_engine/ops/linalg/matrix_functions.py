@@ -1,0 +1,104 @@
+"""Functions of stacked square matrices [..., n, n]: exponential, logarithm and square root.
+
+The derivative of f at A along E is the upper right block of f of the block matrix [[A, E], [0, A]] (Higham 2008,
+Functions of Matrices, theorem 3.6); the gradient is the derivative at Aᴴ along the cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from teletape_engine.arrays import matrix_functions
+from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.signature import by_hand
+from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.linalg.diagonal import stacked
+from teletape_engine.ops.linalg.matrix import SOLVABLE, adjoint_of
+from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.shapes.shape import concat
+from teletape_engine.spec import COMPLEX, DType, Spec
+
+
+def _derivative(function: Op, x: Any, direction: Any) -> Any:
+    n = x.shape[-1]
+    above, below = concat(x, direction, axis=-1), concat(zeros_like(x), x, axis=-1)
+    whole = function(concat(above, below, axis=-2))
+    return ops.strided_slice(whole, index=("...", (None, n, None), (n, None, None)))
+
+
+def _matrix_function(
+    name: str, op_type: str, tf: Any, samples: Any, doc: str, dtypes: frozenset[DType] = SOLVABLE, work: int = 20
+) -> Op:
+    """An op of square matrices, by the function of its name in arrays.matrix_functions."""
+    kernel: Callable[..., Any] = getattr(matrix_functions, name)
+
+    def infer(x: Spec) -> Spec:
+        check_dtypes(op_type, (x,), dtypes)
+        if x.ndim < 2:
+            raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
+        if x.shape[-1] != x.shape[-2]:
+            raise InvalidArgumentError("Input matrix must be square.")
+        return x
+
+    def forward(xp: Any, x: Any) -> Any:
+        return kernel(xp, x)
+
+    forward.__name__, forward.__doc__ = name, doc
+    return op(
+        infer=infer,
+        vjp=lambda ct, x: _derivative(getattr(ops, name), adjoint_of(x), ct),
+        jvp=lambda t, x: _derivative(getattr(ops, name), x, t),
+        batch=stacked,
+        samples=samples,
+        op_type=op_type,
+        tf=tf,
+        workspace=lambda x: 8 * x.nbytes,
+        work=lambda x: work * x.size * x.shape[-1],
+    )(forward)
+
+
+def _near_identity(*lead: int) -> Any:
+    """Matrices without symmetry, whose eigenvalues are away from the negative numbers."""
+    return np.random.default_rng(5).uniform(-0.4, 0.4, (*lead, 2, 2)) + np.diag([1.5, 2.5])
+
+
+expm = _matrix_function(
+    "expm",
+    "MatrixExponential",
+    (by_hand("linalg.expm", "another dtype is a ValueError"),),
+    lambda: [sample(_near_identity()), sample(3 * _near_identity(2)), sample(np.zeros((0, 0)))],
+    """The exponentials of matrices, by scaling, Padé approximants and squaring (Higham 2005); NaN if not finite.""",
+    work=8,
+)
+
+sqrtm = _matrix_function(
+    "sqrtm",
+    "MatrixSquareRoot",
+    "linalg.sqrtm",
+    lambda: [sample(_near_identity()), sample(_near_identity(2)), sample(np.zeros((0, 0)))],
+    """The principal square roots of matrices: products with themselves give the matrices. Not on a GPU.
+
+    NaN for real matrices with negative eigenvalues, and for singular matrices.
+
+    Raises:
+        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+    """,
+)
+
+logm = _matrix_function(
+    "logm",
+    "MatrixLogarithm",
+    "linalg.logm",
+    lambda: [sample(_near_identity() * (1 + 0.2j)), sample(np.zeros((0, 0), np.complex128))],
+    """The principal logarithms of complex matrices; NaN for singular ones. Not on a GPU.
+
+    Raises:
+        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+    """,
+    dtypes=COMPLEX,
+)
