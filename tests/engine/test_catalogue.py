@@ -212,7 +212,7 @@ def allocated(bound, arrays):
 
 
 IDS = np.arange(N) % 1000
-KEYS = [np.array(1), np.array(2)]
+STATE = np.array([0, 2, 1])
 
 
 @pytest.mark.parametrize(
@@ -220,14 +220,15 @@ KEYS = [np.array(1), np.array(2)]
     [
         ("gather", [np.ones((1000, 4), F32), IDS], {}),
         ("unsorted_segment_sum", [np.ones((N, 4), F32), IDS], {"num_segments": 1000}),
-        ("random_normal", KEYS, {"shape": (N,)}),
-        ("truncated_normal", KEYS, {"shape": (N,)}),
-        ("random_uniform", KEYS, {"shape": (N,), "dtype": "float16"}),
-        ("random_gamma", [*KEYS, np.ones(N, F32)], {"shape": (N,)}),
-        ("random_poisson", [*KEYS, np.ones(N, F32)], {"shape": (N,)}),
-        ("random_binomial", [*KEYS, np.ones(N, F32), np.ones(N, F32)], {"shape": (N,)}),
-        ("random_categorical", [*KEYS, np.ones((3, N), F32)], {"num_samples": N}),
-        ("random_permutation", KEYS, {"n": N}),
+        ("philox_normal", [STATE], {"shape": (N,)}),
+        ("philox_truncated_normal", [STATE], {"shape": (N,)}),
+        ("philox_uniform", [STATE], {"shape": (N,), "dtype": "float16"}),
+        ("philox_bits", [STATE], {"shape": (N,)}),
+        ("philox_gamma", [STATE, np.ones(N, F32)], {"shape": (N,)}),
+        ("philox_poisson", [STATE, np.ones(N, F32)], {"shape": (N,)}),
+        ("philox_binomial", [STATE, np.ones(N, F32), np.ones(N, F32)], {"shape": (N,)}),
+        ("philox_categorical", [STATE, np.ones((3, N), F32)], {"num_samples": N}),
+        ("philox_permutation", [STATE], {"n": N}),
         ("conv2d", [np.ones((8, 60, 60, 16), F32), np.ones((3, 3, 1, 32), F32)], {"padding": "SAME"}),
         (
             "conv2d_backprop_input",

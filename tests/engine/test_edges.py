@@ -339,9 +339,9 @@ BAD = [
     (("one_hot", np.array([0])), {"depth": -1}, "depth must be non-negative, got: -1"),
     (("one_hot", [0.0]), {"depth": 1}, "Value for attr 'T' of float is not in the list of allowed values"),
     (("fill", [1.0]), {"shape": [2]}, "value must be a scalar, found shape [1]"),
-    (("random_uniform_int", 1, 2, 5, 5), {"shape": [2]}, "Need minval < maxval, got 5 >= 5"),
+    (("philox_integers", np.array([0, 2, 1]), 5, 5), {"shape": [2]}, "Need minval < maxval, got 5 >= 5"),
     (("random_normal", 1.5, 2), {"shape": [2]}, "seed must be an integer scalar, found float32 of shape []"),
-    (("random_normal", 1, 2), {"shape": [2], "dtype": "int32"},
+    (("philox_normal", np.array([0, 2, 1])), {"shape": [2], "dtype": "int32"},
      "Value for attr 'dtype' of int32 is not in the list"),
 ]  # fmt: skip
 

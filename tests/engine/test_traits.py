@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import gammainc
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind, trace_spec
@@ -133,9 +134,8 @@ def test_a_product_with_zeros_has_a_gradient_of_zero(name):
     assert any(gradient is not None and not np.any(gradient) for result in gradients for gradient in result)
 
 
-def test_what_draws_from_a_seed_is_random():
-    drawing = [name for name, op in CATALOGUE.items() if op.inputs[:2] == ("seed", "counter")]
-    drawing += [name for name, op in CATALOGUE.items() if op.inputs[:1] == ("state",) and name != "philox_skip"]
+def test_what_draws_from_a_state_is_random():
+    drawing = [name for name, op in CATALOGUE.items() if op.inputs[:1] == ("state",) and name != "philox_skip"]
     assert having(Trait.RANDOM) == sorted(drawing)
     for name in having(Trait.RANDOM):
         for case in cases(name):
@@ -208,3 +208,19 @@ def test_what_free_phases_do_not_change_has_numeric_derivatives(name, law):
 @pytest.mark.parametrize("name", having(Trait.PHASES))
 def test_only_complex_results_have_phases(name):
     assert all(case.bound().spec.dtype in DIFFERENTIABLE for case in cases(name))
+
+
+# ------------------------------------------------------------------------------------------- implicit derivatives
+@pytest.mark.parametrize("name", having(Trait.IMPLICIT))
+def test_an_implicit_derivative_leaves_the_value_of_the_distribution_function_as_it_is(name):
+    (parameters,) = (case.inputs[1] for case in cases(name)[:1])
+    numbers, shape = CATALOGUE[name](cases(name)[0].inputs[0], parameters, shape=(5, 2)), parameters + np.zeros((5, 2))
+    step = 1e-6
+    moved = [gammainc(shape + sign * step, numbers + sign * step * slopes(name, shape, numbers)) for sign in (1, -1)]
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-10)
+
+
+def slopes(name, shape, numbers):
+    """The derivative by each parameter, as the gradient of an op says."""
+    assert name == "philox_gamma"
+    return CATALOGUE["random_gamma_grad"](shape, numbers)

@@ -358,7 +358,7 @@ _OF_MATRICES: Final = frozenset(("cholesky", "inv", "solve", "triangular_solve",
 
 
 #: Refuse parameters that no distribution has, such as a negative rate.
-_OF_PARAMETERS: Final = frozenset(("random_binomial", "random_gamma", "random_poisson"))
+_OF_PARAMETERS: Final = frozenset(("philox_binomial", "philox_gamma", "philox_poisson"))
 
 
 def _check_batch(op: Op, arrays: Sequence[Any], attrs: Any) -> None:

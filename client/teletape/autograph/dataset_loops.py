@@ -151,7 +151,7 @@ class _DatasetLoop:
         inputs: list[Any] = []
         for kind, value, _ in traced.captures:
             operand = value.recorded if kind == "tensor" else value
-            if kind != "number" and operand.uid not in self._captured:
+            if kind != "state" and operand.uid not in self._captured:
                 self._captured[operand.uid] = len(inputs)
                 inputs.append(operand)
         return inputs
@@ -188,8 +188,8 @@ class _DatasetLoop:
 
     def _bound(self, traced: Traced, outside: Sequence[Any]) -> list[Any]:
         """Returns what the body takes from outside, for one element: each has its own random numbers."""
-        drawn = iter(bind_captures([capture for capture in traced.captures if capture.kind == "number"]))
-        return [next(drawn) if capture.kind == "number" else self._of(capture, outside) for capture in traced.captures]
+        drawn = iter(bind_captures([capture for capture in traced.captures if capture.kind == "state"]))
+        return [next(drawn) if capture.kind == "state" else self._of(capture, outside) for capture in traced.captures]
 
     def _of(self, capture: Capture, outside: Sequence[Any]) -> Any:
         """Returns what the body takes from outside: an input of the loop, or what only a later trace has found."""

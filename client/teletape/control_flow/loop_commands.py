@@ -31,7 +31,9 @@ from teletape_engine.spec import Spec
 Leaves: TypeAlias = Sequence[Tensor]
 
 
+DRAWS_IN_A_LOOP: Final = "draws random numbers in a loop or a branch"
 ASSIGNS_IN_SCAN: Final = "assigns to a variable in a function over elements"
+_UNKNOWN: Final = 2**44  #: Blocks that a loop of unknown length takes.
 _WORTH: Final = 16  #: Elements from which on one command is worth the tracing.
 #: What a body may raise while it is traced, or as one command, and that should rather be raised in its own iteration.
 _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
@@ -131,48 +133,53 @@ def repeated(
 def _repeated_with_draws(traces: Sequence[Traced], values: Leaves, most: int | None) -> list[Tensor]:
     """Runs a loop as `repeated`; the number of the iteration is a loop variable more, and decides what is drawn."""
     cond, body = traces
-    numbers = _numbers_drawn(traces)
+    states = _states(traces, most)
 
     def next_values(iteration: Tensor, *loop_values: Tensor) -> list[Tensor]:
-        return [iteration + 1, *_run_iteration(body, numbers, iteration, loop_values)]
+        return [iteration + 1, *_run_iteration(body, states, iteration, loop_values)]
 
     def goes_on(iteration: Tensor, *loop_values: Tensor) -> Tensor:
-        return _run_iteration(cond, numbers, iteration, loop_values)[0]
+        return _run_iteration(cond, states, iteration, loop_values)[0]
 
     return repeated(goes_on, next_values, [constant(0), *values], most)[1:]
 
 
 def _draws(traced: Traced) -> bool:
     """Whether a function draws random numbers."""
-    return any(map(_is_number, traced.captures))
+    return any(map(_is_state, traced.captures))
 
 
-def _numbers_drawn(traces: Sequence[Traced]) -> dict[int, Any]:
-    """Returns the key and counter of each draw of the functions, the same in all iterations."""
-    captures = [capture for traced in traces for capture in traced.captures if _is_number(capture)]
-    draws = {id(capture.value[0]): capture.value[0] for capture in captures}
-    return {number: current().draw(draw) for number, draw in draws.items()}
+def _states(traces: Sequence[Traced], count: int | None) -> dict[int, Tensor]:
+    """Returns the state of each draw of the functions in the first iteration, by the symbol's uid.
 
-
-def _is_number(capture: Capture) -> bool:
-    return capture.kind == "number"
-
-
-def _run_iteration(traced: Traced, numbers: dict[int, Any], iteration: Tensor, values: Leaves) -> list[Tensor]:
-    """Runs a function with random numbers of an iteration of its own: each has keys drawn from the loop's."""
+    Args:
+        traces: The functions.
+        count: The number of iterations, or the largest possible one; None: not known.
+    """
     owner = current()
-    keys: dict[int, Tensor] = {}
+    captures = [capture for traced in traces for capture in traced.captures if _is_state(capture)]
+    blocks = {capture.symbol.uid: _UNKNOWN if count is None else capture.value[1] * count for capture in captures}
+    return {
+        capture.symbol.uid: EagerTensor(owner.draw(capture.value[0], blocks[capture.symbol.uid]), owner)
+        for capture in captures
+    }
+
+
+def _is_state(capture: Capture) -> bool:
+    return capture.kind == "state"
+
+
+def _run_iteration(traced: Traced, states: dict[int, Tensor], iteration: Tensor, values: Leaves) -> list[Tensor]:
+    """Runs a function with the random numbers of an iteration: they follow those of the iteration before."""
+    owner = current()
+    number = call(ops.cast, (iteration,), dtype=np.dtype(np.int64))
     captured = []
     for capture in traced.captures:
-        if not _is_number(capture):
+        if _is_state(capture):
+            step = constant(np.array([capture.value[1], 0, 0]))
+            captured.append((states[capture.symbol.uid] + number * step).operand())
+        else:
             captured.append(capture.value.operand() if capture.kind == "tensor" else capture.value)
-            continue
-        draw, which = capture.value
-        if which == 0 and id(draw) not in keys:
-            key = numbers[id(draw)][0]
-            bounds = constant(0), constant(np.iinfo(np.int32).max)
-            keys[id(draw)] = call(ops.random_uniform_int, (key, iteration, *bounds), shape=())
-        captured.append((keys[id(draw)] if which == 0 else numbers[id(draw)][1]).operand())
     results = owner.call_function(traced.function, [*_operands(values), *captured])
     return [EagerTensor(result, owner) for result in results]
 
@@ -283,13 +290,15 @@ def scanned(
 def _scanned_with_draws(
     traced: Traced, carry: Leaves, elements: Leaves, *, reverse: bool, vectorize: bool
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Runs a body as `scanned`; the number of the element is an element more, and decides what is drawn."""
-    numbers = _numbers_drawn([traced])
-    iterations = constant(np.arange(elements[0].recorded.spec.shape[0], dtype=np.int32))
+    """Runs a body as `scanned`; the number of the iteration is an element more, and decides what is drawn."""
+    count = elements[0].recorded.spec.shape[0]
+    states = _states([traced], count)
+    numbers = np.arange(count, dtype=np.int32)
+    iterations = constant(numbers[::-1].copy() if reverse else numbers)
 
     def body(carried: Leaves, row: Leaves) -> tuple[Leaves, Leaves]:
         iteration, *values = row
-        results = _run_iteration(traced, numbers, iteration, [*carried, *values])
+        results = _run_iteration(traced, states, iteration, [*carried, *values])
         return results[: len(carry)], results[len(carry) :]
 
     return scanned(body, carry, [iterations, *elements], reverse=reverse, vectorize=vectorize)
@@ -307,13 +316,13 @@ def joined(traces: Sequence[Traced], *, draws: bool = False) -> tuple[list[Funct
     """
     captured: dict[Any, Any] = {}
     for traced in traces:
-        drawn = [capture for capture in traced.captures if capture.kind == "number"]
+        drawn = [capture for capture in traced.captures if capture.kind == "state"]
         if drawn and not draws:
-            raise NotTraceable("draws random numbers in a loop or a branch", "numbers drawn before, as its input")
-        numbers = iter(bind_captures(drawn))
+            raise NotTraceable(DRAWS_IN_A_LOOP, "numbers drawn before, as its input")
+        states = iter(bind_captures(drawn))
         for capture in traced.captures:
-            if capture.kind == "number":
-                captured[_key(capture)] = next(numbers)
+            if capture.kind == "state":
+                captured[_key(capture)] = next(states)
             else:
                 captured.setdefault(
                     _key(capture), capture.value.operand() if capture.kind == "tensor" else capture.value
@@ -332,7 +341,7 @@ def _with_inputs(traced: Traced, keys: Sequence[Any]) -> Function:
 
 
 def _key(capture: Capture) -> Any:
-    if capture.kind == "number":
+    if capture.kind == "state":
         return capture.kind, capture.symbol.uid
     return capture.kind, (capture.value.recorded if capture.kind == "tensor" else capture.value).uid
 

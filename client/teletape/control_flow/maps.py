@@ -13,7 +13,7 @@ from teletape.control_flow.elements import Results, check_callable, common_lengt
 from teletape.control_flow.loop_commands import as_one_command
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
-from teletape.functions.trace import NotTraceable
+from teletape.functions.trace import NotTraceable, trace
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import nest
@@ -122,7 +122,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
             are no tensors become tensors; None stays.
         elems: A tensor [n, ...], or a nested structure of such.
         fallback_to_while_loop: Accepted, without effect: `fn` is traced once; if it cannot be traced (it reads a
-            value, draws random numbers, assigns), it is called for each element instead.
+            value, assigns), it is called for each element instead.
         warn: Accepted, without effect.
 
     Raises:
@@ -151,7 +151,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         return [], [convert_to_tensor(leaf) for leaf in nest.flatten(result) if leaf is not None]
 
     try:
-        mapped = loop_commands.scanned(step, [], stacked, vectorize=True)[1]
+        mapped = _at_once(step, stacked)
     except NotTraceable:
         if current().tracing:
             raise
@@ -159,3 +159,23 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         mapped = [call(ops.stack, column) for column in zip(*rows, strict=True)]
     results = iter(mapped)
     return nest.map_structure(lambda is_none: None if is_none else next(results), patterns[-1])
+
+
+def _at_once(step: Callable[..., Any], columns: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Returns the results of all rows, computed together. Outside of a function, a step that draws becomes one.
+
+    Raises:
+        NotTraceable: The step cannot be traced.
+    """
+
+    def mapped(*tensors: Tensor) -> list[Tensor]:
+        return loop_commands.scanned(step, [], tensors, vectorize=True)[1]
+
+    try:
+        return mapped(*columns)
+    except NotTraceable as error:
+        if current().tracing or error.why != loop_commands.DRAWS_IN_A_LOOP:
+            raise
+        error.withdraw()
+        operands = [column.operand() for column in columns]
+        return trace(mapped, [operand.spec for operand in operands]).call(operands)  # type: ignore[no-any-return]

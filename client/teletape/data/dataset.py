@@ -9,6 +9,7 @@ import functools
 import itertools
 import operator
 import os
+import secrets
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Iterator as PythonIterator
@@ -38,7 +39,6 @@ from teletape.data.options import Options
 from teletape.data.traits import Traits
 from teletape.errors import InvalidArgumentError, UnimplementedError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
-from teletape.ops import random
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.program.tracebacks import reports_methods
 from teletape.sessions.current import current
@@ -1267,5 +1267,5 @@ def _root(seed: Any) -> int:
     """Returns a seed; without one the program's next draw, which `tf.random.set_seed` makes repeatable."""
     if seed is not None:
         return _count(seed)
-    key, counter = random.next_draw()
-    return int(key) << 32 | int(counter)
+    seeds = current().draws("dataset", None).seeds
+    return secrets.randbits(62) if seeds is None else seeds[0] << 32 | seeds[1]

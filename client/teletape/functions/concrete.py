@@ -102,7 +102,7 @@ class ConcreteFunction:
         return [
             Variable.of(capture.value) if capture.kind == "variable" else capture.value
             for capture in self._traced.captures
-            if capture.kind != "number"
+            if capture.kind != "state"
         ]
 
     @property

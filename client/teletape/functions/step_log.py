@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from teletape.functions.function_builder import HostStep, Stage, TracedStep
 from teletape.functions.not_traceable import NotTraceable
 from teletape.sessions.current import current
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
-from teletape_engine.recording.values import Literal, SpecValue, Variable
+from teletape_engine.recording.values import SpecValue, Variable
 from teletape_engine.spec import Spec
 
+STATE: Final = Spec.of((3,), np.dtype(np.int64))  #: Of a state of Philox.
 MOST_STEPS: Final = 16_384  #: A list in a frame has at most this many members.
 
 
@@ -42,8 +45,8 @@ class Capture(NamedTuple):
     """What a function takes in addition to its arguments, bound again at each call.
 
     Attributes:
-        kind: tensor, variable, or number (a random op's key or counter).
-        value: An EagerTensor, a recorded variable, or (a function that draws, which of its two numbers).
+        kind: tensor, variable, or state (of a draw of random numbers).
+        value: An EagerTensor, a recorded variable, or (the draws of a random op, how many blocks one takes).
         symbol: Its symbol in the trace.
     """
 
@@ -53,8 +56,7 @@ class Capture(NamedTuple):
 
 
 def bind_captures(captures: Sequence[Capture]) -> list[Any]:
-    """Returns the captures as the current session's values, with a new draw for each random op."""
-    draws: dict[int, Any] = {}
+    """Returns the captures as the current session's values, with a new state for each random op."""
     values: list[Any] = []
     for kind, value, _ in captures:
         if kind == "tensor":
@@ -62,9 +64,7 @@ def bind_captures(captures: Sequence[Capture]) -> list[Any]:
         elif kind == "variable":
             values.append(value)
         else:
-            draw, which = value
-            number = (draws.get(id(draw)) or draws.setdefault(id(draw), current().draw(draw)))[which]
-            values.append(Literal(number) if isinstance(number, int) else number.operand())
+            values.append(current().draw(*value))
     return values
 
 

@@ -6,7 +6,8 @@ assignments, becomes one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 
 from teletape.functions.function_builder import Deferred, HostStep, Stages, TracedStep, needed_steps, written_down
 from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NotTraceable
-from teletape.functions.step_log import StepLog, Symbol, bind_captures
+from teletape.functions.step_log import STATE, StepLog, Symbol, bind_captures
 from teletape.functions.tracer import Tracer
 from teletape.sessions.current import inside
+from teletape.sessions.draws import Draws, seeds_of
 from teletape.sessions.session import Session, with_functions
 from teletape.tensors.tensor import EagerTensor
 from teletape_engine import commands
@@ -59,6 +61,7 @@ class TracingSession(Session):
         self.inner: dict[Any, Any] = {}
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
         self.may_have_stages = False
+        self._random_seed, self._op_seeds = outer.random_seed(), itertools.count()
 
     def profile(self) -> AbstractContextManager[Any]:
         return self.home.profile()
@@ -87,11 +90,23 @@ class TracingSession(Session):
         tensor = EagerTensor(value, self.outer)
         return self.log.symbol_of(value.uid) or self.log.capture("tensor", tensor, value.spec, "captured:0", value.uid)
 
-    def draw(self, next_draw: Callable[[], tuple[Any, Any]]) -> tuple[EagerTensor, EagerTensor]:
-        """Returns the key and counter of a random op as two tensors; each call of the function has its own numbers."""
-        spec = Spec.of((), np.dtype(np.int32))
-        key, counter = (self.log.capture("number", (next_draw, i), spec, "seed:0") for i in (0, 1))
-        return EagerTensor(key, self), EagerTensor(counter, self)
+    # ------------------------------------------------------------------------------------------------- random numbers
+    def random_seed(self) -> int | None:
+        return self._random_seed
+
+    def set_random_seed(self, seed: int | None) -> None:
+        self._random_seed = seed
+
+    def next_op_seed(self) -> int:
+        """Returns the number of the op among those of this function that have no seed of their own."""
+        return next(self._op_seeds)
+
+    def draws(self, kernel: Hashable, seed: Any) -> Draws:
+        return Draws(seeds_of(self._random_seed, self.next_op_seed, seed))
+
+    def draw(self, draws: Draws, blocks: int) -> Symbol:
+        """Returns a state that each call of the function takes from the draws of this op, and of no other."""
+        return self.log.capture("state", (draws.of_another_kernel(), blocks), STATE, "state:0")
 
     def record_custom_call(
         self, inputs: Sequence[Any], outputs: Sequence[Any], label: str, function: Callable[..., Any]

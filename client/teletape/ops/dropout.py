@@ -8,6 +8,7 @@ from teletape.ops import arguments as to
 from teletape.ops import random
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.stateless_random import state
+from teletape.sessions.current import current
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
@@ -30,9 +31,11 @@ def dropout(
         ValueError: `x` is not floating, or the rate is a number outside [0, 1).
     """
     tensor = _floating(x, rate)
+    draw = random.OpSeed(seed)
     if _never(rate):
+        current().draws("philox_uniform", seed)  # as TensorFlow: what is drawn later does not depend on the rate
         return tensor
-    return _dropped(tensor, rate, noise_shape, random.next_draw(seed))
+    return _dropped(tensor, rate, noise_shape, draw)
 
 
 def stateless_dropout(
@@ -65,7 +68,7 @@ def _never(rate: Any) -> bool:
     return not isinstance(rate, TensorLike) and float(rate) == 0
 
 
-def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, draw: tuple[Any, ...]) -> Tensor:
+def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, draw: random.Draw) -> Tensor:
     shape = tuple(tensor.shape)
     if isinstance(noise_shape, list | tuple) and None in noise_shape:
         noise_shape = [own if length is None else length for length, own in zip(noise_shape, shape, strict=True)]

@@ -1,18 +1,21 @@
-"""`tf.random`: numbers drawn from a key and a counter that the program holds. The engine keeps no hidden state."""
+"""`tf.random`: numbers drawn from a state that follows from the program's seed and the op's.
+
+The engine keeps no hidden state: the program counts what its ops have drawn (`sessions/draws.py`).
+"""
 
 from __future__ import annotations
 
-import secrets
-import threading
-from functools import partial
-from typing import Any, Final
+import math
+from collections.abc import Hashable
+from typing import Any, Final, NamedTuple
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.sessions.current import current
+from teletape.sessions.draws import whole_seed
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import Tensor
+from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import InvalidArgumentError
@@ -20,56 +23,35 @@ from teletape_engine.spec import broadcast, finfo
 
 __all__ = ["categorical", "gamma", "normal", "poisson", "set_seed", "shuffle", "truncated_normal", "uniform"]
 
-_BITS: Final = 31  #: Keys and counters travel as int32 literals.
-_MASK: Final = (1 << _BITS) - 1
-_lock: Final = threading.Lock()
+_RESERVED: Final = 256  #: Blocks by which a draw advances its op for each number.
 
 
-class _State:
-    """The program's key, and how many draws it has made with it."""
+class OpSeed(NamedTuple):
+    """A draw from the program's seed and that of an op, which may be None."""
 
-    def __init__(self) -> None:
-        self.seed = secrets.randbits(_BITS)
-        self.drawn = 0
-        self.by_seed: dict[int, int] = {}
-
-    def next(self, seed: int | None) -> tuple[int, int]:
-        """(key, counter) of the next draw; each seed of an op has a count of its own."""
-        with _lock:
-            if seed is None:
-                self.drawn += 1
-                return self.seed, self.drawn
-            count = self.by_seed.get(seed, 0) + 1
-            self.by_seed[seed] = count
-            return (self.seed * 1_000_003 + seed + 1) & _MASK, count
+    seed: int | None
 
 
-_state = _State()
+Draw = Tensor | OpSeed  #: A state of Philox, or what it follows from.
 
 
-def next_draw(seed: int | None = None) -> tuple[Any, Any]:
-    """The key and counter of the program's next draw, which `set_seed` makes repeatable.
+def state_of(draw: Draw, kernel: Hashable, numbers: int) -> Tensor:
+    """Returns the state from which an op with these attributes draws that many numbers."""
+    return draw if isinstance(draw, Tensor) else next_state(kernel, numbers * _RESERVED, draw.seed)
 
-    Args:
-        seed: Of the op: each seed has a key and a count of its own.
 
-    Returns:
-        Two int32 numbers, not negative: the inputs of the engine's random ops. While a function is traced, two tensors;
-        each call of the function gives them new numbers.
+def next_state(kernel: Hashable, blocks: int, seed: int | None) -> Tensor:
+    """Returns the state of the next draw of an op with these attributes, which takes that many blocks.
+
+    While a function is traced each call of it gives the draw a new state.
     """
-    return current().draw(partial(_next, seed))
+    owner = current()
+    return EagerTensor(owner.draw(owner.draws(kernel, seed), blocks), owner)
 
 
-def _next(seed: int | None) -> tuple[int, int]:
-    return _state.next(seed)
-
-
-def set_seed(seed: int) -> None:
-    """Makes the draws that follow repeatable: the same seed, the same numbers, on any host of one kind."""
-    global _state
-    fresh = _State()
-    fresh.seed = int(seed) & _MASK
-    _state = fresh
+def set_seed(seed: int | None) -> None:
+    """Makes the draws that follow repeatable: the numbers are those of TensorFlow after the same calls."""
+    current().set_random_seed(whole_seed(seed))
 
 
 def dims_of(shape: Any) -> tuple[int, ...]:
@@ -88,7 +70,7 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers."""
-    return scaled(ops.random_normal, dims_of(shape), mean, stddev, dtype, next_draw(seed))
+    return scaled(ops.philox_normal, dims_of(shape), mean, stddev, dtype, OpSeed(seed))
 
 
 def truncated_normal(
@@ -100,14 +82,15 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers, none further than two standard deviations from the mean."""
-    return scaled(ops.truncated_normal, dims_of(shape), mean, stddev, dtype, next_draw(seed))
+    return scaled(ops.philox_truncated_normal, dims_of(shape), mean, stddev, dtype, OpSeed(seed))
 
 
-def scaled(op: Op, shape: tuple[int, ...], mean: Any, stddev: Any, dtype: Any, keys: tuple[Any, ...]) -> Tensor:
-    """What the op draws with these keys (of mean 0 and deviation 1), with that mean and deviation."""
+def scaled(op: Op, shape: tuple[int, ...], mean: Any, stddev: Any, dtype: Any, draw: Draw) -> Tensor:
+    """What the op draws (of mean 0 and deviation 1), with that mean and deviation."""
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
-    drawn = call(op, keys, shape=shape, dtype=wanted.np)
+    state = state_of(draw, (op.name, wanted), math.prod(shape))
+    drawn = call(op, (state,), shape=shape, dtype=wanted.np)
     spread_out = drawn if _is(stddev, 1.0) else call(ops.mul, (drawn, spread))
     return spread_out if _is(mean, 0.0) else call(ops.add, (spread_out, centre))
 
@@ -130,16 +113,16 @@ def uniform(
         if wanted.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
         maxval = 1
-    return within(dims_of(shape), minval, maxval, wanted, next_draw(seed))
+    return within(dims_of(shape), minval, maxval, wanted, OpSeed(seed))
 
 
-def within(shape: tuple[int, ...], minval: Any, maxval: Any, wanted: DType, keys: tuple[Any, ...]) -> Tensor:
-    """Numbers of that dtype, evenly distributed in [minval, maxval), drawn with these keys, or from one state."""
+def within(shape: tuple[int, ...], minval: Any, maxval: Any, wanted: DType, draw: Draw) -> Tensor:
+    """Numbers of that dtype, evenly distributed in [minval, maxval)."""
     if wanted.is_integer:
         bounds = [convert_to_tensor(bound, wanted) for bound in (minval, maxval)]
-        op = ops.philox_integers if len(keys) == 1 else ops.random_uniform_int
-        return call(op, (*keys, *bounds), shape=shape)
-    drawn = fractions(shape, keys, wanted)
+        state = state_of(draw, ("philox_integers", wanted), math.prod(shape))
+        return call(ops.philox_integers, (state, *bounds), shape=shape)
+    drawn = fractions(shape, draw, wanted)
     if _is(minval, 0) and _is(maxval, 1):
         return drawn
     low, high = convert_to_tensor(minval, drawn.dtype), convert_to_tensor(maxval, drawn.dtype)
@@ -147,9 +130,10 @@ def within(shape: tuple[int, ...], minval: Any, maxval: Any, wanted: DType, keys
     return result
 
 
-def fractions(shape: tuple[int, ...], keys: tuple[Any, ...], dtype: DType = dtypes.float32) -> Tensor:
-    """Numbers evenly distributed in [0, 1), drawn with a key and a counter, or from a state of Philox."""
-    return call(ops.philox_uniform if len(keys) == 1 else ops.random_uniform, keys, shape=shape, dtype=dtype.np)
+def fractions(shape: tuple[int, ...], draw: Draw, dtype: DType = dtypes.float32) -> Tensor:
+    """Numbers evenly distributed in [0, 1)."""
+    state = state_of(draw, ("philox_uniform", dtype), math.prod(shape))
+    return call(ops.philox_uniform, (state,), shape=shape, dtype=dtype.np)
 
 
 # --------------------------------------------------------------------------------------- distributions with parameters
@@ -165,15 +149,18 @@ def gamma(
     wanted = dtypes.as_dtype(dtype)
     shapes, rate = convert_to_tensor(alpha, wanted), convert_to_tensor(1 if beta is None else beta, wanted)
     each = broadcast(tuple(shapes.shape), tuple(rate.shape))
-    return gammas((*dims_of(shape), *each), shapes, None if beta is None else rate, next_draw(seed))
+    return gammas((*dims_of(shape), *each), shapes, None if beta is None else rate, OpSeed(seed))
 
 
-def gammas(shape: tuple[int, ...], alpha: Tensor, rate: Tensor | None, keys: tuple[Any, Any]) -> Tensor:
-    """Numbers of gamma distributions whose parameters broadcast to `shape`, drawn with these keys; none is 0."""
-    drawn = call(ops.random_gamma, (*keys, alpha), shape=shape)
+def gammas(shape: tuple[int, ...], alpha: Tensor, rate: Tensor | None, draw: Draw) -> Tensor:
+    """Numbers of gamma distributions whose parameters broadcast to `shape`; none is 0."""
+    if rate is not None:
+        alpha = call(ops.broadcast_to, (alpha,), shape=broadcast(tuple(alpha.shape), tuple(rate.shape)))
+    state = state_of(draw, ("philox_gamma", alpha.dtype), math.prod(shape))
+    drawn = call(ops.philox_gamma, (state, alpha), shape=shape)
     if rate is not None:
         drawn = drawn / rate
-    return call(ops.maximum, (drawn, float(finfo(alpha.dtype.np).tiny)))
+    return call(ops.maximum, (float(finfo(alpha.dtype.np).tiny), drawn))
 
 
 def poisson(
@@ -186,7 +173,13 @@ def poisson(
     """`shape` draws of each Poisson distribution of mean lam."""
     means = convert_to_tensor(lam)
     dims = (*dims_of(shape), *tuple(means.shape))
-    return call(ops.random_poisson, (*next_draw(seed), means), shape=dims, dtype=dtypes.as_dtype(dtype).np)
+    return poissons(dims, means, dtypes.as_dtype(dtype), OpSeed(seed))
+
+
+def poissons(shape: tuple[int, ...], means: Tensor, dtype: DType, draw: Draw) -> Tensor:
+    """Counts of Poisson distributions whose means broadcast to `shape`."""
+    state = state_of(draw, ("philox_poisson", means.dtype, dtype), math.prod(shape))
+    return call(ops.philox_poisson, (state, means), shape=shape, dtype=dtype.np)
 
 
 def categorical(
@@ -197,25 +190,31 @@ def categorical(
     name: str | None = None,
 ) -> Tensor:
     """For each row of logits that many classes, each drawn with probability softmax(logits)."""
-    return classes(logits, num_samples, dtype, next_draw(seed))
+    return classes(logits, num_samples, dtype, OpSeed(seed))
 
 
-def classes(logits: Any, num_samples: Any, dtype: Any, keys: tuple[Any, Any]) -> Tensor:
-    """For each row of logits that many classes of that dtype (None: int64), drawn with these keys."""
+def classes(logits: Any, num_samples: Any, dtype: Any, draw: Draw) -> Tensor:
+    """For each row of logits that many classes of that dtype (None: int64)."""
     wanted = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
-    inputs = (*keys, convert_to_tensor(logits))
-    return call(ops.random_categorical, inputs, num_samples=to.whole(num_samples), dtype=wanted.np)
+    tensor, count = convert_to_tensor(logits), to.whole(num_samples)
+    rows = tensor.shape.as_list()[0] if tensor.shape.rank else 1
+    numbers = rows * ((count + 3) // 4 * 4) * 2  # in double precision
+    state = state_of(draw, ("philox_categorical", tensor.dtype, wanted), numbers)
+    return call(ops.philox_categorical, (state, tensor), num_samples=count, dtype=wanted.np)
 
 
 def shuffle(value: to.TensorInput, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in a random order."""
-    return shuffled(value, next_draw(seed))
+    tensor = convert_to_tensor(value)
+    length = tensor.shape.as_list()[0] if tensor.shape.rank else 1
+    blocks = (length + 2) // 4 if math.prod(tensor.shape.as_list()) > 1 and length > 1 else 0
+    return shuffled(tensor, next_state(("philox_permutation", tensor.dtype), blocks, seed))
 
 
-def shuffled(value: Any, keys: tuple[Any, Any]) -> Tensor:
-    """The slices along the first axis in the order that these keys give; a scalar as it is."""
+def shuffled(value: Any, state: Tensor) -> Tensor:
+    """The slices along the first axis in the order that a state gives; a scalar as it is."""
     tensor = convert_to_tensor(value)
     if not tensor.shape.rank:
         return tensor
-    order = call(ops.random_permutation, keys, n=tensor.shape.as_list()[0])
+    order = call(ops.philox_permutation, (state,), n=tensor.shape.as_list()[0])
     return call(ops.gather, (tensor, order), axis=0)

@@ -11,7 +11,7 @@ from teletape.ops import arguments as to
 from teletape.ops import image_colors as colors
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.images import flip_left_right, flip_up_down, pixels
-from teletape.ops.random import fractions, next_draw, within
+from teletape.ops.random import Draw, OpSeed, fractions, within
 from teletape.ops.stateless_random import state
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
@@ -35,10 +35,8 @@ __all__ = [
     "stateless_random_saturation",
 ]
 
-_Draw = tuple[Any, ...]  #: A key and a counter, or a state.
 
-
-def _between(low: float, high: float, draw: _Draw) -> Any:
+def _between(low: float, high: float, draw: Draw) -> Any:
     """One number evenly distributed in [low, high)."""
     return fractions((), draw) * (high - low) + low
 
@@ -46,7 +44,7 @@ def _between(low: float, high: float, draw: _Draw) -> Any:
 # --------------------------------------------------------------------------------------------------------------- flips
 def random_flip_left_right(image: to.TensorInput, seed: int | None = None) -> Tensor:
     """Each image with its columns the other way round, or as it is, with equal chances."""
-    return _flipped(image, flip_left_right, next_draw(seed))
+    return _flipped(image, flip_left_right, OpSeed(seed))
 
 
 def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
@@ -56,7 +54,7 @@ def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput
 
 def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tensor:
     """Each image with its rows the other way round, or as it is, with equal chances."""
-    return _flipped(image, flip_up_down, next_draw(seed))
+    return _flipped(image, flip_up_down, OpSeed(seed))
 
 
 def stateless_random_flip_up_down(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
@@ -64,7 +62,7 @@ def stateless_random_flip_up_down(image: to.TensorInput, seed: to.TensorInput) -
     return _flipped(image, flip_up_down, state(seed))
 
 
-def _flipped(image: Any, flip: Any, draw: _Draw) -> Tensor:
+def _flipped(image: Any, flip: Any, draw: Draw) -> Tensor:
     tensor = pixels(image)
     if tensor.ndim == 3:
         turned = call(ops.less, (fractions((), draw), 0.5))
@@ -76,7 +74,7 @@ def _flipped(image: Any, flip: Any, draw: _Draw) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------- crops
 def random_crop(value: to.TensorInput, size: to.IntsInput, seed: int | None = None, name: str | None = None) -> Tensor:
     """A part of `value` of that size, at a place that is drawn."""
-    return _cropped(value, size, next_draw(seed))
+    return _cropped(value, size, OpSeed(seed))
 
 
 def stateless_random_crop(
@@ -86,7 +84,7 @@ def stateless_random_crop(
     return _cropped(value, size, state(seed))
 
 
-def _cropped(value: Any, size: Any, draw: _Draw) -> Tensor:
+def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
     tensor, wanted = convert_to_tensor(value), to.ints(size, "size")
     shape = tuple(tensor.shape)
     if len(wanted) != len(shape) or any(length > own for length, own in zip(wanted, shape, strict=True)):
@@ -106,7 +104,7 @@ def _cropped(value: Any, size: Any, draw: _Draw) -> Tensor:
 # -------------------------------------------------------------------------------------------------------------- colours
 def random_brightness(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
     """adjust_brightness by a number in [-max_delta, max_delta)."""
-    return _brightness(image, max_delta, next_draw(seed))
+    return _brightness(image, max_delta, OpSeed(seed))
 
 
 def stateless_random_brightness(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
@@ -114,7 +112,7 @@ def stateless_random_brightness(image: to.TensorInput, max_delta: float, seed: t
     return _brightness(image, max_delta, state(seed))
 
 
-def _brightness(image: Any, max_delta: float, draw: _Draw) -> Tensor:
+def _brightness(image: Any, max_delta: float, draw: Draw) -> Tensor:
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return colors.adjust_brightness(image, _between(-max_delta, max_delta, draw))
@@ -122,7 +120,7 @@ def _brightness(image: Any, max_delta: float, draw: _Draw) -> Tensor:
 
 def random_contrast(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """adjust_contrast by a factor in [lower, upper)."""
-    return colors.adjust_contrast(image, _factor(lower, upper, next_draw(seed)))
+    return colors.adjust_contrast(image, _factor(lower, upper, OpSeed(seed)))
 
 
 def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput) -> Tensor:
@@ -132,7 +130,7 @@ def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float,
 
 def random_saturation(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """adjust_saturation by a factor in [lower, upper)."""
-    return colors.adjust_saturation(image, _factor(lower, upper, next_draw(seed)))
+    return colors.adjust_saturation(image, _factor(lower, upper, OpSeed(seed)))
 
 
 def stateless_random_saturation(
@@ -142,7 +140,7 @@ def stateless_random_saturation(
     return colors.adjust_saturation(image, _factor(lower, upper, state(seed)))
 
 
-def _factor(lower: float, upper: float, draw: _Draw) -> Any:
+def _factor(lower: float, upper: float, draw: Draw) -> Any:
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
@@ -152,7 +150,7 @@ def _factor(lower: float, upper: float, draw: _Draw) -> Any:
 
 def random_hue(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
     """adjust_hue by a number in [-max_delta, max_delta)."""
-    return _hue(image, max_delta, next_draw(seed))
+    return _hue(image, max_delta, OpSeed(seed))
 
 
 def stateless_random_hue(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
@@ -160,7 +158,7 @@ def stateless_random_hue(image: to.TensorInput, max_delta: float, seed: to.Tenso
     return _hue(image, max_delta, state(seed))
 
 
-def _hue(image: Any, max_delta: float, draw: _Draw) -> Tensor:
+def _hue(image: Any, max_delta: float, draw: Draw) -> Tensor:
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:

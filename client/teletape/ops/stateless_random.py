@@ -1,7 +1,7 @@
 """`tf.random.stateless_…`: draws whose numbers follow from a seed of two numbers, which may be a tensor.
 
 By hand, as the other draws: they take several ops. The values of a seed are not read: they are inputs of the ops.
-Uniform and normal numbers are TensorFlow's.
+The numbers are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -37,15 +37,9 @@ def _pair(seed: Any) -> Tensor:
     return pair
 
 
-def state(seed: Any) -> tuple[Any]:
+def state(seed: Any) -> Tensor:
     """The state of Philox that follows from a seed; InvalidArgumentError unless it has shape [2]."""
-    return (call(ops.philox_state, (_pair(seed),)),)
-
-
-def keys(seed: Any) -> tuple[Any, Any]:
-    """The two numbers of a seed, as scalars; InvalidArgumentError unless it has shape [2]."""
-    pair = _pair(seed)
-    return call(ops.strided_slice, (pair,), index=(0,)), call(ops.strided_slice, (pair,), index=(1,))
+    return call(ops.philox_state, (_pair(seed),))
 
 
 def stateless_uniform(
@@ -65,7 +59,7 @@ def stateless_uniform(
             f"Got `minval`={minval} and `maxval`={maxval}."
         )
     if wanted.is_integer and minval is None:
-        return call(ops.philox_bits, state(seed), shape=random.dims_of(shape), dtype=wanted.np)
+        return call(ops.philox_bits, (state(seed),), shape=random.dims_of(shape), dtype=wanted.np)
     bounds = (0 if minval is None else minval, 1 if maxval is None else maxval)
     return random.within(random.dims_of(shape), *bounds, wanted, state(seed))
 
@@ -104,7 +98,7 @@ def stateless_categorical(
     name: str | None = None,
 ) -> Tensor:
     """For each row of logits that many classes, each drawn with probability softmax(logits)."""
-    return random.classes(logits, num_samples, dtype, keys(seed))
+    return random.classes(logits, num_samples, dtype, state(seed))
 
 
 def stateless_gamma(
@@ -118,7 +112,7 @@ def stateless_gamma(
     """Numbers of gamma distributions of shape parameter alpha and rate beta, which broadcast to `shape`."""
     wanted = dtypes.as_dtype(dtype)
     rate = None if beta is None else convert_to_tensor(beta, wanted)
-    return random.gammas(random.dims_of(shape), convert_to_tensor(alpha, wanted), rate, keys(seed))
+    return random.gammas(random.dims_of(shape), convert_to_tensor(alpha, wanted), rate, state(seed))
 
 
 def stateless_poisson(
@@ -129,8 +123,8 @@ def stateless_poisson(
     name: str | None = None,
 ) -> Tensor:
     """Counts of Poisson distributions of mean lam, which broadcasts to `shape`."""
-    inputs = (*keys(seed), convert_to_tensor(lam))
-    return call(ops.random_poisson, inputs, shape=random.dims_of(shape), dtype=dtypes.as_dtype(dtype).np)
+    means = convert_to_tensor(lam)
+    return random.poissons(random.dims_of(shape), means, dtypes.as_dtype(dtype), state(seed))
 
 
 def stateless_binomial(
@@ -143,8 +137,8 @@ def stateless_binomial(
 ) -> Tensor:
     """Numbers of successes among `counts` trials, each of probability `probs`; both broadcast to `shape`."""
     chances = to.float_tensor(probs)
-    inputs = (*keys(seed), to.cast(counts, chances), chances)
-    return call(ops.random_binomial, inputs, shape=random.dims_of(shape), dtype=dtypes.as_dtype(output_dtype).np)
+    inputs = (state(seed), to.cast(counts, chances), chances)
+    return call(ops.philox_binomial, inputs, shape=random.dims_of(shape), dtype=dtypes.as_dtype(output_dtype).np)
 
 
 # --------------------------------------------------------------------------------------------------- seeds and orders
@@ -165,4 +159,4 @@ def stateless_shuffle(
     value: to.TensorInput, seed: to.TensorInput, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
     """The slices along the first axis in an order that follows from the seed."""
-    return random.shuffled(value, keys(seed))
+    return random.shuffled(value, state(seed))

@@ -14,12 +14,13 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.program.call_site import shown_call_site
+from teletape.sessions.draws import PROGRAM, Draws, seeds_of
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
@@ -237,9 +238,30 @@ class Session(ABC):
         """Returns the `values` or `indices` of slices that a tape returned."""
         return slices.values if which == "values" else slices.indices
 
-    def draw(self, next_draw: Callable[[], tuple[Recorded, Recorded]]) -> tuple[Recorded, Recorded]:
-        """Returns the key and counter of a random op; a trace draws new ones at each call of its function."""
-        return next_draw()
+    # ------------------------------------------------------------------------------------------------- random numbers
+    def random_seed(self) -> int | None:
+        """Returns the seed from which those of random ops follow: the program's, or that of a trace."""
+        return PROGRAM.seed
+
+    def set_random_seed(self, seed: int | None) -> None:
+        """Sets the seed of the program; in a trace that of the function."""
+        PROGRAM.set_seed(seed)
+
+    def next_op_seed(self) -> int:
+        """Returns the seed of the next random op that has none of its own."""
+        return PROGRAM.next_op_seed()
+
+    def draws(self, kernel: Hashable, seed: Any) -> Draws:
+        """Returns the draws of a random op, of these attributes and with this seed or None.
+
+        An op whose seed comes from the program's is the only one with it.
+        """
+        seeds = seeds_of(self.random_seed(), self.next_op_seed, seed)
+        return PROGRAM.draws(kernel, seeds) if seed is not None or seeds is None else Draws(seeds)
+
+    def draw(self, draws: Draws, blocks: int) -> Recorded:
+        """Returns the state from which a random op draws; a trace takes a new one at each call of its function."""
+        return self.constant(draws.state(blocks))
 
     @abstractmethod
     def run_command(

@@ -1,6 +1,6 @@
 """`tf.random.Generator`: random numbers from a state in a variable, which every draw advances.
 
-The numbers are TensorFlow's, of the algorithm Philox; those of `binomial` alone are the catalogue's own.
+The numbers are TensorFlow's, of the algorithm Philox.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class Generator(AutoTrackable):
         if wanted.is_integer and minval is None:
             return self.uniform_full_int(shape, wanted)
         dims = dims_of(shape)
-        return within(dims, minval, 1 if maxval is None else maxval, wanted, (self._drawn(dims),))
+        return within(dims, minval, 1 if maxval is None else maxval, wanted, self._drawn(dims))
 
     def uniform_full_int(
         self, shape: to.IntsInput, dtype: to.DTypeInput = dtypes.uint64, name: str | None = None
@@ -272,9 +272,7 @@ class Generator(AutoTrackable):
         distributions = math.prod(broadcast(tuple(trials.shape), tuple(chances.shape)))
         each = math.prod(dims) // max(distributions, 1)
         before = self.skip(distributions * _DRAWS_OF_A_BINOMIAL * (each + 3) // 4)
-        pair = call(ops.philox_bits, (before,), shape=(2,), dtype=dtypes.int64.np)
-        inputs = (pair[0], pair[1], trials, chances)
-        return call(ops.random_binomial, inputs, shape=dims, dtype=dtypes.as_dtype(dtype).np)
+        return call(ops.philox_binomial, (before, trials, chances), shape=dims, dtype=dtypes.as_dtype(dtype).np)
 
     def make_seeds(self, count: to.IntInput = 1) -> Tensor:
         """Seeds for the stateless draws: int64 [2, count], a seed in each column."""
@@ -293,7 +291,7 @@ class Generator(AutoTrackable):
 
     def _scaled(self, op: Op, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
         dims = dims_of(shape)
-        return scaled(op, dims, mean, stddev, dtype, (self._drawn(dims),))
+        return scaled(op, dims, mean, stddev, dtype, self._drawn(dims))
 
 
 # --------------------------------------------------------------------------------------------------- the program's own

@@ -622,14 +622,31 @@ class _PerImageStandardization(Op):
 class _PermuteRows(Op):
     def __call__(self, x: Array, order: Array, /, *, inverse: bool = ...) -> Any: ...
 
+class _PhiloxBinomial(Op):
+    def __call__(
+        self, state: Array, counts: Array, probs: Array, /, *, shape: Shape, dtype: DType | str = ...
+    ) -> Any: ...
+
 class _PhiloxBits(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxCategorical(Op):
+    def __call__(self, state: Array, logits: Array, /, *, num_samples: int, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxGamma(Op):
+    def __call__(self, state: Array, alpha: Array, /, *, shape: Shape) -> Any: ...
 
 class _PhiloxIntegers(Op):
     def __call__(self, state: Array, minval: Array, maxval: Array, /, *, shape: Shape) -> Any: ...
 
 class _PhiloxNormal(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxPermutation(Op):
+    def __call__(self, state: Array, /, *, n: int) -> Any: ...
+
+class _PhiloxPoisson(Op):
+    def __call__(self, state: Array, lam: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
 class _PhiloxSkip(Op):
     def __call__(self, state: Array, delta: Array, /) -> Any: ...
@@ -671,29 +688,11 @@ class _Psnr(Op):
 class _Qr(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
-class _RandomBinomial(Op):
-    def __call__(
-        self, seed: Array, counter: Array, counts: Array, probs: Array, /, *, shape: Shape, dtype: DType | str = ...
-    ) -> Any: ...
-
-class _RandomCategorical(Op):
-    def __call__(
-        self, seed: Array, counter: Array, logits: Array, /, *, num_samples: int, dtype: DType | str = ...
-    ) -> Any: ...
-
-class _RandomGamma(Op):
-    def __call__(self, seed: Array, counter: Array, alpha: Array, /, *, shape: Shape) -> Any: ...
+class _RandomGammaGrad(Op):
+    def __call__(self, alpha: Array, sample: Array, /) -> Any: ...
 
 class _RandomNormal(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
-
-class _RandomPermutation(Op):
-    def __call__(self, seed: Array, counter: Array, /, *, n: int) -> Any: ...
-
-class _RandomPoisson(Op):
-    def __call__(
-        self, seed: Array, counter: Array, lam: Array, /, *, shape: Shape, dtype: DType | str = ...
-    ) -> Any: ...
 
 class _RandomUniform(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
@@ -1213,9 +1212,14 @@ class Ops:
     pad: Final[_Pad]
     per_image_standardization: Final[_PerImageStandardization]
     permute_rows: Final[_PermuteRows]
+    philox_binomial: Final[_PhiloxBinomial]
     philox_bits: Final[_PhiloxBits]
+    philox_categorical: Final[_PhiloxCategorical]
+    philox_gamma: Final[_PhiloxGamma]
     philox_integers: Final[_PhiloxIntegers]
     philox_normal: Final[_PhiloxNormal]
+    philox_permutation: Final[_PhiloxPermutation]
+    philox_poisson: Final[_PhiloxPoisson]
     philox_skip: Final[_PhiloxSkip]
     philox_state: Final[_PhiloxState]
     philox_truncated_normal: Final[_PhiloxTruncatedNormal]
@@ -1226,12 +1230,8 @@ class Ops:
     projective_transform: Final[_ProjectiveTransform]
     psnr: Final[_Psnr]
     qr: Final[_Qr]
-    random_binomial: Final[_RandomBinomial]
-    random_categorical: Final[_RandomCategorical]
-    random_gamma: Final[_RandomGamma]
+    random_gamma_grad: Final[_RandomGammaGrad]
     random_normal: Final[_RandomNormal]
-    random_permutation: Final[_RandomPermutation]
-    random_poisson: Final[_RandomPoisson]
     random_uniform: Final[_RandomUniform]
     random_uniform_int: Final[_RandomUniformInt]
     range: Final[_Range]

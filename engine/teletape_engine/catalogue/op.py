@@ -42,10 +42,11 @@ class Trait(enum.Enum):
     CONVERTS = "converts"  #: Changes the dtype; an integer input gives numbers, and no index or condition.
     CONVERTS_APART = "converts_apart"  #: An argument that does not fit the other's dtype is converted on its own.
     EDGES = "edges"  #: Returns its first input; the others have no effect but their place in the graph.
+    IMPLICIT = "implicit"  #: Its derivative is that of a relation that its numbers satisfy, not of its steps.
     JOINS = "joins"  #: Puts its inputs side by side in the result.
     MULTIPLIES = "multiplies"  #: The gradient of one input is a product with the others.
     PHASES = "phases"  #: A complex result's columns below its first row have phases that the forward chooses freely.
-    RANDOM = "random"  #: Draws numbers from a seed and a counter, which are inputs.
+    RANDOM = "random"  #: Draws numbers from a state, which is its first input.
     SATURATES = "saturates"  #: Its derivative is zero, or rounds to zero, on a part of its domain.
     SELECTS = "selects"  #: The result holds some elements of an input and not the others.
     SHAPE_ONLY = "shape_only"  #: The result depends on the shape of its input, not on the elements.

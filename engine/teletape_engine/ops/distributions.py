@@ -1,29 +1,37 @@
-"""Random numbers of distributions with parameters, from a seed and a counter as in `random`; permutations too."""
+"""Random numbers of distributions with parameters, and permutations, from a state of Philox; see `philox`.
+
+Parameters broadcast to the result's shape. TensorFlow numbers what it draws parameter by parameter: all draws of the
+first one come before those of the second.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import philox, philox_streams
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
-from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.random import check_keys, generator
+from teletape_engine.ops.philox import check_state, unsigned
 from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, DType, Shape, Spec, broadcast, shape_text
 
-_I64: Final = DTYPES["int64"]
-_KEYS: Final = (np.array(7), np.array(1))
+_F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]
+_STATE: Final = np.array([1234, 0, 7])
+_TOO_LARGE: Final = 2.0**63  #: Counts from there on do not fit int64.
 
 
-def _host(array: Any) -> Any:
+def on_host(array: Any) -> Any:
     """The values of an array in the host's memory."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
-def _fits(op_type: str, parameter: Spec, shape: Shape) -> None:
+def check_fits(op_type: str, parameter: Spec, shape: Shape) -> None:
+    """Raises InvalidArgumentError unless a parameter broadcasts to the result's shape."""
     if broadcast(parameter.shape, shape) != shape:
         raise InvalidArgumentError(
             f"{op_type}: the parameters of shape {shape_text(parameter.shape)} do not broadcast to the result's shape "
@@ -31,47 +39,40 @@ def _fits(op_type: str, parameter: Spec, shape: Shape) -> None:
         )
 
 
-def _doubles(*specs: Spec) -> int:
-    """Bytes of the parameters and the numbers in float64."""
-    return sum(24 * spec.size for spec in specs)
+def counts_of(shape: Shape, parameters: Shape) -> tuple[int, int]:
+    """Returns the numbers of draws of each parameter, and of parameters, of a shape that ends with theirs."""
+    count = math.prod(parameters)
+    return math.prod(shape) // count if count else 0, count
 
 
-# ------------------------------------------------------------------------------------------------------ distributions
-def _gamma_spec(seed: Spec, counter: Spec, alpha: Spec, *, shape: Shape) -> Spec:
-    check_keys(seed, counter)
-    check_dtypes("RandomGamma", (alpha,), FLOATING)
-    _fits("RandomGamma", alpha, shape)
-    return alpha.with_shape(shape)
+def listed(parameter: Any, full: Shape, draws: int) -> Any:
+    """Returns parameters of that shape, each as often as it is drawn, one after the other."""
+    return np.repeat(np.broadcast_to(parameter, full).reshape(-1), draws)
 
 
-@op(
-    infer=_gamma_spec,
-    vjp=NOT_REGISTERED,
-    batch=batch_loop,
-    samples=[
-        sample(*_KEYS, np.array([0.5, 2.0]), shape=(3, 2)),
-        sample(*_KEYS, np.array(1.5), shape=()),
-    ],
-    like=(0, 1, 2),
-    workspace=lambda seed, counter, alpha, *, shape: _doubles(alpha, alpha.with_shape(shape)),
-    integers=("seed", "counter"),
-    traits=[Trait.RANDOM],
-)
-def random_gamma(xp: Any, seed: Any, counter: Any, alpha: Any, *, shape: Shape) -> Any:
-    """Numbers of gamma distributions of shape parameter alpha, which broadcasts to `shape`, and scale 1."""
-    alphas = _host(alpha).astype(np.float64)
-    if not (alphas >= 0).all():
-        raise InvalidArgumentError("RandomGamma: alpha < 0 or alpha contains NaNs")
-    numbers = generator(seed, counter).standard_gamma(alphas, shape)
-    return xp.asarray(np.asarray(numbers).astype(alpha.dtype))
+def arranged(numbers: Any, shape: Shape, draws: int, parameters: int) -> Any:
+    """Returns numbers that were drawn parameter by parameter in the result's shape."""
+    return numbers.reshape(parameters, draws).T.reshape(shape)
 
 
-def _poisson_spec(seed: Spec, counter: Spec, lam: Spec, *, shape: Shape, dtype: DType) -> Spec:
-    check_keys(seed, counter)
-    check_dtypes("RandomPoisson", (lam,), FLOATING | INDEX)
-    _fits("RandomPoisson", lam, shape)
+def common_shape(shape: Shape, *parameters: Shape) -> Shape:
+    """Returns the trailing part of the result's shape that the parameters' common axes cover."""
+    ndim = max((len(each) for each in parameters), default=0)
+    return shape[len(shape) - ndim :]
+
+
+def stream_bytes(*specs: Spec) -> int:
+    """Bytes of the parameters and the numbers in float64, and of the streams of a part."""
+    return sum(24 * spec.size for spec in specs) + 128 * min(max(spec.size for spec in specs), 1 << 15)
+
+
+# ------------------------------------------------------------------------------------------------- Poisson, binomial
+def _poisson_spec(state: Spec, lam: Spec, *, shape: Shape, dtype: DType) -> Spec:
+    check_state(state)
+    check_dtypes("RandomPoissonV2", (lam,), FLOATING | INDEX)
+    check_fits("RandomPoissonV2", lam, shape)
     if dtype not in FLOATING | INTEGER:
-        raise InvalidArgumentError(f"RandomPoisson gives integers or floating-point numbers, not {dtype.name}")
+        raise InvalidArgumentError(f"RandomPoissonV2 gives integers or floating-point numbers, not {dtype.name}")
     return Spec.of(shape, dtype)
 
 
@@ -80,32 +81,35 @@ def _poisson_spec(seed: Spec, counter: Spec, lam: Spec, *, shape: Shape, dtype: 
     vjp=NON_DIFFERENTIABLE,
     batch=batch_loop,
     samples=[
-        sample(*_KEYS, np.array([0.5, 4.0]), shape=(3, 2)),
-        sample(*_KEYS, np.array(2.5), shape=(), dtype=DTYPES["float32"]),
+        sample(_STATE, np.array([0.5, 14.0]), shape=(3, 2)),
+        sample(_STATE, np.array(2.5), shape=(), dtype=_F32),
     ],
-    like=(0, 1, 2),
-    workspace=lambda seed, counter, lam, *, shape, dtype: _doubles(lam, Spec.of(shape, dtype)),
-    integers=("seed", "counter"),
+    op_type="RandomPoissonV2",
+    like=(0, 1),
+    workspace=lambda state, lam, *, shape, dtype: stream_bytes(lam, Spec.of(shape, dtype)),
+    integers=("state",),
     traits=[Trait.RANDOM],
 )
-def random_poisson(xp: Any, seed: Any, counter: Any, lam: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
-    """Counts of Poisson distributions of mean lam, which broadcasts to `shape`; of a negative mean: an error.
+def philox_poisson(xp: Any, state: Any, lam: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
+    """Counts of Poisson distributions of mean lam, which broadcasts to `shape`, from a state of Philox: int64 [3].
 
     Raises:
         InvalidArgumentError: A mean is negative, NaN, or too large to count.
     """
-    try:
-        numbers = generator(seed, counter).poisson(_host(lam).astype(np.float64), shape)
-    except ValueError as error:
-        raise InvalidArgumentError(f"RandomPoisson: {error}") from None
-    return xp.asarray(np.asarray(numbers).astype(dtype))
+    rates = on_host(lam).astype(_F64)
+    if not ((rates >= 0) & (rates < _TOO_LARGE)).all():
+        raise InvalidArgumentError("RandomPoissonV2: lam < 0, lam is NaN, or lam value too large")
+    full = common_shape(shape, rates.shape)
+    draws, count = counts_of(shape, full)
+    numbers = philox_streams.poissons(unsigned(state), listed(rates, full, draws))
+    return xp.asarray(arranged(numbers, shape, draws, count).astype(dtype))
 
 
-def _binomial_spec(seed: Spec, counter: Spec, counts: Spec, probs: Spec, *, shape: Shape, dtype: DType) -> Spec:
-    check_keys(seed, counter)
+def _binomial_spec(state: Spec, counts: Spec, probs: Spec, *, shape: Shape, dtype: DType) -> Spec:
+    check_state(state)
     check_dtypes("StatelessRandomBinomial", (counts, probs), FLOATING)
-    _fits("StatelessRandomBinomial", counts, shape)
-    _fits("StatelessRandomBinomial", probs, shape)
+    check_fits("StatelessRandomBinomial", counts, shape)
+    check_fits("StatelessRandomBinomial", probs, shape)
     if dtype not in FLOATING | INTEGER:
         raise InvalidArgumentError(f"StatelessRandomBinomial gives integers or floats, not {dtype.name}")
     return Spec.of(shape, dtype)
@@ -116,34 +120,38 @@ def _binomial_spec(seed: Spec, counter: Spec, counts: Spec, probs: Spec, *, shap
     vjp=NON_DIFFERENTIABLE,
     batch=batch_loop,
     samples=[
-        sample(*_KEYS, np.array([5.0, 9.0]), np.array([[0.2], [0.9]]), shape=(2, 2)),
-        sample(*_KEYS, np.array(10.0), np.array(0.5), shape=(), dtype=DTYPES["float32"]),
+        sample(_STATE, np.array([5.0, 90.0]), np.array([[0.2], [0.9]]), shape=(2, 2)),
+        sample(_STATE, np.array(10.0), np.array(0.5), shape=(), dtype=_F32),
     ],
     op_type="StatelessRandomBinomial",
-    like=(0, 1, 2, 2),
-    workspace=lambda seed, counter, counts, probs, *, shape, dtype: _doubles(counts, probs, Spec.of(shape, dtype)),
-    integers=("seed", "counter"),
+    like=(0, 1, 1),
+    workspace=lambda state, counts, probs, *, shape, dtype: stream_bytes(counts, probs, Spec.of(shape, dtype)),
+    integers=("state",),
     traits=[Trait.RANDOM],
 )
-def random_binomial(
-    xp: Any, seed: Any, counter: Any, counts: Any, probs: Any, *, shape: Shape, dtype: DType = _I64
-) -> Any:
-    """Numbers of successes among `counts` trials, each of probability `probs`; both broadcast to `shape`.
+def philox_binomial(xp: Any, state: Any, counts: Any, probs: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
+    """Numbers of successes among `counts` trials, each of probability `probs`, from a state of Philox: int64 [3].
+
+    Both broadcast to `shape`.
 
     Raises:
         InvalidArgumentError: A count is negative, or a probability is outside [0, 1].
     """
-    trials, chances = _host(counts).astype(np.int64), _host(probs).astype(np.float64)
-    try:
-        numbers = generator(seed, counter).binomial(trials, chances, shape)
-    except ValueError as error:
-        raise InvalidArgumentError(f"StatelessRandomBinomial: {error}") from None
-    return xp.asarray(np.asarray(numbers).astype(dtype))
+    trials, chances = on_host(counts), on_host(probs)
+    if not ((trials >= 0) & (trials.astype(_F64) < _TOO_LARGE)).all():
+        raise InvalidArgumentError("StatelessRandomBinomial: counts < 0, or counts contains NaNs")
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise InvalidArgumentError("StatelessRandomBinomial: probs < 0, probs > 1 or probs contains NaNs")
+    full = common_shape(shape, trials.shape, chances.shape)
+    draws, count = counts_of(shape, full)
+    parameters = [listed(each, full, draws) for each in (trials, chances)]
+    numbers = philox_streams.binomials(unsigned(state), *parameters)
+    return xp.asarray(arranged(numbers, shape, draws, count).astype(dtype))
 
 
 # ------------------------------------------------------------------------------------------------ classes and orders
-def _categorical_spec(seed: Spec, counter: Spec, logits: Spec, *, num_samples: int, dtype: DType) -> Spec:
-    check_keys(seed, counter)
+def _categorical_spec(state: Spec, logits: Spec, *, num_samples: int, dtype: DType) -> Spec:
+    check_state(state)
     check_dtypes("Multinomial", (logits,), FLOATING | INTEGER)
     if logits.ndim != 2:
         raise InvalidArgumentError(f"logits should be a matrix, got shape {shape_text(logits.shape)}")
@@ -156,8 +164,8 @@ def _categorical_spec(seed: Spec, counter: Spec, logits: Spec, *, num_samples: i
     return Spec.of((logits.shape[0], num_samples), dtype)
 
 
-def _categorical_bytes(seed: Spec, counter: Spec, logits: Spec, *, num_samples: int, dtype: DType) -> int:
-    return 24 * (logits.size + logits.shape[0] * num_samples)
+def _categorical_bytes(state: Spec, logits: Spec, *, num_samples: int, dtype: DType) -> int:
+    return 24 * (logits.size + logits.shape[0] * num_samples) + 64
 
 
 @op(
@@ -165,31 +173,34 @@ def _categorical_bytes(seed: Spec, counter: Spec, logits: Spec, *, num_samples: 
     vjp=NON_DIFFERENTIABLE,
     batch=batch_loop,
     samples=[
-        sample(*_KEYS, (2, 3), num_samples=4),
-        sample(*_KEYS, (1, 2), num_samples=0, dtype=DTYPES["int32"]),
+        sample(_STATE, (2, 3), num_samples=4),
+        sample(_STATE, (1, 2), num_samples=0, dtype=DTYPES["int32"]),
     ],
     op_type="Multinomial",
-    like=(0, 1, 2),
+    like=(0, 1),
     workspace=_categorical_bytes,
-    integers=("seed", "counter"),
+    integers=("state",),
     traits=[Trait.RANDOM],
 )
-def random_categorical(xp: Any, seed: Any, counter: Any, logits: Any, *, num_samples: int, dtype: DType = _I64) -> Any:
+def philox_categorical(xp: Any, state: Any, logits: Any, *, num_samples: int, dtype: DType = _I64) -> Any:
     """For each row of logits [rows, classes] that many classes, each with probability softmax(logits): [rows, samples].
 
-    Classes of logits -inf are not chosen.
+    From a state of Philox: int64 [3]. Classes of logits that are not finite are not chosen.
     """
-    rows = _host(logits).astype(np.float64)
+    rows = on_host(logits).astype(_F64)
     chosen = np.empty((len(rows), num_samples), dtype)
-    even = generator(seed, counter).random(chosen.shape)
-    for row, (each, points) in enumerate(zip(rows, even, strict=True)):
-        total = np.cumsum(np.exp(each - each.max()))
-        chosen[row] = np.minimum(np.searchsorted(total / total[-1], points, side="right"), len(each) - 1)
+    even = philox.filled(unsigned(state), chosen.size, _F64, lambda *words: philox.uniforms(words, _F64))
+    with np.errstate(all="ignore"):
+        for row, (each, points) in enumerate(zip(rows, even.reshape(chosen.shape), strict=True)):
+            finite = np.isfinite(each)
+            weights = np.where(finite, np.exp(each - each[finite].max(initial=-np.inf)), 0)
+            totals = np.cumsum(weights)
+            chosen[row] = np.searchsorted(totals, points * totals[-1], side="right")
     return xp.asarray(chosen)
 
 
-def _permutation_spec(seed: Spec, counter: Spec, *, n: int) -> Spec:
-    check_keys(seed, counter)
+def _permutation_spec(state: Spec, *, n: int) -> Spec:
+    check_state(state)
     if n < 0:
         raise InvalidArgumentError(f"a permutation needs a length that is not negative, found {n}")
     return Spec.of((n,), _I64)
@@ -199,11 +210,12 @@ def _permutation_spec(seed: Spec, counter: Spec, *, n: int) -> Spec:
     infer=_permutation_spec,
     vjp=NON_DIFFERENTIABLE,
     batch=batch_loop,
-    samples=[sample(*_KEYS, n=5), sample(*_KEYS, n=0)],
-    workspace=lambda seed, counter, *, n: 16 * n,
-    integers=("seed", "counter"),
+    samples=[sample(_STATE, n=5), sample(_STATE, n=0)],
+    op_type="RandomShuffle",
+    workspace=lambda state, *, n: 80 * n,
+    integers=("state",),
     traits=[Trait.RANDOM],
 )
-def random_permutation(xp: Any, seed: Any, counter: Any, *, n: int) -> Any:
-    """The numbers 0 to n - 1 in a random order, int64."""
-    return xp.asarray(generator(seed, counter).permutation(n).astype(np.int64, copy=False))
+def philox_permutation(xp: Any, state: Any, *, n: int) -> Any:
+    """The numbers 0 to n - 1 in a random order, int64, from a state of Philox: int64 [3]."""
+    return xp.asarray(philox.permutation(unsigned(state), n))

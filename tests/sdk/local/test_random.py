@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.ops.random import next_draw
 
 
 def test_a_seed_repeats_all_that_follows() -> None:
@@ -27,14 +30,37 @@ def test_a_seed_repeats_all_that_follows() -> None:
     assert float(tf.random.normal([])) != first[0]
 
 
-def test_next_draw_counts_and_fits_int32() -> None:
-    tf.random.set_seed(2**40 + 3)
-    (key, first), (same, second) = next_draw(), next_draw()
-    assert (key, second) == (same, first + 1)
-    assert 0 <= key < 2**31
-    assert next_draw(seed=5)[1] == 1
-    assert next_draw(seed=5)[1] == 2
-    assert next_draw(seed=5)[0] != key
+def test_without_a_seed_two_programs_draw_different_numbers() -> None:
+    program = "import teletape as tf; print(tf.random.normal([2]).numpy(), tf.random.shuffle(tf.range(9)).numpy())"
+    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True) for _ in range(2)]
+    assert runs[0].stdout != runs[1].stdout
+
+
+def test_a_function_without_a_seed_draws_other_numbers_at_each_call_also_after_a_seed() -> None:
+    tf.random.set_seed(None)
+    draw = tf.function(lambda: tf.random.normal([4]))
+    draws = [draw().numpy()]
+    for _ in range(2):
+        tf.random.set_seed(3)
+        draws.append(draw().numpy())
+    assert len({each.tobytes() for each in draws}) == 3
+
+
+def test_threads_draw_different_numbers() -> None:
+    tf.random.set_seed(1)
+    with ThreadPoolExecutor(4) as pool:
+        draws = list(pool.map(lambda _: tf.random.normal([2], seed=5).numpy().tobytes(), range(20)))
+    assert len(set(draws)) == 20
+
+
+def test_sessions_share_the_seed() -> None:
+    tf.random.set_seed(11)
+    first = [tf.random.normal([2]).numpy(), tf.random.normal([2], seed=1).numpy()]
+    tf.random.set_seed(11)
+    again = [tf.random.normal([2]).numpy()]
+    with tf.connect(local=True, default=False):
+        again.append(tf.random.normal([2], seed=1).numpy())
+    np.testing.assert_array_equal(first, again)
 
 
 def test_moments_and_bounds() -> None:

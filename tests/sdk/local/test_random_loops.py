@@ -1,4 +1,7 @@
-"""Random ops in the loops of functions: each iteration and each call draws other numbers, a seed the same again."""
+"""Random ops in the loops of functions: each iteration and each call draws other numbers, a seed the same again.
+
+The bodies of two loops have the same seeds, as in TensorFlow, unless an op has one of its own.
+"""
 
 import logging
 
@@ -36,7 +39,7 @@ def over_elements():
             tf.scan(lambda a, x: tf.random.uniform([], seed=3), tf.zeros([5]), tf.constant(0.0)),
             tf.while_loop(
                 lambda i, _: i < 5,
-                lambda i, a: (i + 1, tf.tensor_scatter_nd_update(a, [[i]], [tf.random.uniform([])])),
+                lambda i, a: (i + 1, tf.tensor_scatter_nd_update(a, [[i]], [tf.random.uniform([], seed=4)])),
                 (0, tf.zeros([5])),
             )[1],
         ],
