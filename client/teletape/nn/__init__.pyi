@@ -1,6 +1,10 @@
 """What `tf.nn` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape.nn import experimental as experimental
+from teletape.ops.candidates import all_candidate_sampler as all_candidate_sampler
+from teletape.ops.candidates import compute_accidental_hits as compute_accidental_hits
+from teletape.ops.candidates import nce_loss as nce_loss
+from teletape.ops.candidates import sampled_softmax_loss as sampled_softmax_loss
 from teletape.ops.convolutions import atrous_conv2d as atrous_conv2d
 from teletape.ops.convolutions import atrous_conv2d_transpose as atrous_conv2d_transpose
 from teletape.ops.convolutions import conv1d as conv1d
@@ -66,6 +70,7 @@ from teletape.ops.pools import pool as pool
 from teletape.ops.sorting import top_k as top_k
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -74,6 +79,7 @@ __all__ = [
     "avg_pool3d",
     "batch_normalization",
     "bias_add",
+    "compute_accidental_hits",
     "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
@@ -105,10 +111,12 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "relu",
     "relu6",
+    "sampled_softmax_loss",
     "scale_regularization_loss",
     "selu",
     "separable_conv2d",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from teletape.ops import arguments as to
@@ -12,7 +13,7 @@ from teletape.sessions.current import current
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["dropout", "stateless_dropout"]
+__all__ = ["dropout", "general_dropout", "stateless_dropout"]
 
 
 def dropout(
@@ -31,11 +32,10 @@ def dropout(
         ValueError: `x` is not floating, or the rate is a number outside [0, 1).
     """
     tensor = _floating(x, rate)
-    draw = random.OpSeed(seed)
     if _never(rate):
         current().draws("philox_uniform", seed)  # as TensorFlow: what is drawn later does not depend on the rate
         return tensor
-    return _dropped(tensor, rate, noise_shape, draw)
+    return _dropped(tensor, rate, noise_shape, lambda shape: random.fractions(shape, random.OpSeed(seed), tensor.dtype))
 
 
 def stateless_dropout(
@@ -50,7 +50,21 @@ def stateless_dropout(
     tensor = _floating(x, rate)
     if _never(rate):
         return tensor
-    return _dropped(tensor, rate, noise_shape, state(seed))
+    return _dropped(tensor, rate, noise_shape, lambda shape: random.fractions(shape, state(seed), tensor.dtype))
+
+
+def general_dropout(
+    x: to.TensorInput,
+    rate: Any,
+    uniform_sampler: Callable[..., Any],
+    noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """As dropout; `uniform_sampler(shape=…, dtype=…)` returns the numbers, uniform in [0, 1), that decide."""
+    tensor = _floating(x, rate)
+    if _never(rate):
+        return tensor
+    return _dropped(tensor, rate, noise_shape, lambda shape: uniform_sampler(shape=shape, dtype=tensor.dtype))
 
 
 def _floating(x: Any, rate: Any) -> Tensor:
@@ -68,13 +82,13 @@ def _never(rate: Any) -> bool:
     return not isinstance(rate, TensorLike) and float(rate) == 0
 
 
-def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, draw: random.Draw) -> Tensor:
+def _dropped(tensor: Tensor, rate: Any, noise_shape: Any, uniform: Callable[[tuple[int, ...]], Any]) -> Tensor:
     shape = tuple(tensor.shape)
     if isinstance(noise_shape, list | tuple) and None in noise_shape:
         noise_shape = [own if length is None else length for length, own in zip(noise_shape, shape, strict=True)]
     if noise_shape is not None:
         shape = to.ints(noise_shape)
-    chances = random.fractions(shape, draw, tensor.dtype)
+    chances = uniform(tuple(shape))
     if isinstance(rate, TensorLike):
         rate = to.cast(rate, tensor)
         scale: Any = 1.0 / (1.0 - rate)

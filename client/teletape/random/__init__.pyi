@@ -1,5 +1,8 @@
 """What `tf.random` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.ops.candidates import all_candidate_sampler as all_candidate_sampler
+from teletape.ops.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from teletape.ops.candidates import uniform_candidate_sampler as uniform_candidate_sampler
 from teletape.ops.random import categorical as categorical
 from teletape.ops.random import gamma as gamma
 from teletape.ops.random import normal as normal
@@ -27,12 +30,14 @@ from teletape.variables.generator import set_global_generator as set_global_gene
 __all__ = [
     "Algorithm",
     "Generator",
+    "all_candidate_sampler",
     "categorical",
     "create_rng_state",
     "experimental",
     "fold_in",
     "gamma",
     "get_global_generator",
+    "log_uniform_candidate_sampler",
     "normal",
     "poisson",
     "set_global_generator",
@@ -48,4 +53,5 @@ __all__ = [
     "stateless_uniform",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]

@@ -630,6 +630,11 @@ class _PhiloxBinomial(Op):
 class _PhiloxBits(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
+class _PhiloxCandidates(Op):
+    def __call__(
+        self, state: Array, /, *, num_sampled: int, range_max: int, unique: bool = ..., distribution: str = ...
+    ) -> Any: ...
+
 class _PhiloxCategorical(Op):
     def __call__(self, state: Array, logits: Array, /, *, num_samples: int, dtype: DType | str = ...) -> Any: ...
 
@@ -1214,6 +1219,7 @@ class Ops:
     permute_rows: Final[_PermuteRows]
     philox_binomial: Final[_PhiloxBinomial]
     philox_bits: Final[_PhiloxBits]
+    philox_candidates: Final[_PhiloxCandidates]
     philox_categorical: Final[_PhiloxCategorical]
     philox_gamma: Final[_PhiloxGamma]
     philox_integers: Final[_PhiloxIntegers]

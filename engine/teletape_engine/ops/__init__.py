@@ -5,6 +5,7 @@ from __future__ import annotations
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.ops import (
     assertions,
+    candidates,
     counting,
     cumulative,
     distributions,
@@ -70,6 +71,7 @@ FAMILIES = (
     philox,
     distributions,
     gamma,
+    candidates,
     reduce,
     cumulative,
     counting,
