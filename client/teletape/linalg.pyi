@@ -1,5 +1,8 @@
 """What `tf.linalg` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.ops.bands import eigh_tridiagonal as eigh_tridiagonal
+from teletape.ops.bands import tridiagonal_matmul as tridiagonal_matmul
+from teletape.ops.bands import tridiagonal_solve as tridiagonal_solve
 from teletape.ops.clip import global_norm as global_norm
 from teletape.ops.decompositions import eig as eig
 from teletape.ops.decompositions import eigh as eigh
@@ -14,6 +17,7 @@ from teletape.ops.decompositions import matrix_rank as matrix_rank
 from teletape.ops.decompositions import pinv as pinv
 from teletape.ops.decompositions import qr as qr
 from teletape.ops.decompositions import svd as svd
+from teletape.ops.derived.bands import banded_triangular_solve as banded_triangular_solve
 from teletape.ops.derived.composites import adjoint as adjoint
 from teletape.ops.derived.composites import cross as cross
 from teletape.ops.derived.composites import logdet as logdet
@@ -47,6 +51,7 @@ from teletape.ops.linalg import tensordot as tensordot
 __all__ = [
     "adjoint",
     "band_part",
+    "banded_triangular_solve",
     "cholesky",
     "cholesky_solve",
     "cross",
@@ -55,6 +60,7 @@ __all__ = [
     "diag_part",
     "eig",
     "eigh",
+    "eigh_tridiagonal",
     "eigvals",
     "eigvalsh",
     "einsum",
@@ -88,4 +94,6 @@ __all__ = [
     "tensordot",
     "trace",
     "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]

@@ -47,6 +47,7 @@ from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
     arrays,
+    bands,
     candidates,
     clip,
     convolutions,
@@ -103,7 +104,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
         *(("", module) for module in (create, arrays, partitions, clip, eager, folds, maps, ordering)),
-        *(("linalg.", module) for module in (linalg, decompositions)),
+        *(("linalg.", module) for module in (linalg, decompositions, bands)),
         *(("nn.", module) for module in (nn, convolutions, pools)),
         *(("image.", module) for module in (images, image_colors, random_images)),
         ("math.", segments),

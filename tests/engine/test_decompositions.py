@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.arrays import decompositions, matrix_functions
+from teletape_engine.arrays import decompositions, linalg, matrix_functions
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Case
@@ -92,3 +92,16 @@ def test_square_roots_of_real_matrices_stay_real():
 def test_the_order_of_rows_must_be_a_permutation():
     with pytest.raises(InvalidArgumentError, match="a permutation of 0 to 2"):
         CATALOGUE["permute_rows"](np.ones((3, 1)), np.array([0, 0, 2], np.int32))
+
+
+@pytest.mark.parametrize("turn", [1, 1 + 0.5j])
+def test_tridiagonal_elimination_without_scipy_is_the_same(turn):
+    random = np.random.default_rng(2)
+    diagonals, rhs = turn * random.normal(size=(3, 6)), turn * random.normal(size=(6, 2))
+    diagonals[1, 2] = 0  # rows must be exchanged
+    above, main, below = diagonals
+    result = linalg._eliminated(above[:-1], main, below[1:], rhs)
+    np.testing.assert_allclose(result, linalg.tridiagonal_solve(np, diagonals, rhs), rtol=1e-10)
+    dense = np.diag(above[:-1], 1) + np.diag(main) + np.diag(below[1:], -1)
+    np.testing.assert_allclose(dense @ result, rhs, rtol=1e-9, atol=1e-9)
+    assert np.isnan(linalg._eliminated(np.zeros(1), np.zeros(2), np.zeros(1), np.ones((2, 1)))).all()

@@ -1,4 +1,4 @@
-"""Factorisations and triangular systems of stacked matrices [..., n, n]: LAPACK's on the CPU, cuSOLVER's on a GPU.
+"""Factorisations and systems of stacked matrices [..., n, n]: LAPACK's on the CPU, cuSOLVER's on a GPU.
 
 For a matrix without a factor or a solution the result is NaN if TensorFlow's is NaN, and InvalidArgumentError if
 TensorFlow raises.
@@ -109,6 +109,61 @@ def _substituted(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
     for i in range(n) if lower else reversed(range(n)):
         solved = slice(0, i) if lower else slice(i + 1, n)
         x[i] = (x[i] - a[i, solved] @ x[solved]) / a[i, i]
+    return x
+
+
+def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
+    """The x with T x = rhs; diagonals [..., 3, n] of T: above (its last is ignored), main, below (its first is).
+
+    NaN for singular matrices.
+    """
+    if rhs.size == 0:
+        return xp.zeros_like(rhs)
+    n, k = rhs.shape[-2:]
+    pairs = zip(diagonals.reshape((-1, 3, n)), rhs.reshape((-1, n, k)), strict=True)
+    solved = xp.stack([_tridiagonal_solve(xp, *pair) for pair in pairs]).reshape(rhs.shape)
+    return solved.astype(rhs.dtype, copy=False)
+
+
+def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
+    above, main, below = diagonals[0, :-1], diagonals[1], diagonals[2, 1:]
+    if xp is not np:
+        dense = xp.diag(above, 1) + xp.diag(main) + xp.diag(below, -1)
+        return xp.linalg.solve(dense, rhs)
+    try:
+        from scipy.linalg.lapack import get_lapack_funcs
+    except ImportError:
+        return _eliminated(above, main, below, rhs)
+    if len(main) == 1:  # LAPACK's binding takes no empty diagonals
+        return _eliminated(above, main, below, rhs)
+    *_, x, info = get_lapack_funcs(("gtsv",), (diagonals, rhs))[0](below, main, above, rhs)
+    return np.full_like(rhs, np.nan) if info else x
+
+
+def _eliminated(above: Any, main: Any, below: Any, rhs: Any) -> Any:
+    """Gaussian elimination that exchanges two neighbouring rows if the lower one has the larger element."""
+    n = len(main)
+    rows = np.zeros((n, 3), rhs.dtype)  # the elements of row i from column i on
+    rows[:, 0], rows[:-1, 1] = main, above
+    x, lower = np.array(rhs), np.array(below)
+    for i in range(n - 1):
+        following = np.array([lower[i], rows[i + 1, 0], rows[i + 1, 1]])
+        if abs(following[0]) > abs(rows[i, 0]):
+            rows[i], following = following, rows[i].copy()
+            x[[i, i + 1]] = x[[i + 1, i]]
+        if rows[i, 0] == 0:
+            break
+        factor = following[0] / rows[i, 0]
+        following = following - factor * rows[i]
+        rows[i + 1] = (following[1], following[2], 0)
+        x[i + 1] -= factor * x[i]
+    if not rows[:, 0].all():
+        return np.full_like(rhs, np.nan)
+    for i in reversed(range(n)):
+        for step in (1, 2):
+            if i + step < n:
+                x[i] -= rows[i, step] * x[i + step]
+        x[i] /= rows[i, 0]
     return x
 
 

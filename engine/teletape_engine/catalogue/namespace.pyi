@@ -86,6 +86,9 @@ class _AvgPooling(Op):
 class _BandPart(Op):
     def __call__(self, x: Array, /, *, num_lower: int, num_upper: int) -> Any: ...
 
+class _BandedTriangularSolve(Op):
+    def __call__(self, bands: Array, rhs: Array, /, *, lower: bool = ..., adjoint: bool = ...) -> Any: ...
+
 class _BatchToSpace(Op):
     def __call__(self, x: Array, /, *, block_shape: Ints, crops: Pairs) -> Any: ...
 
@@ -981,6 +984,12 @@ class _Transpose(Op):
 class _TriangularSolve(Op):
     def __call__(self, matrix: Array, rhs: Array, /, *, lower: bool = ..., adjoint: bool = ...) -> Any: ...
 
+class _TridiagonalMatmul(Op):
+    def __call__(self, diagonals: Array, rhs: Array, /) -> Any: ...
+
+class _TridiagonalSolve(Op):
+    def __call__(self, diagonals: Array, rhs: Array, /) -> Any: ...
+
 class _TruncatedNormal(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
@@ -1075,6 +1084,7 @@ class Ops:
     avg_pool_backprop: Final[_AvgPoolBackprop]
     avg_pooling: Final[_AvgPooling]
     band_part: Final[_BandPart]
+    banded_triangular_solve: Final[_BandedTriangularSolve]
     batch_to_space: Final[_BatchToSpace]
     bias_add: Final[_BiasAdd]
     bincount: Final[_Bincount]
@@ -1330,6 +1340,8 @@ class Ops:
     trace: Final[_Trace]
     transpose: Final[_Transpose]
     triangular_solve: Final[_TriangularSolve]
+    tridiagonal_matmul: Final[_TridiagonalMatmul]
+    tridiagonal_solve: Final[_TridiagonalSolve]
     truncated_normal: Final[_TruncatedNormal]
     truncatediv: Final[_Truncatediv]
     truncatemod: Final[_Truncatemod]

@@ -20,6 +20,7 @@ from teletape_engine.ops import (
 from teletape_engine.ops.elementwise import arithmetic, complex, logic, math, special
 from teletape_engine.ops.images import color, projective, quality, resize
 from teletape_engine.ops.linalg import (
+    bands,
     composites,
     decompositions,
     diagonal,
@@ -80,6 +81,7 @@ FAMILIES = (
     rearrange,
     solve,
     decompositions,
+    bands,
     eigen,
     svd,
     matrix_functions,

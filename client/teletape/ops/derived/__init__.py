@@ -8,6 +8,7 @@ from typing import Any, Final
 from teletape.ops.derived import (
     activations,
     arithmetic,
+    bands,
     blocks,
     cast,
     color,
@@ -101,6 +102,7 @@ DERIVED: Final[dict[str, Callable[..., Any]]] = {
     "less_equal": logic.less_equal,
     "linalg.adjoint": composites.adjoint,
     "linalg.band_part": diagonal.band_part,
+    "linalg.banded_triangular_solve": bands.banded_triangular_solve,
     "linalg.cholesky": matrix.cholesky,
     "linalg.cholesky_solve": matrix.cholesky_solve,
     "linalg.cross": composites.cross,

@@ -15,7 +15,7 @@ _SQRTM = ops.sqrtm
 _LOGM = ops.logm
 
 
-def sqrtm(x: to.TensorInput, name: str | None = None) -> Tensor:
+def sqrtm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The principal square roots of matrices: products with themselves give the matrices. Not on a GPU.
 
     NaN for real matrices with negative eigenvalues, and for singular matrices.
@@ -24,20 +24,20 @@ def sqrtm(x: to.TensorInput, name: str | None = None) -> Tensor:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.
     """
     try:
-        return call(_SQRTM, (x,))
+        return call(_SQRTM, (input,))
     except Exception as error:
         report(error)
         raise
 
 
-def logm(x: to.TensorInput, name: str | None = None) -> Tensor:
+def logm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The principal logarithms of complex matrices; NaN for singular ones. Not on a GPU.
 
     Raises:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.
     """
     try:
-        return call(_LOGM, (x,))
+        return call(_LOGM, (input,))
     except Exception as error:
         report(error)
         raise

@@ -57,6 +57,7 @@ def _matrix_function(
         samples=samples,
         op_type=op_type,
         tf=tf,
+        args="input",
         workspace=lambda x: 8 * x.nbytes,
         work=lambda x: work * x.size * x.shape[-1],
     )(forward)

@@ -1,0 +1,36 @@
+"""TensorFlow's functions of teletape_engine.ops.linalg.bands.
+
+Written by `make reference` from the catalogue: change the ops' records there, not this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call
+from teletape.program.tracebacks import report
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+
+_BANDED_TRIANGULAR_SOLVE = ops.banded_triangular_solve
+
+
+def banded_triangular_solve(
+    bands: to.TensorInput, rhs: to.TensorInput, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`, for triangular matrices of b diagonals.
+
+    bands [..., b, n]: the main diagonal first and each lower one below it, or if not `lower` the highest first and the
+    main one last. Element i of a band is that of row i of the matrix. rhs [..., n, k]; leading axes broadcast.
+    """
+    try:
+        attrs: dict[str, Any] = {}
+        if lower is not True:
+            attrs["lower"] = to.flag(lower)
+        if adjoint is not False:
+            attrs["adjoint"] = to.flag(adjoint)
+        return call(_BANDED_TRIANGULAR_SOLVE, (bands, rhs), **attrs)
+    except Exception as error:
+        report(error)
+        raise
