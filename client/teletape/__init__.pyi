@@ -197,6 +197,7 @@ from teletape.ops.partitions import strided_slice as strided_slice
 from teletape.ops.sorting import repeat as repeat
 from teletape.ops.sorting import unique as unique
 from teletape.ops.sorting import unique_with_counts as unique_with_counts
+from teletape.ops.stateless_random import random_index_shuffle as random_index_shuffle
 from teletape.ops.static_values import get_static_value as get_static_value
 from teletape.ops.sums import scalar_mul as scalar_mul
 from teletape.print_op import tf_print as print
@@ -390,6 +391,7 @@ __all__ = [
     "print",
     "py_function",
     "random",
+    "random_index_shuffle",
     "random_normal_initializer",
     "random_uniform_initializer",
     "range",

@@ -246,6 +246,8 @@ def names() -> dict[str, Any]:
         "random.log_uniform_candidate_sampler": candidates.log_uniform_candidate_sampler,
         "random.uniform_candidate_sampler": candidates.uniform_candidate_sampler,
         "random.experimental.stateless_fold_in": stateless_random.fold_in,
+        "random.experimental.index_shuffle": stateless_random.index_shuffle,
+        "random_index_shuffle": stateless_random.random_index_shuffle,
         "random.experimental.stateless_shuffle": stateless_random.stateless_shuffle,
         "random.experimental.stateless_split": stateless_random.split,
         "recompute_grad": custom_gradient.recompute_grad,

@@ -29,6 +29,8 @@ __all__ = [
     "stateless_uniform",
 ]
 
+_FIRST_WORD = 498247692  #: Of the seeds of index_shuffle, as in TensorFlow.
+
 
 def _pair(seed: Any) -> Tensor:
     pair = convert_to_tensor(seed)
@@ -160,3 +162,22 @@ def stateless_shuffle(
 ) -> Tensor:
     """The slices along the first axis in an order that follows from the seed."""
     return random.shuffled(value, state(seed))
+
+
+def index_shuffle(index: to.TensorInput, seed: to.TensorInput, max_index: to.TensorInput) -> Tensor:
+    """The position of `index` in the permutation of 0 to max_index that follows from a seed of two integers.
+
+    index and max_index may be vectors; a seed for each is [n, 2].
+    """
+    pair = convert_to_tensor(seed)
+    first = call(ops.zeros_like, (pair[..., :1],)) + _FIRST_WORD
+    return random_index_shuffle(index, call(ops.concat, (first, pair), axis=-1), max_index)
+
+
+def random_index_shuffle(
+    index: to.TensorInput, seed: to.TensorInput, max_index: to.TensorInput, rounds: int = 4, name: str | None = None
+) -> Tensor:
+    """As index_shuffle, from a seed of three integers."""
+    position = convert_to_tensor(index)
+    last = convert_to_tensor(max_index, position.dtype)
+    return call(ops.random_index_shuffle, (position, convert_to_tensor(seed), last), rounds=rounds)

@@ -1,6 +1,7 @@
 """What `tf.random.experimental` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape.ops.stateless_random import fold_in as stateless_fold_in
+from teletape.ops.stateless_random import index_shuffle as index_shuffle
 from teletape.ops.stateless_random import split as stateless_split
 from teletape.ops.stateless_random import stateless_shuffle as stateless_shuffle
 from teletape.variables.generator import Algorithm as Algorithm
@@ -14,6 +15,7 @@ __all__ = [
     "Generator",
     "create_rng_state",
     "get_global_generator",
+    "index_shuffle",
     "set_global_generator",
     "stateless_fold_in",
     "stateless_shuffle",

@@ -699,6 +699,9 @@ class _Qr(Op):
 class _RandomGammaGrad(Op):
     def __call__(self, alpha: Array, sample: Array, /) -> Any: ...
 
+class _RandomIndexShuffle(Op):
+    def __call__(self, index: Array, seed: Array, max_index: Array, /, *, rounds: int = ...) -> Any: ...
+
 class _RandomNormal(Op):
     def __call__(self, seed: Array, counter: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
@@ -1247,6 +1250,7 @@ class Ops:
     psnr: Final[_Psnr]
     qr: Final[_Qr]
     random_gamma_grad: Final[_RandomGammaGrad]
+    random_index_shuffle: Final[_RandomIndexShuffle]
     random_normal: Final[_RandomNormal]
     random_uniform: Final[_RandomUniform]
     random_uniform_int: Final[_RandomUniformInt]
