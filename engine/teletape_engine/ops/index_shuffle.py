@@ -84,16 +84,35 @@ def _shuffled(position: Any, last: Any, keys: Any, rounds: int) -> Any:
         turned = _turned(before, size - _U64(3), size) ^ _turned(before, size - _U64(4), size)
         schedule.append((_U64(_CONSTANT) & mask) ^ (sequence & _U64(1)) ^ schedule[-3] ^ turned)
         sequence = sequence >> _U64(1)
-    result, unfinished = np.where(last == 0, _U64(0), position), np.flatnonzero(last)
+    result = np.where(last == 0, _U64(0), position)
+    short = (size == _SHORTEST // 2) & (last > 0)
+    unfinished = np.flatnonzero(~short & (last > 0))  # each takes about four turns at most
     while unfinished.size:
-        width, ones = size[unfinished], mask[unfinished]
-        left, right = (result[unfinished] >> width) & ones, result[unfinished] & ones
-        for first, second in zip(schedule[::2], schedule[1::2], strict=True):
-            left = left ^ _round(right, width) ^ first[unfinished]
-            right = right ^ _round(left, width) ^ second[unfinished]
-        result[unfinished] = left << width | right
+        chosen = [key[unfinished] for key in schedule]
+        result[unfinished] = _encrypted(result[unfinished], size[unfinished], chosen)
         unfinished = unfinished[result[unfinished] > last[unfinished]]
+    tables: dict[tuple[int, ...], list[int]] = {}
+    for place in np.flatnonzero(short).tolist():  # up to 2**16 turns: through a table of all blocks
+        words = tuple([int(key[place]) for key in schedule])
+        table = tables.get(words)
+        if table is None:
+            blocks = np.arange(2**_SHORTEST, dtype=_U64)
+            table = tables[words] = _encrypted(blocks, size[place], [_U64(word) for word in words]).tolist()
+        value, end = table[int(position[place])], int(last[place])
+        while value > end:
+            value = table[value]
+        result[place] = value
     return result
+
+
+def _encrypted(blocks: Any, width: Any, schedule: Any) -> Any:
+    """Returns blocks of two words of `width` bits after all rounds, of which `schedule` has the keys."""
+    ones = (_U64(1) << width) - _U64(1)
+    left, right = (blocks >> width) & ones, blocks & ones
+    for first, second in zip(schedule[::2], schedule[1::2], strict=True):
+        left = left ^ _round(right, width) ^ first
+        right = right ^ _round(left, width) ^ second
+    return left << width | right
 
 
 def _turned(word: Any, by: Any, width: Any) -> Any:
