@@ -7,8 +7,9 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 ARGS ?=
-# Test processes: auto is one for each core; WORKERS=0 runs the tests in pytest's own process, as a debugger needs it.
-WORKERS ?= auto
+# Test processes: two for each core, because tests often wait for servers; WORKERS=0 runs the tests in pytest's own
+# process, as a debugger needs it.
+WORKERS ?= $(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
 IMAGE ?= teletape
 EXTRAS ?= server,keras
 BIN := .venv/bin
@@ -18,7 +19,7 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: programs help install demo serve test keras-tests fuzz soak flood contract sanitize bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
+.PHONY: programs help install demo serve test keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -63,6 +64,9 @@ contract: $(INSTALLED) ## send random requests, and compare the answers with the
 
 sanitize: $(INSTALLED) ## run plans and kernels with their C libraries compiled for the address and the thread sanitizer
 	$(BIN)/python -P reliability/sanitize.py $(ARGS)
+
+laws: $(INSTALLED) ## check every op by every law on more inputs than the tests: ARGS='--variations 20 --only qr'
+	$(BIN)/python -P reliability/laws.py $(ARGS)
 
 bench: $(INSTALLED) ## measure every row in turn with the peers: ARGS='--only chain --quick'
 	$(BIN)/python benchmarks/run.py $(ARGS)

@@ -87,6 +87,18 @@ def _by_kind(ct, y):
     return ct * y if isinstance(ct, np.ndarray | np.generic) else 2 * ct * y
 
 
+def _by_strides(xp, x):
+    return x.ravel(order="K").reshape(x.shape)
+
+
+def _from_the_first(xp, x, *, axis, keepdims):
+    return xp.sum(x - x.reshape(-1)[0], axis=axis, keepdims=keepdims)
+
+
+def _short_by_dtype(xp, x):
+    return xp.exp(x) * x.dtype.type(1 if x.dtype.itemsize == 8 else 1.01)
+
+
 WRONG = {
     "spec, dtype": ("spec", wrong("exp", infer=lambda x: x.with_dtype(DTYPES["float64"])), r"inferred .*, real"),
     "spec, shape": ("spec", wrong("transpose", infer=lambda x, *, perm: x), "inferred"),
@@ -107,6 +119,9 @@ WRONG = {
     "batch, ranks": ("batch", wrong("mul", batch=_drop_batch), "broadcast|has shape|worst"),
     "rows, kind": ("rows", wrong("exp", vjp=(_by_kind,)), "the gradients of x at once, worst at"),
     "numbers": ("numbers", wrong("add", forward=_float64_number), "float64, as an array float32"),
+    "layouts": ("layouts", wrong("neg", forward=_by_strides), "the result of transposed arrays"),
+    "empty": ("empty", wrong("reduce_sum", forward=_from_the_first), "index 0 is out of bounds"),
+    "dtypes": ("dtypes", wrong("exp", forward=_short_by_dtype), "the result in float32"),
     "views, write": ("views", wrong("neg", forward=_in_place), "read-only"),
     "views, alias": ("views", wrong("exp", forward=_alias), "shares memory"),
     "record, name": ("record", wrong("exp", vjp=(lambda ct, z: ct * z,)), "a rule needs 'z'"),

@@ -36,8 +36,11 @@ def command(name: str, folder: Path) -> list[str] | str:
         case "rs":
             if not Path("/usr/bin/cargo").exists() or not list(CRATES.glob("ureq-2*")):
                 return "Debian's cargo and its crates (librust-ureq-dev, librust-serde-json-dev) are not installed"
-            for file in ("gradient.rs", "Cargo.toml"):
-                shutil.copy(FOLDER / file, folder)
+            shutil.copy(FOLDER / "gradient.rs", folder)
+            # Half of what is compiled is TLS, which a server on loopback does not need.
+            manifest = (FOLDER / "Cargo.toml").read_text(encoding="utf-8")
+            without_tls = manifest.replace('features = ["json"]', 'default-features = false, features = ["json"]')
+            (folder / "Cargo.toml").write_text(without_tls + "\n[profile.dev]\ndebug = false\n", encoding="utf-8")
             (folder / ".cargo").mkdir()
             source = f'[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "{CRATES}"\n'
             (folder / ".cargo/config.toml").write_text(source)
