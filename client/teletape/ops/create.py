@@ -171,9 +171,9 @@ def one_hot(
     if any(entry is not wanted for entry in own) and dtype is not None:
         raise TypeError(f"dtype {own[0].name} of on_value does not match dtype parameter {wanted.name}")
     at = -1 if axis is None else to.whole(axis)
-    hot = call(ops.one_hot, (convert_to_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
     if on_value is None and off_value is None:
-        return hot
+        return call(ops.one_hot, (convert_to_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
+    hot = call(ops.one_hot, (convert_to_tensor(indices),), depth=length, axis=at, dtype=dtypes.bool.np)
     on = constant(1, wanted) if on_value is None else on_value
     off = constant(0, wanted) if off_value is None else off_value
-    return call(ops.where, (hot if wanted.is_bool else cast(hot, dtypes.bool), on, off))
+    return call(ops.where, (hot, on, off))

@@ -94,16 +94,16 @@ def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     jvp=lambda t, axis, keepdims: ops.reduce_mean(t, axis=axis, keepdims=keepdims),
     op_type="Mean",
     tf="reduce_mean math.reduce_mean",
+    workspace=lambda x, axis, keepdims: 40 * math.prod(reduced(x.shape, axis, keepdims)) if x.dtype in INTEGER else 0,
 )
 def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
+    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero. Of nothing: nan."""
     axes, count = axes_in(axis, len(x.shape)), _counted(x.shape, axis)
-    total = _total(xp, x, axes, keepdims)
     if x.dtype in INTEGER:
-        if count > np.iinfo(x.dtype).max:  # larger than any sum
-            return xp.zeros_like(total)
-        divisor = x.dtype.type(max(count, 1))
+        long = DTYPES["uint64" if x.dtype.kind == "u" else "int64"]
+        total, divisor = xp.sum(x, axis=axes, keepdims=keepdims, dtype=long), long.type(max(count, 1))
         return xp.where(total < 0, -(-total // divisor), total // divisor).astype(x.dtype, copy=False)
+    total = _total(xp, x, axes, keepdims)
     return (total / total.dtype.type(count)).astype(x.dtype, copy=False)
 
 

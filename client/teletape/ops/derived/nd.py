@@ -45,7 +45,7 @@ def scatter_nd(
 ) -> Tensor:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
-    Of truth values: whether an update at an index is true.
+    Of truth values: whether an update at an index is true. Of strings: those at an index, joined.
 
     Raises:
         InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.

@@ -48,7 +48,7 @@ def reduce_sum(
 def reduce_mean(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over `axis`; of integers an integer, rounded toward zero. Of nothing: nan."""
+    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero. Of nothing: nan."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:

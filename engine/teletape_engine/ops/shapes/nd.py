@@ -27,6 +27,7 @@ from teletape_engine.spec import (
     KERNEL_NAMES,
     NUMERIC,
     PLACES,
+    STRING,
     DType,
     Shape,
     Spec,
@@ -140,7 +141,7 @@ def _check_updates(indices: Spec, updates: Spec, shape: Shape) -> None:
 
 
 def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
-    if updates.dtype not in NUMERIC | {BOOL}:
+    if updates.dtype not in NUMERIC | {BOOL, STRING}:
         raise InvalidArgumentError(f"scatter_nd does not take dtype {updates.dtype.name}")
     _check_updates(indices, updates, shape)
     return updates.with_shape(shape)
@@ -170,7 +171,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
 def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
-    Of truth values: whether an update at an index is true.
+    Of truth values: whether an update at an index is true. Of strings: those at an index, joined.
 
     Raises:
         InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.
@@ -178,6 +179,10 @@ def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
     depth = indices.shape[-1]
     width = math.prod(shape[depth:])
     ids = flat_indices(xp, indices, shape)
+    if updates.dtype == STRING:
+        strings = np.full((math.prod(shape[:depth]), width), b"", STRING)
+        np.add.at(strings, ids.reshape(-1), updates.reshape((ids.size, width)))
+        return strings.reshape(shape)
     if updates.dtype == BOOL:
         updates = updates.astype(np.int32)
         return add_rows(xp, updates.reshape((ids.size, width)), ids, math.prod(shape[:depth])).reshape(shape) > 0
