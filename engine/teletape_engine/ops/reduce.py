@@ -285,6 +285,7 @@ _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True),
 @composite(
     op_type="Variance",
     tf="math.reduce_variance",
+    args="input_tensor axis keepdims",
     samples=_STATISTICS,
 )
 def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
@@ -294,7 +295,7 @@ def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any
     return reduce_mean(squares, axis=axis, keepdims=keepdims)
 
 
-@composite(op_type="Std", tf="math.reduce_std", samples=_STATISTICS)
+@composite(op_type="Std", tf="math.reduce_std", args="input_tensor axis keepdims", samples=_STATISTICS)
 def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))

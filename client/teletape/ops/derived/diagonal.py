@@ -75,10 +75,10 @@ def set_diag(
         raise
 
 
-def band_part(x: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None) -> Tensor:
+def band_part(input: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntInput, name: str | None = None) -> Tensor:
     """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
     try:
-        return call(_BAND_PART, (x,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
+        return call(_BAND_PART, (input,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
     except Exception as error:
         report(error)
         raise

@@ -209,10 +209,10 @@ def sigmoid(x: to.TensorInput, name: str | None = None) -> Tensor:
         raise
 
 
-def softplus(x: to.TensorInput, name: str | None = None) -> Tensor:
+def softplus(features: to.TensorInput, name: str | None = None) -> Tensor:
     """log(1 + eˣ), elementwise, without overflow."""
     try:
-        return call(_SOFTPLUS, (x,))
+        return call(_SOFTPLUS, (features,))
     except Exception as error:
         report(error)
         raise

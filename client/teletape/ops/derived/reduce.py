@@ -174,7 +174,7 @@ def reduce_euclidean_norm(
 
 
 def reduce_variance(
-    x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean squared distance from the mean over `axis` (divided by n); of complex numbers real."""
     try:
@@ -183,14 +183,14 @@ def reduce_variance(
             attrs["axis"] = to.axes(axis)
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
-        return call(_REDUCE_VARIANCE, (x,), **attrs)
+        return call(_REDUCE_VARIANCE, (input_tensor,), **attrs)
     except Exception as error:
         report(error)
         raise
 
 
 def reduce_std(
-    x: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
+    input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     try:
@@ -199,7 +199,7 @@ def reduce_std(
             attrs["axis"] = to.axes(axis)
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
-        return call(_REDUCE_STD, (x,), **attrs)
+        return call(_REDUCE_STD, (input_tensor,), **attrs)
     except Exception as error:
         report(error)
         raise

@@ -160,7 +160,12 @@ def sigmoid(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda x: sigmoid(x), temporaries=1, tf="math.softplus nn.softplus", dtypes=FLOATING, traits=[Trait.SATURATES]
+    lambda x: sigmoid(x),
+    temporaries=1,
+    tf="math.softplus nn.softplus",
+    args="features",
+    dtypes=FLOATING,
+    traits=[Trait.SATURATES],
 )
 def softplus(xp: Any, x: Any) -> Any:
     """log(1 + eˣ), elementwise, without overflow."""

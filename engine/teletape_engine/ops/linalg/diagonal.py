@@ -198,6 +198,7 @@ def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
     ],
     op_type="MatrixBandPart",
     tf="linalg.band_part",
+    args="input num_lower num_upper",
     workspace=lambda x, **_: 3 * x.shape[-2] * x.shape[-1],
     traits=[Trait.SELECTS],
 )
