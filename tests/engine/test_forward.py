@@ -10,7 +10,7 @@ from driving import X, failing, run, state_of, value, watched
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, random_like
 from teletape_engine.commands import (
@@ -95,7 +95,16 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
 
 
 # TensorFlow's gradient of this one takes labels that add up to 1 for granted: elsewhere its Jacobian is not symmetric.
-@pytest.mark.parametrize("name", [item for item in DIFFERENTIABLE if item != "softmax_cross_entropy"])
+# betainc and zeta have derivatives by their last input alone.
+TWICE = [
+    name
+    for name in DIFFERENTIABLE
+    if name not in ("softmax_cross_entropy", "betainc", "zeta")
+    and not {Trait.FIRST_ORDER, Trait.IMPLICIT} & CATALOGUE[name].traits
+]
+
+
+@pytest.mark.parametrize("name", TWICE)
 def test_hessian_vector_products_agree_in_all_three_orders(name):
     for case in list(cases(CATALOGUE[name]))[:2]:
         ct = random_like(case.run(), seed=9)

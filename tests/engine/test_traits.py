@@ -13,7 +13,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NoGradient
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.checking.harness import Case
+from teletape_engine.checking.harness import Case, LawError
 from teletape_engine.checking.laws import check_op
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, Spec
@@ -211,6 +211,14 @@ def test_only_complex_results_have_phases(name):
 
 
 # ------------------------------------------------------------------------------------------- implicit derivatives
+@pytest.mark.parametrize("name", having(Trait.FIRST_ORDER))
+def test_an_op_without_second_derivatives_has_a_gradient_that_has_none(name):
+    op = CATALOGUE[name]
+    check_op(op, law="second_order")
+    with pytest.raises(LawError, match="gradient registry has no entry for"):
+        check_op(replace(op, bound={}, traits=op.traits - {Trait.FIRST_ORDER}), law="second_order")
+
+
 @pytest.mark.parametrize("name", having(Trait.IMPLICIT))
 def test_an_implicit_derivative_leaves_the_value_of_the_distribution_function_as_it_is(name):
     (parameters,) = (case.inputs[1] for case in cases(name)[:1])

@@ -64,7 +64,7 @@ def whole(op: Op, sample: Sample, dtype: Any) -> list[Any]:
     arrays = []
     for i, value in enumerate(map(np.asarray, sample.inputs)):
         if value.dtype.kind == "f" or (value.dtype.kind == "i" and i not in op.integers):
-            arrays.append(np.rint(value * 2).astype(dtype))
+            arrays.append((np.rint(value * 2) + 0.0).astype(dtype))  # no -0: JSON has it as 0
         else:
             arrays.append(value.astype(I32) if value.dtype.kind == "i" and np.all(np.abs(value) < 2**31) else value)
     return arrays

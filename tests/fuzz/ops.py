@@ -354,7 +354,11 @@ def _refuses_values(op: Op) -> bool:
 
 
 #: Refuse matrices that have no inverse, no root, …
-_OF_MATRICES: Final = frozenset(("cholesky", "inv", "solve", "triangular_solve", "det", "log_abs_det", "det_sign"))
+_OF_MATRICES: Final = frozenset(
+    name
+    for name, op in CATALOGUE.items()
+    if op.forward and op.forward.__module__.startswith("teletape_engine.ops.linalg")
+)
 
 
 #: Refuse parameters that no distribution has, such as a negative rate.

@@ -60,15 +60,26 @@ def _polynomial(x: Any, coefficients: np.ndarray[Any, Any]) -> Any:
     return y
 
 
-def function(xp: Any, name: str, *arrays: Any) -> Any:
+def function(xp: Any, name: str, *arrays: Any, part: int | None = None) -> Any:
     """SciPy's or CuPy's function of that name, of floating-point arrays of one dtype; of 16 bits in float32.
 
+    Args:
+        xp: The array namespace.
+        name: The function's name in scipy.special.
+        *arrays: What it takes.
+        part: Which of its results; None: it has one.
+
     Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
+        UnimplementedError: SciPy is missing, or CuPy has no such function; the message names what to do.
     """
     dtype = arrays[0].dtype
     inputs = [array.astype(wide(dtype), copy=False) for array in arrays]
-    return getattr(_module(xp, name), name)(*inputs).astype(dtype, copy=False)
+    try:
+        compute = getattr(_module(xp, name), name)
+    except AttributeError:
+        raise UnimplementedError(f"{name}: CuPy has no such function; run it in a session on the CPU") from None
+    results = compute(*inputs)
+    return (results if part is None else results[part]).astype(dtype, copy=False)
 
 
 def _module(xp: Any, function: str) -> Any:

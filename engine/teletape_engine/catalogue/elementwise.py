@@ -175,6 +175,7 @@ def elementwise(
     args: str = "",
     refuses: Sequence[str] = (),
     traits: Iterable[Trait] = (),
+    weak: bool = True,
 ) -> Callable[[Forward], Op]:
     """An op that treats each element by itself; arrays broadcast.
 
@@ -194,6 +195,7 @@ def elementwise(
         args: TensorFlow's argument names; `x y` for two inputs.
         refuses: See `Op.refuses`.
         traits: See `Trait`.
+        weak: Whether an op of several inputs takes Python numbers as they are; see `Op.weak`.
     """
 
     def decorate(forward: Forward) -> Op:
@@ -213,6 +215,7 @@ def elementwise(
             out = [sample(*[(2, 3)] * n, low=low, high=high), sample(*[()] * n, seed=1, low=low, high=high)]
             if n > 1:
                 out.append(sample((2, 1, 3), *[(4, 1)] * (n - 1), seed=2, low=low, high=high))
+            if n > 1 and weak:
                 out.append(sample((3,), *[float(low + 0.7 * (high - low))] * (n - 1), seed=3, low=low, high=high))
             return out
 
@@ -225,7 +228,7 @@ def elementwise(
             samples=random_samples if samples is None else samples,
             op_type=type_name,
             tf=tf,
-            weak=n > 1,
+            weak=weak and n > 1,
             like=like if like is not None else (0,) * n,
             workspace=workspace if temporaries else None,
             name=name,

@@ -92,6 +92,45 @@ class _BandedTriangularSolve(Op):
 class _BatchToSpace(Op):
     def __call__(self, x: Array, /, *, block_shape: Ints, crops: Pairs) -> Any: ...
 
+class _BesselI0(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselI0e(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselI1(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselI1e(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselJ0(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselJ1(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselK0(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselK0e(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselK1(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselK1e(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselY0(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _BesselY1(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _Betainc(Op):
+    def __call__(self, a: Array, b: Array, x: Array, /) -> Any: ...
+
 class _BiasAdd(Op):
     def __call__(self, value: Array, bias: Array, /) -> Any: ...
 
@@ -245,6 +284,9 @@ class _Cumsum(Op):
 class _CumulativeLogsumexp(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ..., exclusive: bool = ..., reverse: bool = ...) -> Any: ...
 
+class _Dawsn(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _DecayedCumsum(Op):
     def __call__(self, x: Array, exponents: Array, /, *, axis: Axis = ..., reverse: bool = ...) -> Any: ...
 
@@ -336,6 +378,9 @@ class _Exp(Op):
 class _ExpandDims(Op):
     def __call__(self, x: Array, /, *, axis: Axis) -> Any: ...
 
+class _Expint(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Expm(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -373,6 +418,12 @@ class _Floormod(Op):
 
 class _Frame(Op):
     def __call__(self, x: Array, /, *, length: int, step: int) -> Any: ...
+
+class _FresnelCos(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
+class _FresnelSin(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _Gather(Op):
     def __call__(self, params: Array, indices: Array, /, *, axis: Axis = ..., batch_dims: int = ...) -> Any: ...
@@ -412,6 +463,12 @@ class _Ifft2d(Op):
 
 class _Ifft3d(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _Igamma(Op):
+    def __call__(self, a: Array, x: Array, /) -> Any: ...
+
+class _Igammac(Op):
+    def __call__(self, a: Array, x: Array, /) -> Any: ...
 
 class _Imag(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -454,6 +511,9 @@ class _L2Loss(Op):
 
 class _L2Normalize(Op):
     def __call__(self, x: Array, /, *, axis: Axes = ..., epsilon: float = ...) -> Any: ...
+
+class _Lbeta(Op):
+    def __call__(self, x: Array, /) -> Any: ...
 
 class _LeakyRelu(Op):
     def __call__(self, x: Array, /, *, alpha: float = ...) -> Any: ...
@@ -895,6 +955,9 @@ class _SpaceToDepth(Op):
 class _SparseSoftmaxCrossEntropy(Op):
     def __call__(self, labels: Array, logits: Array, /) -> Any: ...
 
+class _Spence(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _Sqrt(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -1064,6 +1127,9 @@ class _ZerosEdge(Op):
 class _ZerosLike(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Zeta(Op):
+    def __call__(self, x: Array, q: Array, /) -> Any: ...
+
 class Ops:
     abs: Final[_Abs]
     acos: Final[_Acos]
@@ -1089,6 +1155,19 @@ class Ops:
     band_part: Final[_BandPart]
     banded_triangular_solve: Final[_BandedTriangularSolve]
     batch_to_space: Final[_BatchToSpace]
+    bessel_i0: Final[_BesselI0]
+    bessel_i0e: Final[_BesselI0e]
+    bessel_i1: Final[_BesselI1]
+    bessel_i1e: Final[_BesselI1e]
+    bessel_j0: Final[_BesselJ0]
+    bessel_j1: Final[_BesselJ1]
+    bessel_k0: Final[_BesselK0]
+    bessel_k0e: Final[_BesselK0e]
+    bessel_k1: Final[_BesselK1]
+    bessel_k1e: Final[_BesselK1e]
+    bessel_y0: Final[_BesselY0]
+    bessel_y1: Final[_BesselY1]
+    betainc: Final[_Betainc]
     bias_add: Final[_BiasAdd]
     bincount: Final[_Bincount]
     bitcast: Final[_Bitcast]
@@ -1121,6 +1200,7 @@ class Ops:
     cumprod: Final[_Cumprod]
     cumsum: Final[_Cumsum]
     cumulative_logsumexp: Final[_CumulativeLogsumexp]
+    dawsn: Final[_Dawsn]
     decayed_cumsum: Final[_DecayedCumsum]
     dependency: Final[_Dependency]
     depth_to_space: Final[_DepthToSpace]
@@ -1147,6 +1227,7 @@ class Ops:
     erfinv: Final[_Erfinv]
     exp: Final[_Exp]
     expand_dims: Final[_ExpandDims]
+    expint: Final[_Expint]
     expm: Final[_Expm]
     expm1: Final[_Expm1]
     extract_patches: Final[_ExtractPatches]
@@ -1159,6 +1240,8 @@ class Ops:
     floordiv: Final[_Floordiv]
     floormod: Final[_Floormod]
     frame: Final[_Frame]
+    fresnel_cos: Final[_FresnelCos]
+    fresnel_sin: Final[_FresnelSin]
     gather: Final[_Gather]
     gather_nd: Final[_GatherNd]
     gelu: Final[_Gelu]
@@ -1172,6 +1255,8 @@ class Ops:
     ifft: Final[_Ifft]
     ifft2d: Final[_Ifft2d]
     ifft3d: Final[_Ifft3d]
+    igamma: Final[_Igamma]
+    igammac: Final[_Igammac]
     imag: Final[_Imag]
     in_top_k: Final[_InTopK]
     inv: Final[_Inv]
@@ -1186,6 +1271,7 @@ class Ops:
     isnan: Final[_Isnan]
     l2_loss: Final[_L2Loss]
     l2_normalize: Final[_L2Normalize]
+    lbeta: Final[_Lbeta]
     leaky_relu: Final[_LeakyRelu]
     left_shift: Final[_LeftShift]
     less: Final[_Less]
@@ -1314,6 +1400,7 @@ class Ops:
     space_to_batch: Final[_SpaceToBatch]
     space_to_depth: Final[_SpaceToDepth]
     sparse_softmax_cross_entropy: Final[_SparseSoftmaxCrossEntropy]
+    spence: Final[_Spence]
     sqrt: Final[_Sqrt]
     sqrt_grad: Final[_SqrtGrad]
     sqrtm: Final[_Sqrtm]
@@ -1369,5 +1456,6 @@ class Ops:
     zero_fraction: Final[_ZeroFraction]
     zeros_edge: Final[_ZerosEdge]
     zeros_like: Final[_ZerosLike]
+    zeta: Final[_Zeta]
 
 ops: Final[Ops]

@@ -42,6 +42,7 @@ class Trait(enum.Enum):
     CONVERTS = "converts"  #: Changes the dtype; an integer input gives numbers, and no index or condition.
     CONVERTS_APART = "converts_apart"  #: An argument that does not fit the other's dtype is converted on its own.
     EDGES = "edges"  #: Returns its first input; the others have no effect but their place in the graph.
+    FIRST_ORDER = "first_order"  #: A gradient of it uses an op without a gradient: it has no second derivative.
     IMPLICIT = "implicit"  #: Its derivative is that of a relation that its numbers satisfy, not of its steps.
     JOINS = "joins"  #: Puts its inputs side by side in the result.
     MULTIPLIES = "multiplies"  #: The gradient of one input is a product with the others.

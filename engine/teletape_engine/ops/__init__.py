@@ -18,7 +18,7 @@ from teletape_engine.ops import (
     segment,
     sorting,
 )
-from teletape_engine.ops.elementwise import arithmetic, complex, logic, math, special
+from teletape_engine.ops.elementwise import arithmetic, bessel, complex, integrals, logic, math, special
 from teletape_engine.ops.images import color, projective, quality, resize
 from teletape_engine.ops.linalg import (
     bands,
@@ -58,6 +58,8 @@ FAMILIES = (
     ctc,
     math,
     special,
+    bessel,
+    integrals,
     diagonal,
     matrix,
     composites,

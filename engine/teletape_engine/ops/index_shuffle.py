@@ -7,6 +7,7 @@ Arbitrary Finite Domains", 2002. TensorFlow's permutations.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,8 @@ from teletape_engine.spec import DTYPES, KERNEL_NAMES, Spec, broadcast, shape_te
 
 _POSITIONS: Final = frozenset(DTYPES[name] for name in ("int32", "int64", "uint32", "uint64"))
 _SHORTEST: Final = 16  #: Bits of a block at least.
+_MOST_ROUNDS: Final = 128  #: Simon itself has 72 at most.
+_TABLE: Final = 4 << 20  #: Of a seed's table of all short blocks, and of what makes it.
 _CONSTANT: Final = 0xFFFFFFFC
 _SEQUENCE: Final = 0x7369F885192C0EF5
 _U64: Final = np.uint64
@@ -35,8 +38,8 @@ def _shuffle_spec(index: Spec, seed: Spec, max_index: Spec, *, rounds: int) -> S
             "index and max_index must be scalars or vectors and seed [3] or [n, 3], found shapes "
             f"{shape_text(index.shape)}, {shape_text(max_index.shape)} and {shape_text(seed.shape)}"
         )
-    if rounds < 4 or rounds % 2:
-        raise InvalidArgumentError(f"rounds must be even and at least 4, found {rounds}")
+    if not 4 <= rounds <= _MOST_ROUNDS or rounds % 2:
+        raise InvalidArgumentError(f"rounds must be even and in [4, {_MOST_ROUNDS}], found {rounds}")
     return index.with_shape(broadcast(broadcast(index.shape, max_index.shape), seed.shape[:-1]))
 
 
@@ -51,7 +54,9 @@ def _shuffle_spec(index: Spec, seed: Spec, max_index: Spec, *, rounds: int) -> S
     op_type="RandomIndexShuffle",
     like=(0, 1, 0),
     refuses=("index", "max_index"),
-    workspace=lambda index, seed, max_index, *, rounds: 200 * _shuffle_spec(index, seed, max_index, rounds=rounds).size,
+    workspace=lambda index, seed, max_index, *, rounds: (
+        200 * _shuffle_spec(index, seed, max_index, rounds=rounds).size + _TABLE * math.prod(seed.shape[:-1])
+    ),
     integers=("index", "seed", "max_index"),
 )
 def random_index_shuffle(xp: Any, index: Any, seed: Any, max_index: Any, *, rounds: int = 4) -> Any:

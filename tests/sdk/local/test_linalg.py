@@ -20,7 +20,6 @@ IMAGES, FILTERS, MATRIX = tf.ones([1, 4, 4, 2]), tf.ones([2, 2, 2, 3]), tf.eye(3
         (lambda: tf.nn.max_pool2d(IMAGES, [1, 1, 1, 2], 1, "SAME"), "ksize in the batch and depth dimensions"),
         (lambda: tf.nn.conv2d(IMAGES, FILTERS, 1, "SAME", dilations=[1, 2, 2, 2]), "dilations in the batch and depth"),
         (lambda: tf.linalg.diag_part(MATRIX, k=(-1, 1)), "a range of diagonals is not offered"),
-        (lambda: tf.norm(MATRIX, ord=2, axis=[0, 1]), "spectral norm"),
     ],
 )
 def test_what_is_not_offered_says_so(call: Callable[[], Any], says: str) -> None:

@@ -6,16 +6,17 @@ By SciPy, on a GPU by CuPy, where NumPy has no function. Composites where a zero
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from teletape_engine.arrays import special
 from teletape_engine.catalogue.define import sample
-from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map, unary
+from teletape_engine.catalogue.elementwise import Formula, elementwise, elementwise_spec, linear_map, unary
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.arithmetic import div_no_nan
@@ -25,6 +26,27 @@ from teletape_engine.ops.shapes.create import ones_like, zeros_like
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, Spec
 
 _WHOLE_FLOATS = frozenset((DTYPES["float32"], DTYPES["float64"]))
+
+
+def by_scipy(name: str, formula: Formula, doc: str, *, function: str = "", **options: Any) -> Op:
+    """An elementwise op of one array that is a function of scipy.special.
+
+    Args:
+        name: The op's.
+        formula: Its derivative.
+        doc: Its docstring.
+        function: The name of SciPy's function; by default the op's.
+        **options: As of `elementwise`.
+    """
+    called = function or name
+
+    def forward(xp: Any, x: Any) -> Any:
+        return special.function(xp, called, x)
+
+    forward.__name__, forward.__doc__ = name, f"{doc} Errors as erfc."
+    forward.__module__ = sys._getframe(1).f_globals["__name__"]  # the family's file, as namedtuple finds it
+    return elementwise(formula, temporaries=1, dtypes=FLOATING, **options)(forward)
+
 
 # ------------------------------------------------------------------------------------------------ inverse hyperbolics
 asinh = unary(

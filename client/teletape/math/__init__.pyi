@@ -1,5 +1,6 @@
 """What `tf.math` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.math import special as special
 from teletape.ops.counting import bincount as bincount
 from teletape.ops.counting import confusion_matrix as confusion_matrix
 from teletape.ops.derived.activations import log_softmax as log_softmax
@@ -20,6 +21,10 @@ from teletape.ops.derived.arithmetic import pow as pow
 from teletape.ops.derived.arithmetic import squared_difference as squared_difference
 from teletape.ops.derived.arithmetic import subtract as subtract
 from teletape.ops.derived.arithmetic import truediv as truediv
+from teletape.ops.derived.bessel import bessel_i0 as bessel_i0
+from teletape.ops.derived.bessel import bessel_i0e as bessel_i0e
+from teletape.ops.derived.bessel import bessel_i1 as bessel_i1
+from teletape.ops.derived.bessel import bessel_i1e as bessel_i1e
 from teletape.ops.derived.complex import abs as abs
 from teletape.ops.derived.complex import angle as angle
 from teletape.ops.derived.complex import conj as conj
@@ -33,6 +38,11 @@ from teletape.ops.derived.cumulative import cumprod as cumprod
 from teletape.ops.derived.cumulative import cumsum as cumsum
 from teletape.ops.derived.cumulative import cumulative_logsumexp as cumulative_logsumexp
 from teletape.ops.derived.index import unsorted_segment_sum as unsorted_segment_sum
+from teletape.ops.derived.integrals import betainc as betainc
+from teletape.ops.derived.integrals import igamma as igamma
+from teletape.ops.derived.integrals import igammac as igammac
+from teletape.ops.derived.integrals import lbeta as lbeta
+from teletape.ops.derived.integrals import zeta as zeta
 from teletape.ops.derived.logic import equal as equal
 from teletape.ops.derived.logic import greater as greater
 from teletape.ops.derived.logic import greater_equal as greater_equal
@@ -135,6 +145,11 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
     "bincount",
     "ceil",
     "confusion_matrix",
@@ -160,6 +175,8 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
+    "igamma",
+    "igammac",
     "imag",
     "in_top_k",
     "invert_permutation",
@@ -169,6 +186,7 @@ __all__ = [
     "is_non_decreasing",
     "is_strictly_increasing",
     "l2_normalize",
+    "lbeta",
     "less",
     "less_equal",
     "lgamma",
@@ -222,6 +240,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "special",
     "sqrt",
     "square",
     "squared_difference",
@@ -240,4 +259,5 @@ __all__ = [
     "xlog1py",
     "xlogy",
     "zero_fraction",
+    "zeta",
 ]
