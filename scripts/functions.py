@@ -210,7 +210,7 @@ def _dtype_checks(record: Function) -> list[str]:
 
 def _checks(record: Function) -> list[str]:
     """The check and the shortcut, which read the inputs and some other arguments, in the function's order."""
-    conversions = {*INPUTS, Conversion.CHECKED, Conversion.AS_IS, Conversion.DTYPE}
+    conversions = {*INPUTS, Conversion.CHECKED, Conversion.AS_IS, Conversion.REAL, Conversion.DTYPE}
     read = ", ".join(argument.name for argument in record.arguments if argument.conversion in conversions)
     lines = [f"checks.{record.check}({read})"] if record.check else []
     if record.shortcut:

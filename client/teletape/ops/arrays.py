@@ -48,6 +48,7 @@ def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tens
         if not isinstance(values, list | tuple):
             values = [values]
         if len(values) == 1:
+            to.ints(axis, "axis")
             return call(ops.identity, (convert_to_tensor(values[0]),))
         return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
     except Exception as error:

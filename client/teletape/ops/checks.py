@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
@@ -167,3 +168,34 @@ def angle_if_real(x: Tensor) -> Tensor | None:
         return None
     negative = call(ops.less, (x, 0))
     return call(ops.mul, (call(ops.cast, (negative,), dtype=x.dtype.np), pi))
+
+
+def silu_of_tensor_beta(features: Tensor, beta: Any) -> Tensor | None:
+    """features·sigmoid(beta·features), if `beta` is more than a number of Python: it has a gradient too."""
+    if isinstance(beta, (int, float)):
+        return None
+    return call(ops.mul, (features, call(ops.sigmoid, (call(ops.mul, (features, to.like(beta, features))),))))
+
+
+def polygamma_of_tensor_order(a: Any, x: Any) -> Tensor | None:
+    """Polygamma with an order for each element, if `a` is more than a number of Python; no gradient reaches `a`."""
+    if isinstance(a, (int, float)):
+        return None
+    x = to.tensor(x)
+    order = call(ops.stop_gradient, (to.like(a, x),))
+    whole = call(ops.equal, (order, call(ops.floor, (call(ops.abs, (order,)),))))
+    order = call(ops.where, (whole, order, float("nan")))
+    following = call(ops.add, (order, 1.0))
+    even = call(ops.equal, (call(ops.floormod, (order, 2.0)), 0.0))
+    factorial = call(ops.exp, (call(ops.lgamma, (following,)),))
+    signed = call(ops.where, (even, call(ops.neg, (factorial,)), factorial))
+    zeros = call(ops.equal, (order, 0.0))
+    return call(ops.where, (zeros, call(ops.digamma, (x,)), call(ops.mul, (signed, call(ops.zeta, (following, x))))))
+
+
+def fractions_no_nan(x: TensorLike, y: TensorLike) -> Tensor | None:
+    """The quotients of integers, float64, and float32 of those of up to 16 bits, as of truediv; 0 where `y` is 0."""
+    if not x.dtype.is_integer or x.dtype is not y.dtype:
+        return None
+    dtype = (dtypes.float32 if x.dtype.size < 4 else dtypes.float64).np
+    return call(ops.div_no_nan, tuple(call(ops.cast, (value,), dtype=dtype) for value in (x, y)))

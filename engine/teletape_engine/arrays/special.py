@@ -82,6 +82,12 @@ def function(xp: Any, name: str, *arrays: Any, part: int | None = None) -> Any:
     return (results if part is None else results[part]).astype(dtype, copy=False)
 
 
+def zeta(xp: Any, x: Any, q: Any) -> Any:
+    """Hurwitz's zeta function; at q = 0, -1, … inf if x is even, else nan. Errors as `function`."""
+    diverges = (q <= 0) & (q == xp.floor(q)) & (xp.mod(x, 2) != 0)
+    return xp.where(diverges, x.dtype.type(xp.nan), function(xp, "zeta", x, q))
+
+
 def _module(xp: Any, function: str) -> Any:
     if xp is not np:
         import cupyx.scipy.special

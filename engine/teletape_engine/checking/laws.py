@@ -162,7 +162,7 @@ def _check_number(op: Op, sample: Sample, base: Case, index: int, number: Any) -
     close = {"rtol": tolerance, "atol": tolerance}
     what = f"the result with {op.input_name(index)} a number"
     as_number.check_close("numbers", what, actual, expected, **close)
-    if expected.dtype not in DIFFERENTIABLE:
+    if expected.dtype not in DIFFERENTIABLE or not op.registered:
         return
     ct = random_like(expected, seed=6)
     for other, (a, b) in enumerate(zip(as_number.vjp(ct), as_array.vjp(ct), strict=True)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from teletape.ops import arguments as to
+from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -74,6 +75,9 @@ def silu(features: to.TensorInput, beta: float | TensorLike = 1.0, name: str | N
     """x·sigmoid(beta·x), elementwise."""
     try:
         features = to.float_tensor(features)
+        result = checks.silu_of_tensor_beta(features, beta)
+        if result is not None:
+            return result
         return call(_SILU, (features,), beta=to.real_number(beta))
     except Exception as error:
         report(error)

@@ -90,6 +90,9 @@ def divide_no_nan(x: to.TensorInput, y: to.TensorInput, name: str | None = None)
     try:
         x = to.like(x, y)
         y = to.hinted(y, x)
+        result = checks.fractions_no_nan(x, y)
+        if result is not None:
+            return result
         return call(_DIV_NO_NAN, (x, y))
     except Exception as error:
         report(error)

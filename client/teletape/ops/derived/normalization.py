@@ -32,7 +32,7 @@ def crelu(features: to.TensorInput, axis: to.IntInput = -1, name: str | None = N
 
 
 def softsign(features: to.TensorInput, name: str | None = None) -> Tensor:
-    """x / (1 + |x|), elementwise."""
+    """x / (1 + |x|), elementwise; at an infinity nan, and the gradient 0."""
     try:
         return call(_SOFTSIGN, (features,))
     except Exception as error:

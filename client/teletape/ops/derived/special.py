@@ -6,6 +6,7 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 from __future__ import annotations
 
 from teletape.ops import arguments as to
+from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -97,7 +98,7 @@ def erfcinv(x: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def lgamma(x: to.TensorInput, name: str | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function, elementwise. Errors as erfc."""
+    """The logarithm of the absolute value of the gamma function, elementwise; inf at ±inf. Errors as erfc."""
     try:
         return call(_LGAMMA, (x,))
     except Exception as error:
@@ -106,7 +107,7 @@ def lgamma(x: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def digamma(x: to.TensorInput, name: str | None = None) -> Tensor:
-    """The derivative of lgamma, elementwise. Errors as erfc."""
+    """The derivative of lgamma, elementwise; nan at its poles, 0 and the negative whole numbers. Errors as erfc."""
     try:
         return call(_DIGAMMA, (x,))
     except Exception as error:
@@ -117,6 +118,9 @@ def digamma(x: to.TensorInput, name: str | None = None) -> Tensor:
 def polygamma(a: float | TensorLike, x: to.TensorInput, name: str | None = None) -> Tensor:
     """The derivative of that order of digamma, elementwise; the order is a whole number. Errors as erfc."""
     try:
+        result = checks.polygamma_of_tensor_order(a, x)
+        if result is not None:
+            return result
         return call(_POLYGAMMA, (x,), order=to.real_number(a))
     except Exception as error:
         report(error)

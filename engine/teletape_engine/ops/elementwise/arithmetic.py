@@ -12,7 +12,7 @@ from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec,
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
-from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
+from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -93,7 +93,14 @@ def _dtype(a: Any, b: Any) -> DType:
     linear_map(lambda ct, b, y: -ct * ops.div_no_nan(y, b)),
     op_type="DivNoNan",
     args="x y",
-    tf=(function("math.divide_no_nan", Conversion.LIKE("x", of="y"), Conversion.HINTED("y", of="x")),),
+    tf=(
+        function(
+            "math.divide_no_nan",
+            Conversion.LIKE("x", of="y"),
+            Conversion.HINTED("y", of="x"),
+            shortcut="fractions_no_nan",
+        ),
+    ),
     dtypes=FLOATING | COMPLEX,
     domain=(0.3, 2.0),
     temporaries=2,
@@ -178,7 +185,7 @@ def truncatediv(xp: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    NON_DIFFERENTIABLE,
+    NOT_REGISTERED,
     op_type="TruncateMod",
     refuses=("b",),
     args="x y",

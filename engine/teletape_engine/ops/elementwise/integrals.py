@@ -150,4 +150,4 @@ def betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
 )
 def zeta(xp: Any, x: Any, q: Any) -> Any:
     """Hurwitz's zeta function, the sum of (q + n)⁻ˣ over n = 0, 1, …, elementwise; its gradient is that by q alone."""
-    return special.function(xp, "zeta", x, q)
+    return special.zeta(xp, x, q)

@@ -196,7 +196,7 @@ def step(xp: Any, x: Any) -> Any:
     return xp.greater(x, 0).astype(x.dtype)
 
 
-@elementwise(NON_DIFFERENTIABLE, tf="round math.round", dtypes=FLOATING | SIGNED)
+@elementwise(NON_DIFFERENTIABLE, tf="round math.round", dtypes=FLOATING | INTEGER)
 def round_(xp: Any, x: Any) -> Any:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     return x if x.dtype in INTEGER else xp.rint(x)

@@ -124,14 +124,14 @@ _HIGHEST = 100  #: The factorial of a larger order, times zeta, is soon no float
 
 @elementwise(lambda x: ops.digamma(x), temporaries=1, tf="math.lgamma", dtypes=FLOATING, domain=_GAMMA)
 def lgamma(xp: Any, x: Any) -> Any:
-    """The logarithm of the absolute value of the gamma function, elementwise. Errors as erfc."""
-    return special.function(xp, "gammaln", x)
+    """The logarithm of the absolute value of the gamma function, elementwise; inf at ±inf. Errors as erfc."""
+    return xp.where(x == -xp.inf, -x, special.function(xp, "gammaln", x))
 
 
 @elementwise(lambda x: ops.polygamma(x, order=1), temporaries=1, tf="math.digamma", dtypes=FLOATING, domain=_GAMMA)
 def digamma(xp: Any, x: Any) -> Any:
-    """The derivative of lgamma, elementwise. Errors as erfc."""
-    return special.function(xp, "digamma", x)
+    """The derivative of lgamma, elementwise; nan at its poles, 0 and the negative whole numbers. Errors as erfc."""
+    return xp.where(x == 0, x.dtype.type(xp.nan), special.function(xp, "digamma", x))
 
 
 def _polygamma_spec(x: Spec, *, order: float) -> Spec:
@@ -144,7 +144,7 @@ def _polygamma_spec(x: Spec, *, order: float) -> Spec:
     lambda x, order: ops.polygamma(x, order=order + 1),
     infer=_polygamma_spec,
     temporaries=3,
-    tf=(function("math.polygamma", Conversion.REAL("a", to="order"), "x"),),
+    tf=(function("math.polygamma", Conversion.REAL("a", to="order"), "x", shortcut="polygamma_of_tensor_order"),),
     dtypes=FLOATING,
     samples=[sample((2, 3), order=1.0, low=0.4, high=3.0), sample((3,), order=0.0, low=0.4, high=3.0)],
 )
@@ -153,7 +153,7 @@ def polygamma(xp: Any, x: Any, *, order: float) -> Any:
     if order == 0:
         return special.function(xp, "digamma", x)
     factor = math.gamma(order + 1) * (-1 if order % 2 == 0 else 1)
-    return (special.function(xp, "zeta", xp.full_like(x, order + 1), x) * factor).astype(x.dtype, copy=False)
+    return (special.zeta(xp, xp.full_like(x, order + 1), x) * factor).astype(x.dtype, copy=False)
 
 
 # ------------------------------------------------------------------------------------------------- where zero decides

@@ -87,7 +87,12 @@ def leaky_relu(xp: Any, x: Any, *, alpha: float = 0.2) -> Any:
 
 
 @elementwise(
-    lambda y: 1 + y * step(-y), temporaries=2, args="features", tf="nn.elu", dtypes=FLOATING, traits=[Trait.SATURATES]
+    lambda y: 1 + ops.minimum(0.0, y),
+    temporaries=2,
+    args="features",
+    tf="nn.elu",
+    dtypes=FLOATING,
+    traits=[Trait.SATURATES],
 )
 def elu(xp: Any, x: Any) -> Any:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
@@ -95,7 +100,7 @@ def elu(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda y: _SELU_SCALE + (y + _SELU_SCALE * (_SELU_ALPHA - 1)) * step(-y),
+    lambda y: (_SELU_SCALE * _SELU_ALPHA + ops.minimum(0.0, y)) * step(-y) + _SELU_SCALE * (1 - step(-y)),
     temporaries=3,
     args="features",
     tf="nn.selu",
@@ -115,6 +120,7 @@ def selu(xp: Any, x: Any) -> Any:
             Conversion.FLOAT("features"),
             Conversion.REAL("beta", 1.0),
             Conversion.IGNORED("name", None),
+            shortcut="silu_of_tensor_beta",
         ),
     ),
     samples=[sample((2, 3)), sample(()), sample((2,), beta=0.5, seed=1)],

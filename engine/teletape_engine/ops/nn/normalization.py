@@ -8,13 +8,14 @@ import numpy as np
 
 from teletape_engine.catalogue.attributes import Axes, Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.arithmetic import maximum, pow_
 from teletape_engine.ops.elementwise.complex import abs_
-from teletape_engine.ops.elementwise.logic import equal
+from teletape_engine.ops.elementwise.logic import equal, logical_not
 from teletape_engine.ops.elementwise.math import rsqrt, square
 from teletape_engine.ops.nn.activations import relu
 from teletape_engine.ops.reduce import reduce_mean, reduce_sum
@@ -39,10 +40,16 @@ def crelu(x: Any, *, axis: Axis = -1) -> Any:
     return concat(relu(x), relu(-x), axis=axis)
 
 
-@composite(samples=[sample((2, 3)), sample(())], args="features", tf="nn.softsign math.softsign")
-def softsign(x: Any) -> Any:
-    """x / (1 + |x|), elementwise."""
-    return x / (abs_(x) + 1)
+@elementwise(
+    lambda x: square(1 / (abs_(x) + 1)),
+    temporaries=2,
+    args="features",
+    tf="nn.softsign math.softsign",
+    dtypes=FLOATING,
+)
+def softsign(xp: Any, x: Any) -> Any:
+    """x / (1 + |x|), elementwise; at an infinity nan, and the gradient 0."""
+    return x / (xp.abs(x) + 1)
 
 
 # ----------------------------------------------------------------------------------------------------- normalization
@@ -96,7 +103,8 @@ def local_response_normalization(
 @composite(samples=[sample(np.array([[0.0, 1.0], [2.0, 0.0]]))], tf="nn.zero_fraction math.zero_fraction", args="value")
 def zero_fraction(x: Any) -> Any:
     """The fraction of the elements that are zero, float32."""
-    return reduce_mean(cast(equal(x, 0), dtype=_F32))
+    zero = logical_not(x) if x.dtype is BOOL else equal(x, 0)
+    return reduce_mean(cast(zero, dtype=_F32))
 
 
 def _in_top_k_spec(targets: Spec, predictions: Spec, *, k: int) -> Spec:
