@@ -27,7 +27,7 @@ GROUPS = {
         "tape.open tape.watch tape.pause tape.resume tape.own tape.reset tape.describe tape.graph tape.check_gradients "
         "context.switch context.end declare client.attach client.detach profile"
     ),
-    "Derivatives": "gradient jacobian batch_jacobian vjps hessian hvp explain",
+    "Derivatives": "gradient gradient_statistics jacobian batch_jacobian vjps hessian hvp explain",
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
     "Functions and control flow": "function call value_and_gradient while cond scan check_gradients",
     "Custom gradients": (
@@ -52,6 +52,7 @@ SESSION: list[dict[str, Any]] = [
     {"do": "hessian", "tape": "t", "targets": ["loss"], "sources": ["w"], "outputs": ["H"]},
     {"do": "hvp", "tape": "t", "targets": ["loss"], "sources": ["w"], "vectors": [[1.0, 0.0, 0.0]], "outputs": ["Hv"]},
     {"do": "explain", "tape": "t", "targets": ["loss"], "sources": ["w"]},
+    {"do": "gradient_statistics", "tape": "t", "targets": ["loss"], "sources": ["w"]},
     {"do": "tape.describe", "tape": "t"},
     {"do": "tape.graph", "tape": "t", "targets": ["loss"], "sources": ["w"], "nodes": 100},
     {"do": "tape.check_gradients", "tape": "t", "targets": ["loss"], "sources": ["w"], "settings": {"seed": 1}},

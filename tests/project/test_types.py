@@ -95,7 +95,7 @@ def completions(text: str) -> list[str]:
         ("tf.nn.sof", ["softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign"]),
         ("tf.random.", sorted(tf.random.__all__, key=str.lower)),
         ("tf.compat.v1.wh", ["while_loop"]),
-        ("tf.GradientTape().grad", ["gradient", "gradients"]),
+        ("tf.GradientTape().grad", ["gradient", "gradient_statistics", "gradients"]),
         ("tf.constant(1.0).num", ["numpy"]),
         ("tf.keras.layers.Dens", ["Dense"]),
         ("tf.optimizers.Ada", ["Adadelta", "Adafactor", "Adagrad", "Adam", "Adamax", "AdamW"]),

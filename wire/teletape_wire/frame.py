@@ -62,6 +62,7 @@ CODES: Final = {
     "check_gradients": 19,
     "tape.check_gradients": 20,
     "explain": 23,
+    "gradient_statistics": 27,
     "while": 40,
     "cond": 41,
     "scan": 42,

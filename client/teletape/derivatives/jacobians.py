@@ -16,6 +16,7 @@ from teletape.derivatives.arguments import (
     Vectorization,
     as_source,
     as_target,
+    cotangents_for,
     is_text,
     operands_like,
     recorded_values,
@@ -86,6 +87,36 @@ class Jacobians:
                 self._gradient(target, sources, output_gradients, unconnected_gradients, retain_tape=retain_tape)
             )
         return results
+
+    @reports
+    def gradient_statistics(self, target: Any, sources: Any, output_gradients: Any = None) -> Any:
+        """A few numbers about each gradient in place of its elements. Teletape's own.
+
+        Norm, largest magnitude, mean, and the shares of elements that are not finite and that are zero. Through a
+        server it is one request, and no gradient is sent; one that passes a gradient function of the program is. The
+        tape stays: `gradient` may follow.
+
+        Args:
+            target: As for `gradient`.
+            sources: As for `gradient`; the answer has their structure.
+            output_gradients: As for `gradient`.
+
+        Returns:
+            For each source a `Statistics`, or None where the gradient is None.
+
+        Raises:
+            RuntimeError: As for `gradient`.
+            TypeError: As for `gradient`.
+            ValueError: As for `gradient`.
+            LookupError: As for `gradient`.
+            teletape.errors.UnimplementedError: Inside a traced function, where there are no values.
+        """
+        owner, tape = self._begin()
+        targets, flat = _numeric_targets(target), _numeric_sources(sources)
+        cotangents = None if output_gradients is None else cotangents_for(targets, output_gradients)
+        query = _query(owner, tape, targets, flat, output_gradients=cotangents, retain_tape=True)
+        with self._computing(retain_tape=True):
+            return nest.pack_sequence_as(sources, owner.gradient_statistics(query))
 
     @reports
     def jacobian(

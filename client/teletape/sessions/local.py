@@ -14,6 +14,8 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.statistics import Statistics, statistics_of_recorded
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
@@ -132,6 +134,9 @@ class LocalSession(Session):
     def _size(self) -> Size:
         base = self._state.backend.base
         return lambda value: base(value.array)
+
+    def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
+        return statistics_of_recorded(self.recorder().backend, self.gradient(query))
 
     def footprint(self, tape: Tape) -> Footprint:
         return operations.tape_footprint(self.recorder(), tape)

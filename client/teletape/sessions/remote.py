@@ -29,7 +29,7 @@ from teletape.sessions.sending.uploader import Uploader
 from teletape.sessions.session import Session
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
-from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Facts, Fetched, SlicesArrays
@@ -37,6 +37,8 @@ from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
+from teletape_engine.derivatives.statistics import Statistics, statistics
+from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import TapeStateError, TeletapeError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
@@ -274,6 +276,23 @@ class RemoteSession(Session):
             )
             return derivatives
         return custom_backward.run(recorder, walk, stop, query)
+
+    def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
+        if has_stops(query.tape, self.declarations):  # the program's own gradient functions run here
+            with np.errstate(all="ignore"):
+                return [self._statistics_here(gradient) for gradient in self.gradient(query)]
+        tape, targets, sources, cotangents, _, _ = query_fields(query)
+        facts = self._facts(commands.GradientStatistics(tape, targets, sources, cotangents))["statistics"]
+        return [None if entry["kind"] == "none" else Statistics.from_facts(entry) for entry in facts]
+
+    def _statistics_here(self, gradient: Any) -> Statistics | None:
+        """The statistics of a gradient whose elements are fetched."""
+        if gradient is None:
+            return None
+        if isinstance(gradient, SlicesValue):
+            values, indices = self.fetch_all([self.slices_component(gradient, part) for part in ("values", "indices")])
+            return statistics(np, SparseGradient(values, indices, gradient.dense))
+        return statistics(np, self.fetch(gradient))
 
     def run_question(
         self,

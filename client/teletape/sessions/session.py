@@ -29,6 +29,7 @@ from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
+from teletape_engine.derivatives.statistics import Statistics
 from teletape_engine.diagram.facts import Size, diagram
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.explain.explain import explain
@@ -312,6 +313,10 @@ class Session(ABC):
     def gradient(self, query: GradientQuery) -> list[Any]:
         """See `teletape_engine.derivatives.gradient`."""
         return gradient(self.recorder(), query)
+
+    def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
+        """See `teletape_engine.derivatives.statistics`; None for a gradient that does not exist."""
+        raise UnimplementedError("gradient_statistics: a tape inside a traced function has no values")
 
     def run_question(
         self,

@@ -34,7 +34,17 @@ from teletape_engine.commands.functions import (
     ValueAndGradient,
     While,
 )
-from teletape_engine.commands.questions import BatchJacobian, Explain, Gradient, Hessian, Hvp, Jacobian, Jvp, Vjps
+from teletape_engine.commands.questions import (
+    BatchJacobian,
+    Explain,
+    Gradient,
+    GradientStatistics,
+    Hessian,
+    Hvp,
+    Jacobian,
+    Jvp,
+    Vjps,
+)
 from teletape_engine.commands.schema import COMMANDS, FUNCTION_FIELDS, functions_of, mentions, outputs
 from teletape_engine.commands.session import ClientAttach, ClientDetach, ContextEnd, ContextSwitch, Declare, Profile
 from teletape_engine.commands.structure import Contents, Repetition, Structure, structure_of
@@ -88,6 +98,7 @@ __all__ = [
     "FieldKind",
     "FunctionId",
     "Gradient",
+    "GradientStatistics",
     "Hessian",
     "Hvp",
     "Id",

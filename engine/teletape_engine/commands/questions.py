@@ -151,3 +151,17 @@ class Explain(Command):
     tape: Id
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientStatistics(Command):
+    """Answers a few numbers about each gradient of the targets' sum in place of its elements; the tape is not consumed.
+
+    Other fields as in gradient.
+    """
+
+    verb = "gradient_statistics"
+    tape: Id
+    targets: tuple[Id, ...]
+    sources: tuple[Id, ...]
+    output_gradients: tuple[Input | None, ...] | None = None

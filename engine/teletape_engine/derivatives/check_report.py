@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from teletape_engine.derivatives.json_numbers import as_json, from_json
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -64,11 +66,11 @@ class Entry:
             "output": self.output,
             "input": self.input,
             "index": list(self.index),
-            "automatic": None if self.automatic is None else _plain(self.automatic),
-            "numerical": _plain(self.numerical),
-            "error": _plain(self.error),
-            "tolerance": _plain(self.tolerance),
-            "sides": None if self.sides is None else [_plain(side) for side in self.sides],
+            "automatic": None if self.automatic is None else as_json(self.automatic),
+            "numerical": as_json(self.numerical),
+            "error": as_json(self.error),
+            "tolerance": as_json(self.tolerance),
+            "sides": None if self.sides is None else [as_json(side) for side in self.sides],
         }
 
     @classmethod
@@ -79,23 +81,11 @@ class Entry:
             facts["output"],
             facts["input"],
             tuple(facts["index"]),
-            None if automatic is None else _number(automatic),
-            _number(facts["numerical"]),
+            None if automatic is None else from_json(automatic),
+            from_json(facts["numerical"]),
             float(facts["tolerance"]),
-            None if sides is None else (_number(sides[0]), _number(sides[1])),
+            None if sides is None else (from_json(sides[0]), from_json(sides[1])),
         )
-
-
-def _plain(number: complex) -> Any:
-    if isinstance(number, complex):
-        return [_plain(number.real), _plain(number.imag)]
-    if math.isfinite(number):
-        return float(number)
-    return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
-
-
-def _number(plain: Any) -> complex:
-    return complex(*map(float, plain)) if isinstance(plain, list) else float(plain)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from teletape_server.worker.models.questions import (
     BatchJacobianQuestion,
     Derivatives,
     GradientQuestion,
+    GradientsNumbers,
+    GradientStatisticsQuestion,
     HessianBlocks,
     HessianQuestion,
     HvpQuestion,
@@ -51,6 +53,20 @@ async def gradient(
     The tape's parents record the computation, so that they can differentiate it again.
     """
     return await dispatch(request, session, "tape.gradient", id=tape, full=full)
+
+
+@router.post(
+    "/{tape}/gradient_statistics",
+    **_operation(GradientStatisticsQuestion, GradientsNumbers, "Compute statistics of gradients"),
+)
+async def gradient_statistics(
+    request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None
+) -> Response:
+    """Computes norm, largest magnitude, mean and the shares of non-finite and zero elements of each gradient.
+
+    The elements stay here. The tape stays too, also one that is not persistent.
+    """
+    return await dispatch(request, session, "tape.gradient_statistics", id=tape)
 
 
 @router.post("/{tape}/jacobian", **_operation(JacobianQuestion, Derivatives, "Compute Jacobians"))

@@ -11,11 +11,13 @@ from functools import partial
 from typing import Any
 
 from teletape_engine import commands
+from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.commands import Id
-from teletape_engine.commands.results import Kinds
+from teletape_engine.commands.results import Facts, Kinds
 from teletape_engine.derivatives import jacobian, second_order
 from teletape_engine.derivatives.gradient import gradient as compute_gradient
 from teletape_engine.derivatives.query import GradientQuery, wants_zeros
+from teletape_engine.derivatives.statistics import statistics_of_recorded
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.functions.batched import Replacement, over_rows, over_values
@@ -34,6 +36,22 @@ def gradient(state: State, command: commands.Gradient) -> None:
     _check_outputs(command.outputs, len(command.sources))
     query = gradient_query(state, command)
     answer(state, command, query, compute_gradient(state.current, query))
+
+
+@handles(commands.GradientStatistics)
+def gradient_statistics(state: State, command: commands.GradientStatistics) -> None:
+    """Answers the statistics of the sources' cotangents, and why there is none; nothing is kept."""
+    query = gradient_query(state, command)
+    gradients = compute_gradient(state.current, query)
+    why = reasons_of_nulls(state, query.tape, query.targets, query.sources, gradients)
+    facts: list[dict[str, Any]] = [
+        {"kind": GradientKind.NONE.value} if entry is None else entry.facts()
+        for entry in statistics_of_recorded(state.backend, gradients)
+    ]
+    for entry, reason in zip(facts, why, strict=False):  # empty: nothing is explained
+        if reason is not None:
+            entry["why"] = reason
+    state.results.append(Facts(state.index, {"statistics": facts}))
 
 
 @handles(commands.Jacobian)
@@ -92,7 +110,9 @@ def hvp(state: State, command: commands.Hvp) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
-def gradient_query(state: State, command: commands.Gradient | commands.BackwardBegin) -> GradientQuery:
+def gradient_query(
+    state: State, command: commands.Gradient | commands.GradientStatistics | commands.BackwardBegin
+) -> GradientQuery:
     """The question of a command, its ids looked up and its answer's memory admitted."""
     query = _query(state, command)
     if command.output_gradients is not None:
@@ -104,13 +124,12 @@ def gradient_query(state: State, command: commands.Gradient | commands.BackwardB
 def _query(state: State, command: Any) -> GradientQuery:
     """What every question has; a variable among targets and sources stays itself."""
     tape = state.find(command.tape, TapeEntry).tape
-    zeros = wants_zeros(command.unconnected)
     return GradientQuery(
         tape,
         [state.find(name, (Value, Variable)) for name in command.targets],
         [state.find(name, (Value, Variable)) for name in command.sources],
-        zeros=zeros,
-        retain_tape=command.retain_tape,
+        zeros=wants_zeros(getattr(command, "unconnected", "none")),
+        retain_tape=getattr(command, "retain_tape", True),
         declarations=state.declarations,
     )
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from teletape_engine.commands import Command, Id
-from teletape_engine.commands.results import Kinds
+from teletape_engine.commands import Command, ContextSwitch, Id
+from teletape_engine.commands.results import Facts, Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.errors import IdInUseError, TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.worker.answers import derivative_entry, fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read, validated
 from teletape_server.worker.execution import command, execute
-from teletape_server.worker.handlers.tapes import active, check_paused, live_ancestors, owned, tape_facts
+from teletape_server.worker.handlers.tapes import CONTEXT, active, check_paused, live_ancestors, owned, tape_facts
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import Body
 from teletape_server.worker.models.function_questions import FunctionHessianQuestion
@@ -23,6 +23,7 @@ from teletape_server.worker.models.questions import (
     ASK,
     BatchJacobianQuestion,
     GradientQuestion,
+    GradientStatisticsQuestion,
     HessianQuestion,
     HvpQuestion,
     JacobianQuestion,
@@ -127,6 +128,20 @@ def _ask_one(session: Session, request: Request, *, verb: str) -> Result:
 
 for _verb in MODELS:
     method(f"tape.{_verb}")(partial(_ask_one, verb=_verb))
+
+
+@method("tape.gradient_statistics")
+def gradient_statistics(session: Session, request: Request) -> Result:
+    """Returns a few numbers about each gradient; the tape stays unchanged."""
+    body = read(request, GradientStatisticsQuestion)
+    tape = path_id(request.params["id"])
+    check_paused(tape_facts(session, tape))
+    fields = {field: getattr(body, field) for field in type(body).model_fields}
+    question = command("gradient_statistics", tape=tape, **fields)
+    answer = execute(session, request, [ContextSwitch(CONTEXT), question]).results[-1]
+    assert isinstance(answer, Facts)
+    numbers = zip(body.sources, answer.facts["statistics"], strict=True)
+    return json_result({"statistics": [{"source": source} | facts for source, facts in numbers]})
 
 
 @method("tape.questions")

@@ -53,6 +53,18 @@ class GradientQuestion(Body):
     replace: Replace = False
 
 
+class GradientStatisticsQuestion(Body):
+    """Asks for a few numbers about each gradient of the targets' sum, in place of its elements."""
+
+    model_config = examples({"targets": ["loss"], "sources": ["w", "x"]})
+
+    targets: Targets
+    sources: Sources
+    output_gradients: Annotated[
+        list[Input | None] | None, Field(description="A weight for each target, of its shape; null: ones")
+    ] = None
+
+
 class JacobianQuestion(Body):
     """Asks for the derivatives of each element of a target: shape [target, source] for each source."""
 
@@ -224,6 +236,32 @@ class Derivatives(Answer):
 
     derivatives: list[Derivative]
     bytes_in_use: int
+
+
+class GradientNumbers(Answer):
+    """A gradient in a few numbers. NaN and infinities are strings, a complex mean is a pair."""
+
+    source: str | int
+    kind: Annotated[
+        Literal["none", "dense", "slices"],
+        Field(description="none: the target does not depend on the source, and there are no numbers"),
+    ]
+    dtype: str | None = None
+    shape: list[int] | None = None
+    norm: Annotated[Any, Field(description="The square root of the sum of the squared magnitudes")] = None
+    max_abs: Annotated[Any, Field(description="The largest magnitude")] = None
+    mean: Annotated[Any, Field(description="Of the elements")] = None
+    non_finite: Annotated[
+        float | None, Field(description="The share of elements that are NaN or infinite, from 0 to 1")
+    ] = None
+    zeros: Annotated[float | None, Field(description="The share of elements that are exactly 0")] = None
+    why: Annotated[Why | None, Field(description="Of a gradient that is null: the reason")] = None
+
+
+class GradientsNumbers(Answer):
+    """The numbers about each gradient, in the order of the sources."""
+
+    statistics: list[GradientNumbers]
 
 
 class HessianBlock(Derivative):
