@@ -68,6 +68,7 @@ from teletape.ops import (
     segments,
     signal,
     sorting,
+    spectral,
     stateless_random,
     sums,
 )
@@ -111,6 +112,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         ("math.", counting),
         ("math.", sums),
         ("signal.", signal),
+        ("signal.", spectral),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}

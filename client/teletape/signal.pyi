@@ -24,30 +24,50 @@ from teletape.ops.signal import rfft2d as rfft2d
 from teletape.ops.signal import rfft3d as rfft3d
 from teletape.ops.signal import stft as stft
 from teletape.ops.signal import vorbis_window as vorbis_window
+from teletape.ops.spectral import dct as dct
+from teletape.ops.spectral import fftnd as fftnd
+from teletape.ops.spectral import idct as idct
+from teletape.ops.spectral import ifftnd as ifftnd
+from teletape.ops.spectral import inverse_mdct as inverse_mdct
+from teletape.ops.spectral import irfftnd as irfftnd
+from teletape.ops.spectral import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
+from teletape.ops.spectral import mdct as mdct
+from teletape.ops.spectral import mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms
+from teletape.ops.spectral import rfftnd as rfftnd
 
 __all__ = [
+    "dct",
     "fft",
     "fft2d",
     "fft3d",
+    "fftnd",
     "fftshift",
     "frame",
     "hamming_window",
     "hann_window",
+    "idct",
     "ifft",
     "ifft2d",
     "ifft3d",
+    "ifftnd",
     "ifftshift",
+    "inverse_mdct",
     "inverse_stft",
     "inverse_stft_window_fn",
     "irfft",
     "irfft2d",
     "irfft3d",
+    "irfftnd",
     "kaiser_bessel_derived_window",
     "kaiser_window",
+    "linear_to_mel_weight_matrix",
+    "mdct",
+    "mfccs_from_log_mel_spectrograms",
     "overlap_and_add",
     "rfft",
     "rfft2d",
     "rfft3d",
+    "rfftnd",
     "stft",
     "vorbis_window",
 ]
