@@ -27,7 +27,9 @@ GROUPS = {
         "tape.open tape.watch tape.pause tape.resume tape.own tape.reset tape.describe tape.graph tape.check_gradients "
         "context.switch context.end declare client.attach client.detach profile"
     ),
-    "Derivatives": "gradient gradient_statistics jacobian batch_jacobian vjps hessian hvp explain",
+    "Derivatives": (
+        "gradient gradient_statistics jacobian batch_jacobian vjps hessian hvp sparse_jacobian sparse_hessian explain"
+    ),
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
     "Functions and control flow": "function call value_and_gradient while cond scan check_gradients",
     "Custom gradients": (
@@ -51,6 +53,9 @@ SESSION: list[dict[str, Any]] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]},
     {"do": "hessian", "tape": "t", "targets": ["loss"], "sources": ["w"], "outputs": ["H"]},
     {"do": "hvp", "tape": "t", "targets": ["loss"], "sources": ["w"], "vectors": [[1.0, 0.0, 0.0]], "outputs": ["Hv"]},
+    {"do": "sparse_jacobian", "tape": "t", "targets": ["squares"], "sources": ["w"], "outputs": [None, None, "Jw"]},
+    {"do": "sparse_hessian", "tape": "t", "targets": ["loss"], "sources": ["w"], "outputs": ["starts", "at", "Hw"],
+     "format": "csr"},
     {"do": "explain", "tape": "t", "targets": ["loss"], "sources": ["w"]},
     {"do": "gradient_statistics", "tape": "t", "targets": ["loss"], "sources": ["w"]},
     {"do": "tape.describe", "tape": "t"},

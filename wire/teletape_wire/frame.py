@@ -72,6 +72,8 @@ CODES: Final = {
     "vjps": 32,
     "hessian": 33,
     "hvp": 34,
+    "sparse_jacobian": 35,
+    "sparse_hessian": 36,
     "custom": 60,
     "backward.begin": 61,
     "backward.cotangents": 62,

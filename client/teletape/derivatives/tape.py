@@ -19,6 +19,7 @@ from teletape.derivatives.arguments import (
 )
 from teletape.derivatives.inspection import TapeInspection
 from teletape.derivatives.jacobians import Jacobians
+from teletape.derivatives.sparse_matrix import SparseDerivatives
 from teletape.functions.not_traceable import NotTraceable
 from teletape.program.call_site import call_site_text, caller
 from teletape.program.tracebacks import report, reports
@@ -48,7 +49,7 @@ Gradient: TypeAlias = Tensor | Any
 K = TypeVar("K")
 
 
-class GradientTape(Jacobians, TapeInspection):
+class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
     """Records ops for automatic differentiation.
 
     Args:

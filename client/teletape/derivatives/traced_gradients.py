@@ -1,13 +1,12 @@
 """The program's own gradient functions inside a Jacobian: each is traced once, and the engine runs it over all rows.
 
-If one cannot be traced (it reads a value), there is one backward pass for each row instead: see per_row.py.
+If one cannot be traced (it reads a value), there is one backward pass for each row instead: see questions.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from teletape.derivatives.per_row import NotBatchable
 from teletape.functions.trace import NotTraceable, trace_gradient
 from teletape.ops import dispatch
 from teletape.sessions.session import Session
@@ -20,6 +19,10 @@ from teletape_engine.functions.batched import check_vectorizes, over_rows, over_
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import CustomCall, FunctionGradient
 from teletape_engine.recording.values import Literal
+
+
+class NotBatchable(Exception):
+    """There is no form over rows; the message says why. Without a message: none is wanted."""
 
 
 class TracedGradients:

@@ -15,6 +15,7 @@ from teletape_engine.commands import Command
 from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.derivatives.statistics import Statistics, statistics_of_recorded
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
@@ -123,6 +124,22 @@ class LocalSession(Session):
         recorder = self.recorder()
         with recorder.backend.quiet():
             return compute(recorder)
+
+    def sparse_derivative(
+        self,
+        compute: Callable[[Recorder], SparseMatrix | None],
+        connected: Callable[[Recorder], bool],
+        command: Callable[[Sequence[Any]], Command],
+        source: Spec,
+        format: str,
+    ) -> tuple[list[Any], dict[str, Any]]:
+        recorder = self.recorder()
+        with recorder.backend.quiet():
+            matrix = compute(recorder)
+        if matrix is None:
+            return [], {}
+        numbers = [recorder.constant(part) for part in matrix.numbers(format)]
+        return [*numbers, matrix.values], matrix.facts(format)
 
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]

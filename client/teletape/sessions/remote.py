@@ -37,6 +37,7 @@ from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
+from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.derivatives.statistics import Statistics, statistics
 from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import TapeStateError, TeletapeError
@@ -50,7 +51,7 @@ from teletape_engine.recording.memory import Footprint, ends
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable, kind_of
-from teletape_engine.spec import Spec
+from teletape_engine.spec import DTYPES, Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.profile import Profile
@@ -304,6 +305,32 @@ class RemoteSession(Session):
         outputs = name_all(recorder, answers)
         recorder.emit(command(outputs, [kind_of(answer).value for answer in answers]))
         return answers
+
+    def sparse_derivative(
+        self,
+        compute: Callable[[Recorder], SparseMatrix | None],
+        connected: Callable[[Recorder], bool],
+        command: Callable[[Sequence[Any]], Command],
+        source: Spec,
+        format: str,
+    ) -> tuple[list[Any], dict[str, Any]]:
+        recorder = self.recorder()
+        names = [recorder.new_name() for _ in range(3)] if recorder.silently(connected) else []
+        answer = recorder.ask(command(tuple([name.id for name in names]) or (None, None, None)))
+        assert isinstance(answer, Facts)
+        facts = answer.facts
+        if facts["kind"] == "none":
+            return [], facts
+        entries, numbers = (facts["entries"],), DTYPES[facts["index_dtype"]]
+        first = entries if format == "coo" else (facts["shape"][0] + 1,)
+        parts = [
+            recorder.silent.new_value(spec)
+            for spec in (Spec.of(first, numbers), Spec.of(entries, numbers), source.with_shape(entries))
+        ]
+        for part, name in zip(parts, names, strict=True):
+            part.name = name
+        self.made_together(parts)
+        return parts, facts
 
     # --------------------------------------------------------------------------------------------------- accumulators
     def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:

@@ -29,6 +29,7 @@ from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
+from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.derivatives.statistics import Statistics
 from teletape_engine.diagram.facts import Size, diagram
 from teletape_engine.errors import UnimplementedError
@@ -42,6 +43,7 @@ from teletape_engine.recording.provenance import Records, ValueReads
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
+from teletape_engine.spec import Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.profile import Profile
@@ -330,6 +332,25 @@ class Session(ABC):
             command: Returns the command that computes the answers on a server, from their ids and kinds.
         """
         return compute(self.recorder())
+
+    def sparse_derivative(
+        self,
+        compute: Callable[[Recorder], SparseMatrix | None],
+        connected: Callable[[Recorder], bool],
+        command: Callable[[Sequence[Any]], Command],
+        source: Spec,
+        format: str,
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the three parts of a sparse derivative, none if there is none, and what it is like.
+
+        Args:
+            compute: Computes it on a recorder with arrays.
+            connected: Whether there is one, on a recorder without.
+            command: Returns the command that computes it on a server, from the ids of the parts.
+            source: The spec of the source.
+            format: As for the command.
+        """
+        raise NotImplementedError  # pragma: no cover - not of a trace
 
     # --------------------------------------------------------------------------------------------------- accumulators
     def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from teletape_engine.arrays import BACKENDS
 from teletape_engine.catalogue.attributes import Schema
 from teletape_engine.catalogue.binding import by_name
-from teletape_engine.catalogue.op import CATALOGUE, Cut, Op, Sample, Trait
+from teletape_engine.catalogue.op import CATALOGUE, Cut, Op, Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient, Rule
 from teletape_engine.catalogue.signature import Functions, functions_of
 from teletape_engine.errors import InvalidArgumentError
@@ -85,6 +85,7 @@ def op(
     symmetric: Sequence[int] = (),
     integers: Sequence[str] = (),
     traits: Iterable[Trait] = (),
+    reach: Reach = Reach.ALL,
     expand: Callable[..., Any] | None = None,
     workspace: Callable[..., int] | None = None,
     work: Callable[..., int] | None = None,
@@ -141,6 +142,7 @@ def op(
             symmetric=frozenset(symmetric),
             integers=frozenset(map(inputs.index, integers)),
             traits=frozenset(traits),
+            reach=reach,
         )
         if not record.doc:
             raise TypeError(f"op {called}: no docstring")

@@ -25,7 +25,7 @@ from teletape_engine.catalogue.define import (
     sample,
 )
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op, Sample, Trait
+from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule, always
 from teletape_engine.catalogue.signature import Functions
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, INTEGER, NUMERIC, DType, Shape, Spec, broadcast
@@ -236,6 +236,7 @@ def elementwise(
             refuses=refuses,
             integers=inputs if dtypes <= INTEGER else (),
             traits=traits,
+            reach=Reach.ELEMENTS,
         )(forward)
 
     return decorate

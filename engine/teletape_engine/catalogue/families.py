@@ -25,7 +25,7 @@ from teletape_engine.catalogue.define import (
     sample,
 )
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op, Sample, Trait
+from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Functions
 from teletape_engine.spec import BOOL, NUMERIC, DType, Shape, Spec, axes_in, axis_in
@@ -114,6 +114,7 @@ def reduction(
         traits=traits,
         workspace=workspace,
         args="input_tensor axis keepdims",
+        reach=Reach.LINES,
     )
 
 
@@ -130,6 +131,7 @@ def linear(
     traits: Iterable[Trait] = (),
     workspace: Callable[..., int] | None = None,
     args: str = "",
+    reach: Reach = Reach.ALL,
 ) -> Callable[[Forward], Op]:
     """A linear map of its one array: its jvp is the op itself, applied to the tangent."""
 
@@ -151,6 +153,7 @@ def linear(
             traits=traits,
             workspace=workspace,
             args=args,
+            reach=reach,
         )(forward)
 
     return decorate

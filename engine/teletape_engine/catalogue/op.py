@@ -55,6 +55,25 @@ class Trait(enum.Enum):
     STOPS_GRADIENT = "stops_gradient"  #: Tapes take the result for a constant.
 
 
+class Reach(enum.Enum):
+    """On which elements of its inputs an element of an op's result may depend, whatever the elements are.
+
+    `derivatives/sparsity/` reads the structure of derivatives from it. tests/engine/test_sparsity.py holds every op to
+    it: what an op does not reach has no derivative.
+    """
+
+    ALL = "all"  #: On all of them.
+    ELEMENTS = "elements"  #: On the elements at its own place, after broadcasting.
+    MOVES = "moves"  #: On one element of one input, or on none: the forward only moves elements.
+    SUMS = "sums"  #: Each element of the input goes into at most one of the result: the vjp only moves elements.
+    LINES = "lines"  #: On the line of elements, at its own place, along `axis` (several; None: all; absent: the last).
+    SEGMENTS = "segments"  #: On the rows of the first input that have its row's number in the second.
+    MATRICES = "matrices"  #: On the matrices, in the last two axes, at its own place.
+    IMAGES = "images"  #: On the images, in the last three axes, at its own place.
+    WINDOWS = "windows"  #: On the window of the first input's images that the second, of filters, has at its own place.
+    PRODUCTS = "products"  #: As the product of two matrices: on a row of the first input and a column of the second.
+
+
 class Kernel(enum.Enum):
     """What a forward spends its time with; a host that has a clock knows how fast each is."""
 
@@ -127,6 +146,7 @@ class Op:
         symmetric: Inputs read as Hermitian matrices: only the lower triangle is read, and the gradient is that of such
             matrices, half on either side of the diagonal, as in TensorFlow.
         traits: What the rest of the engine needs to know of it; see `Trait`.
+        reach: On which elements of its differentiable inputs an element of the result may depend.
         bound: Calls bound so far, by specs and attributes; `catalogue.binding.bind` fills it.
     """
 
@@ -157,6 +177,7 @@ class Op:
     symmetric: frozenset[int] = frozenset()
     integers: frozenset[int] = frozenset()
     traits: frozenset[Trait] = frozenset()
+    reach: Reach = Reach.ALL
     bound: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __call__(self, *args: Array, **attrs: Any) -> Any:

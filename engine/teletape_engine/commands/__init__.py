@@ -43,6 +43,8 @@ from teletape_engine.commands.questions import (
     Hvp,
     Jacobian,
     Jvp,
+    SparseHessian,
+    SparseJacobian,
     Vjps,
 )
 from teletape_engine.commands.schema import COMMANDS, FUNCTION_FIELDS, functions_of, mentions, outputs
@@ -113,6 +115,8 @@ __all__ = [
     "Repetition",
     "Scan",
     "SlicesComponent",
+    "SparseHessian",
+    "SparseJacobian",
     "Step",
     "Structure",
     "TapeCheckGradients",

@@ -78,6 +78,12 @@ MEANINGS: Final[Mapping[str, str]] = {
     "batch_jacobian.targets": "One tensor [b, *y]",
     "batch_jacobian.sources": "One tensor or variable [b, *x]",
     "batch_jacobian.unconnected": "Dtype of the zeros if not connected: the target's (`none`) or the source's (`zero`)",
+    "sparse_jacobian.targets": "One tensor",
+    "sparse_jacobian.sources": "One tensor or variable",
+    "sparse_hessian.sources": "One tensor or variable",
+    "format": "`coo` or `csr`",
+    "sparse_jacobian.outputs": "Ids for rows (coo) or row starts (csr), columns, and values; null: not kept",
+    "sparse_hessian.outputs": "Ids for rows (coo) or row starts (csr), columns, and values; null: not kept",
     "hessian.outputs": "An id for each pair of sources, row by row; null: the block is not kept",
     # functions and control flow
     "function.id": "The function's id, which the command creates",

@@ -129,6 +129,50 @@ class Hvp(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class SparseJacobian(Command):
+    """Computes the Jacobian of the one target by the one source where it may differ from zero, as a sparse matrix.
+
+    It has target-size rows and source-size columns. `outputs` has three ids (null: not kept): with `format` coo for the
+    rows [n], the columns [n] and the values [n] of the entries, row by row; with csr for where each row begins
+    [rows + 1], the columns and the values. The answer has `kind` (none or sparse), `format`, `shape`, `entries` (n),
+    `index_dtype`, and `products`: how many products with vectors it took. No tape records how. Other fields as in
+    jacobian.
+    """
+
+    verb = "sparse_jacobian"
+    tape: Id
+    targets: tuple[Id, ...]
+    sources: tuple[Id, ...]
+    outputs: tuple[NewId | None, ...]
+    format: str = "coo"
+    unconnected: str = "none"
+    max_bytes: int | None = None
+    chunk_size: int | None = None
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SparseHessian(Command):
+    """Computes the second derivatives of the targets' sum by the one source where they may differ from zero.
+
+    A sparse matrix of source-size rows and columns; answer and fields as in sparse_jacobian.
+    """
+
+    verb = "sparse_hessian"
+    tape: Id
+    targets: tuple[Id, ...]
+    sources: tuple[Id, ...]
+    outputs: tuple[NewId | None, ...]
+    format: str = "coo"
+    unconnected: str = "none"
+    max_bytes: int | None = None
+    chunk_size: int | None = None
+    retain_tape: bool = False
+    custom_gradients: tuple[Id, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Jvp(Command):
     """Names the tangents of `targets`: an id in `outputs` for each (null: the tangent is not kept).
 

@@ -9,7 +9,7 @@ import numpy as np
 from teletape_engine.arrays.checks import holds
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
-from teletape_engine.catalogue.op import Sample, Trait
+from teletape_engine.catalogue.op import Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import BOOL, FLOATING, Spec
@@ -49,6 +49,7 @@ def _floating_spec(x: Spec, *, message: str) -> Spec:
     samples=[sample((2, 3), message="x"), sample((), message="x")],
     views=True,
     traits=[Trait.ASSERTS],
+    reach=Reach.ELEMENTS,
 )
 def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
     """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""

@@ -9,7 +9,7 @@ from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.elementwise.logic import where
@@ -62,6 +62,7 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
     tf="cumsum math.cumsum",
     workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
     traits=[Trait.SELECTS],
+    reach=Reach.LINES,
 )
 def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
@@ -103,6 +104,7 @@ def _cumprod_vjp(ct: Any, x: Any, y: Any, axis: int, exclusive: bool, reverse: b
     tf="math.cumprod",
     workspace=lambda x, **_: wide_bytes(x) + half_bytes(x),
     traits=[Trait.MULTIPLIES],
+    reach=Reach.LINES,
 )
 def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
@@ -159,6 +161,7 @@ def _decayed_vjp_exponents(ct: Any, x: Any, exponents: Any, y: Any, axis: int, r
     ],
     like=(0, 0),
     workspace=lambda x, exponents, **_: 2 * (wide_bytes(x) + half_bytes(x)) + x.nbytes,
+    reach=Reach.LINES,
 )
 def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
     """Sums along `axis` of the elements x_j up to each i, times exp(e_j - e_i): the gradient of cumulative_logsumexp.
@@ -186,6 +189,7 @@ def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: 
         sample((0, 2)),
     ],
     workspace=lambda x, **_: 3 * wide_bytes(x) + half_bytes(x),
+    reach=Reach.LINES,
 )
 def running_logsumexp(xp: Any, x: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
     """log(Σ eˣ) of the elements up to each along `axis`, without overflow; from the end if `reverse`."""

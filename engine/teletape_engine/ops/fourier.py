@@ -10,7 +10,7 @@ import numpy as np
 from teletape_engine.catalogue.define import check_dtypes, sample
 from teletape_engine.catalogue.families import composite, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import real
@@ -68,6 +68,7 @@ def _dft_vjp(ct: Any, x_spec: Spec, rank: int, inverse: bool) -> Any:
         sample(_complex(2, 1, 3), rank=3, inverse=True),
     ],
     workspace=lambda x, **_: 2 * x.nbytes,
+    reach=Reach.LINES,
 )
 def dft(xp: Any, x: Any, *, rank: int = 1, inverse: bool = False) -> Any:
     """The discrete Fourier transform of complex numbers over the last `rank` axes; the `inverse` is divided by n."""
@@ -105,6 +106,7 @@ def _real_dft_vjp(ct: Any, x_spec: Spec, rank: int) -> Any:
     batch=stacked,
     samples=[sample((4,)), sample((2, 5)), sample((3, 4), rank=2), sample((2, 2, 3), rank=3), sample((1,))],
     workspace=lambda x, **_: 4 * x.nbytes + 32 * x.size // max(1, x.shape[-1] if x.ndim else 1),
+    reach=Reach.LINES,
 )
 def real_dft(xp: Any, x: Any, *, rank: int = 1) -> Any:
     """The Fourier transform of real numbers over the last `rank` axes, of the last axis the first n // 2 + 1."""
@@ -143,6 +145,7 @@ def _real_inverse_vjp(ct: Any, rank: int, length: int) -> Any:
         sample(_complex(1), length=1),
     ],
     workspace=lambda x, **_: 4 * x.nbytes,
+    reach=Reach.LINES,
 )
 def inverse_real_dft(xp: Any, x: Any, *, length: int, rank: int = 1) -> Any:
     """The inverse of real_dft: real numbers, `length` of them along the last axis."""
@@ -246,6 +249,7 @@ def _frame_vjp(ct: Any, x_spec: Spec, step: int) -> Any:
     samples=[sample((7,), length=3, step=2), sample((2, 6), length=1, step=2), sample((2,), length=3, step=1)],
     workspace=lambda x, length, step: 16 * (_count(x.shape, length, step) + 1) * (length + 1),
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def frame(xp: Any, x: Any, *, length: int, step: int) -> Any:
     """The frames [..., count, length] of signals [..., n] that begin at every `step`-th element and fit."""
@@ -273,6 +277,7 @@ def _overlap_spec(x: Spec, *, step: int) -> Spec:
     samples=[sample((3, 4), step=2), sample((2, 2, 3), step=2), sample((2, 2), step=3), sample((0, 2), step=1)],
     tf=(by_hand("signal.overlap_and_add", "frames of length 0 and signals of integers have results of their own"),),
     workspace=lambda x, step: x.nbytes,
+    reach=Reach.SUMS,
 )
 def overlap_and_add(xp: Any, x: Any, *, step: int) -> Any:
     """The sum [..., n] of frames [..., count, length] that begin at every `step`-th element: the transpose of frame."""

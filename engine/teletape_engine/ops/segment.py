@@ -12,7 +12,7 @@ from teletape_engine.arrays.scatter import change_rows, check_indices, extreme_r
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample, Trait
+from teletape_engine.catalogue.op import Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -115,6 +115,7 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
     tf="math.unsorted_segment_max",
     workspace=_bytes,
     traits=[Trait.SELECTS],
+    reach=Reach.SEGMENTS,
 )
 def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The largest of the entries that share an id; the dtype's lowest number for an id without entries.
@@ -139,6 +140,7 @@ def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
     tf="math.unsorted_segment_min",
     workspace=_bytes,
     traits=[Trait.SELECTS],
+    reach=Reach.SEGMENTS,
 )
 def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The smallest of the entries that share an id; the dtype's highest number for an id without entries.
@@ -188,6 +190,7 @@ def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segm
     tf="math.unsorted_segment_prod",
     workspace=_bytes,
     traits=[Trait.MULTIPLIES],
+    reach=Reach.SEGMENTS,
 )
 def unsorted_segment_prod(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The product of the entries that share an id; 1 for an id without entries. Otherwise as unsorted_segment_max.

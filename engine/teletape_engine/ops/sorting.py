@@ -11,6 +11,7 @@ from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -121,6 +122,7 @@ def _sort_vjp(ct: Any, x: Any, axis: int, direction: str) -> Any:
         ),
     ),
     workspace=lambda x, **_: 2 * x.nbytes,
+    reach=Reach.LINES,
 )
 def sort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> Any:
     """The elements in order along `axis`; `direction` is "ASCENDING" or "DESCENDING"."""

@@ -101,6 +101,17 @@ BATCHES = {
             )
         ),
     ),
+    "sparse_derivatives": (
+        "The entries of a Jacobian and of a Hessian; every field given.",
+        Batch(
+            (
+                commands.SparseJacobian(
+                    "t", ("y",), ("x",), ("i", "j", "J"), "coo", "none", 1 << 20, 8, True, custom_gradients=("c",)
+                ),
+                commands.SparseHessian("t", ("z",), ("x",), (None, "k", CLIENT), "csr", "zero", None, 2, False, ("c",)),
+            )
+        ),
+    ),
     "custom": (
         "A gradient of the caller's own: a pass that stops, a program in its place, a declared op; every field given.",
         Batch(

@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
@@ -335,6 +335,7 @@ def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     samples=[sample((2, 3), (2, 3), (2, 3)), sample((4,)), sample((), (), seed=1)],
     tf=(function("add_n math.add_n", Conversion.TENSORS("inputs")),),
     views=True,
+    reach=Reach.ELEMENTS,
 )
 def add_n(xp: Any, *xs: Any) -> Any:
     """The sum of arrays of one shape and dtype."""

@@ -11,6 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, sum_to
 from teletape_engine.catalogue.families import linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -41,6 +42,7 @@ def _part_spec(op_type: str) -> Any:
     args="input",
     tf=(function("math.real", Conversion.TENSOR("input"), shortcut="itself_if_real"),),
     views=True,
+    reach=Reach.ELEMENTS,
 )
 def real(xp: Any, x: Any) -> Any:
     """The real part of a complex array, as its real dtype."""
@@ -55,6 +57,7 @@ def real(xp: Any, x: Any) -> Any:
     args="input",
     tf=(function("math.imag", Conversion.TENSOR("input"), shortcut="zeros_if_real"),),
     views=True,
+    reach=Reach.ELEMENTS,
 )
 def imag(xp: Any, x: Any) -> Any:
     """The imaginary part of a complex array, as its real dtype."""
@@ -72,6 +75,7 @@ def _conj_spec(x: Spec) -> Spec:
     batch=batch_elementwise,
     samples=_complex_samples,
     tf=(function("math.conj", Conversion.TENSOR("x"), shortcut="itself_if_real"),),
+    reach=Reach.ELEMENTS,
 )
 def conj(xp: Any, x: Any) -> Any:
     """The complex conjugate, elementwise."""
@@ -99,6 +103,7 @@ def _complex_spec(a: Spec, b: Spec) -> Spec:
     args="real imag",
     tf=(function("complex dtypes.complex", Conversion.VALUE("real"), Conversion.VALUE("imag"), check="complex_parts"),),
     name="complex",
+    reach=Reach.ELEMENTS,
 )
 def complex_(xp: Any, a: Any, b: Any) -> Any:
     """a + ib from two real arrays (float32 or float64), elementwise; shapes broadcast."""
@@ -142,6 +147,7 @@ def _abs_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
     samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
     tf="abs math.abs",
     name="abs",
+    reach=Reach.ELEMENTS,
 )
 def abs_(xp: Any, x: Any) -> Any:
     """|x|, elementwise; of a complex array as its real dtype. The gradient at 0 is 0."""
@@ -173,6 +179,7 @@ def _is_real(spec: Spec) -> bool:
     batch=batch_elementwise,
     samples=lambda: [*_complex_samples(), sample((2, 3)), sample((), seed=1)],
     tf="sign math.sign",
+    reach=Reach.ELEMENTS,
 )
 def sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
@@ -194,6 +201,7 @@ def sign(xp: Any, x: Any) -> Any:
     samples=_complex_samples,
     args="input",
     tf=(function("math.angle", Conversion.TENSOR("input"), shortcut="angle_if_real"),),
+    reach=Reach.ELEMENTS,
 )
 def angle(xp: Any, x: Any) -> Any:
     """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""

@@ -17,6 +17,7 @@ from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, sample
 from teletape_engine.catalogue.families import linear
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import FLOATING, INTEGER, Shape, Spec, shape_text, wide
@@ -230,6 +231,7 @@ _CASES: Final[tuple[tuple[Shape, dict[str, Any]], ...]] = (
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     tf=(by_hand("image.resize", "the result is float32 for most methods, and the ratio of sides may be preserved"),),
     workspace=lambda x, *, size, method, antialias: _workspace(x, _resized(x, size).shape),
+    reach=Reach.IMAGES,
 )
 def resize(xp: Any, x: Any, *, size: Ints, method: str = "bilinear", antialias: bool = False) -> Any:
     """Images resized to `size` [height, width], as TensorFlow does by bilinear, nearest, bicubic, area, and so on.
@@ -254,6 +256,7 @@ def resize(xp: Any, x: Any, *, size: Ints, method: str = "bilinear", antialias: 
         for i, (shape, at) in enumerate(_CASES)
     ],
     workspace=lambda x, *, shape, method, antialias: _workspace(x, shape),
+    reach=Reach.IMAGES,
 )
 def resize_backprop(xp: Any, x: Any, *, shape: Shape, method: str = "bilinear", antialias: bool = False) -> Any:
     """The transpose of resize for images of `shape`: each element of x spread over those that it was computed from."""

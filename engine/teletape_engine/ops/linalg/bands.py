@@ -10,7 +10,7 @@ from teletape_engine.arrays import linalg
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -111,6 +111,7 @@ def _solve_vjp_diagonals(ct: Any, diagonals: Any, y: Any) -> Any:
     tf=(by_hand("linalg.tridiagonal_solve", "the diagonals have three formats"),),
     workspace=lambda diagonals, rhs: 2 * diagonals.nbytes + rhs.nbytes,
     traits=[Trait.SELECTS],
+    reach=Reach.MATRICES,
 )
 def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
     """The x with T x = rhs for tridiagonal matrices T and rhs [..., n, k], by elimination with row exchanges.

@@ -10,6 +10,7 @@ from teletape_engine.arrays import decompositions
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -84,6 +85,7 @@ def _qr_jvp(t: Any, x_spec: Spec, y: Any) -> Any:
     tf=(by_hand("linalg.qr", "an op has one result"),),
     workspace=lambda x: 4 * x.nbytes,
     work=lambda x: x.size * x.shape[-1],
+    reach=Reach.MATRICES,
 )
 def qr(xp: Any, x: Any) -> Any:
     """Q R = x with orthonormal columns Q and upper triangular R, for matrices [..., m, n] with m >= n.
@@ -155,6 +157,7 @@ def _pivoted(*lead: int) -> Any:
     tf=(by_hand("linalg.lu", "an op has one result"),),
     workspace=lambda x: 2 * x.nbytes,
     work=lambda x: x.size * x.shape[-1] // 3,
+    reach=Reach.MATRICES,
 )
 def lu(xp: Any, x: Any) -> Any:
     """The LU factors of matrices [..., n, n] with rows exchanged (partial pivoting).
@@ -194,6 +197,7 @@ def _batch_permute(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     refuses=["order"],
     integers=["order"],
+    reach=Reach.MOVES,
 )
 def permute_rows(xp: Any, x: Any, order: Any, *, inverse: bool = False) -> Any:
     """The rows of matrices [..., n, m] in the order [..., n] of a permutation, or put back from it if `inverse`.

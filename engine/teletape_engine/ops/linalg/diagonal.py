@@ -7,7 +7,7 @@ from typing import Any
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
@@ -87,6 +87,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
     ),
     views=True,
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
     """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
@@ -118,6 +119,7 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
             Conversion.IGNORED("align", "RIGHT_LEFT"),
         ),
     ),
+    reach=Reach.MOVES,
 )
 def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
     """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: the fewest."""
@@ -166,6 +168,7 @@ def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
     ),
     like=(0, 0),
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def set_diag(xp: Any, x: Any, diagonal: Any, *, k: int = 0) -> Any:
     """x with `diagonal` [..., n] in place of its k-th diagonal."""
@@ -201,6 +204,7 @@ def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
     args="input num_lower num_upper",
     workspace=lambda x, **_: 3 * x.shape[-2] * x.shape[-1],
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
     """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""

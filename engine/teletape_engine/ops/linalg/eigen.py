@@ -12,7 +12,7 @@ import numpy as np
 from teletape_engine.arrays import decompositions
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real
@@ -126,6 +126,7 @@ def _eigh_jvp(t: Any, y: Any) -> Any:
     workspace=lambda x: 4 * x.nbytes,
     work=_eigenvectors_work,
     traits=[Trait.SELECTS, Trait.PHASES],
+    reach=Reach.MATRICES,
 )
 def eigh(xp: Any, x: Any) -> Any:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices [..., n, n], of which the lower triangle is read.
@@ -152,6 +153,7 @@ def eigh(xp: Any, x: Any) -> Any:
     workspace=lambda x: 3 * x.nbytes,
     work=lambda x: x.size * x.shape[-1],
     traits=[Trait.SELECTS],
+    reach=Reach.MATRICES,
 )
 def eigvalsh(xp: Any, x: Any) -> Any:
     """The ascending eigenvalues [..., n] of Hermitian matrices [..., n, n], of which the lower triangle is read.
@@ -231,6 +233,7 @@ def _eig_jvp(t: Any, y: Any) -> Any:
     workspace=lambda x: 8 * x.nbytes,
     work=lambda x: 8 * x.size * x.shape[-1],
     traits=[Trait.PHASES],
+    reach=Reach.MATRICES,
 )
 def eig(xp: Any, x: Any) -> Any:
     """Eigenvalues and eigenvectors of matrices [..., n, n] without symmetry, complex; not on a GPU.
@@ -263,6 +266,7 @@ def _eigvals_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
     tf=(by_hand("linalg.eigvals", "the dtype of what it takes is checked as TensorFlow checks it"),),
     workspace=lambda x: 6 * x.nbytes,
     work=lambda x: 4 * x.size * x.shape[-1],
+    reach=Reach.MATRICES,
 )
 def eigvals(xp: Any, x: Any) -> Any:
     """The complex eigenvalues [..., n] of matrices [..., n, n] without symmetry, in the order of `eig`; not on a GPU.

@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.diagonal import band_part, diag_part, set_diag, stacked
@@ -97,6 +97,7 @@ def _definite(*lead: int) -> Any:
     symmetric=(0,),
     workspace=lambda x: x.nbytes,
     work=lambda x: x.size * x.shape[-1] // 6,
+    reach=Reach.MATRICES,
 )
 def cholesky(xp: Any, x: Any) -> Any:
     """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
@@ -132,6 +133,7 @@ def _cholesky_grad_spec(chol: Spec, grad: Spec) -> Spec:
     workspace=lambda chol, grad: 3 * chol.nbytes,
     work=lambda chol, grad: chol.size * chol.shape[-1] // 3,
     traits=[Trait.SELECTS],
+    reach=Reach.MATRICES,
 )
 def cholesky_grad(xp: Any, chol: Any, grad: Any) -> Any:
     """The vjp of cholesky, Hermitian matrices, from its result L and the cotangent: only lower triangles are read."""
@@ -207,6 +209,7 @@ def _triangle(*lead: int) -> Any:
     workspace=lambda matrix, rhs, **attrs: 2 * matrix.nbytes + 3 * _solve_spec(matrix, rhs, **attrs).nbytes,
     work=lambda matrix, rhs, **_: rhs.size * matrix.shape[-1] // 2,
     traits=[Trait.SELECTS],
+    reach=Reach.MATRICES,
 )
 def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; only one triangle of the matrix is read.

@@ -14,7 +14,7 @@ import numpy as np
 from teletape_engine.arrays import matrix_functions
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.op import Op, Reach
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.linalg.diagonal import stacked
@@ -60,6 +60,7 @@ def _matrix_function(
         args="input",
         workspace=lambda x: 8 * x.nbytes,
         work=lambda x: work * x.size * x.shape[-1],
+        reach=Reach.MATRICES,
     )(forward)
 
 

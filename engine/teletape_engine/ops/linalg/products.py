@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
-from teletape_engine.catalogue.op import Cut, Op, Trait
+from teletape_engine.catalogue.op import Cut, Op, Reach, Trait
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -165,6 +165,7 @@ def _transposed(xp: Any, x: Any) -> Any:
     work=_work,
     cut=_cut,
     traits=[Trait.MULTIPLIES],
+    reach=Reach.PRODUCTS,
 )
 def matmul(
     xp: Any,

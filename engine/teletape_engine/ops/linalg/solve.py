@@ -11,6 +11,7 @@ from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import always
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -61,6 +62,7 @@ def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
     tf="linalg.inv",
     workspace=lambda x, **_: 2 * x.nbytes,
     work=lambda x, **_: x.size * x.shape[-1],
+    reach=Reach.MATRICES,
 )
 def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
     """The inverses of matrices, or of their adjoints.
@@ -109,6 +111,7 @@ def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
     like=(0, 0),
     workspace=lambda matrix, rhs, **_: 2 * matrix.nbytes + rhs.nbytes,
     work=lambda matrix, rhs, **_: (matrix.size // 3 + rhs.size) * matrix.shape[-1],
+    reach=Reach.MATRICES,
 )
 def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; matrix [..., n, n], rhs [..., n, k].
@@ -156,6 +159,7 @@ def _traced(t: Any, x: Any) -> Any:
     tf="linalg.det",
     workspace=lambda x: x.nbytes,
     work=_factorised,
+    reach=Reach.MATRICES,
 )
 def det(xp: Any, x: Any) -> Any:
     """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
@@ -171,6 +175,7 @@ def det(xp: Any, x: Any) -> Any:
     op_type="LogMatrixDeterminant",
     workspace=lambda x: 2 * x.nbytes,
     work=_factorised,
+    reach=Reach.MATRICES,
 )
 def log_abs_det(xp: Any, x: Any) -> Any:
     """The logarithms of the absolute values of the determinants [...] of real matrices; -inf of singular ones."""
@@ -187,6 +192,7 @@ def log_abs_det(xp: Any, x: Any) -> Any:
     op_type="LogMatrixDeterminant",
     workspace=lambda x: 2 * x.nbytes,
     work=_factorised,
+    reach=Reach.MATRICES,
 )
 def det_sign(xp: Any, x: Any) -> Any:
     """The signs of the determinants [...] of real matrices: 1, -1, 0; the gradient is zero, not None."""

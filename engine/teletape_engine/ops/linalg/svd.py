@@ -10,7 +10,7 @@ from teletape_engine.arrays import decompositions
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
@@ -174,6 +174,7 @@ def _separated(m: int, n: int, *lead: int) -> Any:
     workspace=lambda x, full_matrices: 6 * x.nbytes + 2 * _svd_spec(x, full_matrices=full_matrices).nbytes,
     work=lambda x, **_: 6 * x.size * min(x.shape[-2:]),
     traits=[Trait.PHASES],
+    reach=Reach.MATRICES,
 )
 def svd(xp: Any, x: Any, *, full_matrices: bool = False) -> Any:
     """Singular values s in descending order and vectors U and V of matrices [..., m, n]: U diag(s) Vᴴ = x.
@@ -226,6 +227,7 @@ def _svdvals_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
     op_type="Svd",
     workspace=lambda x: 3 * x.nbytes,
     work=lambda x: 2 * x.size * min(x.shape[-2:]),
+    reach=Reach.MATRICES,
 )
 def svdvals(xp: Any, x: Any) -> Any:
     """The singular values [..., min(m, n)] of matrices [..., m, n] in descending order, real.
@@ -284,6 +286,7 @@ def _batch_pinv(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     tf=(by_hand("linalg.pinv", "the default of rcond depends on the shape and dtype"),),
     workspace=lambda x, rcond: 6 * x.nbytes,
     work=lambda x, rcond: 6 * x.size * min(x.shape[-2:]),
+    reach=Reach.MATRICES,
 )
 def pinv(xp: Any, x: Any, rcond: Any) -> Any:
     """The Moore-Penrose inverses [..., n, m] of matrices [..., m, n].

@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, linear_map
 from teletape_engine.catalogue.families import batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import exp, sigmoid, step
@@ -179,6 +179,7 @@ def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
     tf=(function("nn.softmax math.softmax", Conversion.TENSOR("logits"), Conversion.INT("axis", None)),),
     workspace=_rows_bytes,
     traits=[Trait.SATURATES],
+    reach=Reach.LINES,
 )
 def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     """eˣ / Σ eˣ along `axis`, without overflow."""
@@ -197,6 +198,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     tf=(function("nn.log_softmax math.log_softmax", Conversion.TENSOR("logits"), Conversion.INT("axis", None)),),
     workspace=lambda x, *, axis: wide_bytes(x) + _rows_bytes(x, axis=axis),
     traits=[Trait.SATURATES],
+    reach=Reach.LINES,
 )
 def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     """x - log Σ eˣ along `axis`, without overflow."""
@@ -240,6 +242,7 @@ def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     samples=[sample((2, 3), (3,)), sample((2, 3, 4), (4,), seed=1)],
     tf=(by_hand("nn.bias_add", "channels first are added as another shape"),),
     workspace=lambda value, bias: _ROW * bias.dtype.itemsize,
+    reach=Reach.ELEMENTS,
 )
 def bias_add(xp: Any, value: Any, bias: Any) -> Any:
     """value [..., c] + bias [c]."""

@@ -13,7 +13,7 @@ from typing import Any
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Cut, Trait
+from teletape_engine.catalogue.op import Cut, Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn import depthwise, direct
@@ -219,6 +219,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     work=lambda x, filters, **at: _work(_result(x.shape, filters.shape, at), filters.shape),
     cut=lambda x, filters, **at: Cut(0, {0: 0}) if x.ndim > 3 else None,
     traits=[Trait.MULTIPLIES],
+    reach=Reach.WINDOWS,
 )
 def conv2d(
     xp: Any,
@@ -269,6 +270,7 @@ def conv2d(
     workspace=lambda grad, filters, *, shape, **at: _input_workspace(shape, filters.shape, grad.dtype, at),
     work=lambda grad, filters, **_: _work(grad.shape, filters.shape),
     traits=[Trait.MULTIPLIES],
+    reach=Reach.WINDOWS,
 )
 def conv2d_backprop_input(
     xp: Any,

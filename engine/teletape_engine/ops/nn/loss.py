@@ -12,6 +12,7 @@ from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, composite
+from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
@@ -105,6 +106,7 @@ def _label_samples() -> list[Any]:
         ),
     ),
     workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
+    reach=Reach.LINES,
 )
 def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
     """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
@@ -178,6 +180,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
         ),
     ),
     workspace=lambda labels, logits: wide_bytes(logits, 2),
+    reach=Reach.LINES,
 )
 def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     """-log softmax(logits)[label] over the last axis; labels: integers [...], logits: [..., classes].

@@ -15,7 +15,7 @@ from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import always
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -216,6 +216,7 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     tf=(by_hand("nn.max_pool2d nn.max_pool", "its lengths depend on the rank and the data format"),),
     workspace=lambda x, **at: _border(x, at) + 4 * x.with_shape(_pooled(x.shape, at)).nbytes,
     traits=[Trait.SELECTS],
+    reach=Reach.IMAGES,
 )
 def max_pool(
     xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -245,6 +246,7 @@ def max_pool(
     op_type="MaxPoolGrad",
     workspace=lambda grad, x, **at: 2 * _border(x, at) + _rows_bytes(x, at) + _masks_bytes(grad),
     traits=[Trait.SELECTS],
+    reach=Reach.IMAGES,
 )
 def max_pool_backprop(
     xp: Any, grad: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -283,6 +285,7 @@ def max_pool_backprop(
     op_type="MaxPoolGradGrad",
     workspace=lambda t, x, **at: 2 * _border(x, at) + _masks_bytes(x.with_shape(_pooled(x.shape, at))),
     traits=[Trait.SELECTS],
+    reach=Reach.IMAGES,
 )
 def max_pool_pick(
     xp: Any, t: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -315,6 +318,7 @@ def _average_bytes(images: Spec, pooled: Spec, at: dict[str, Any]) -> int:
     samples=[sample(shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     tf=(by_hand("nn.avg_pool2d nn.avg_pool", "its lengths depend on the rank and the data format"),),
     workspace=lambda x, **at: _average_bytes(x, x.with_shape(_pooled(x.shape, at)), at),
+    reach=Reach.IMAGES,
 )
 def avg_pool(
     xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
@@ -336,6 +340,7 @@ def avg_pool(
     samples=[sample(_pooled(shape, _whole(at)), shape=shape, seed=i, **at) for i, (shape, at) in enumerate(_CASES)],
     op_type="AvgPoolGrad",
     workspace=lambda x, *, shape, **at: _average_bytes(x.with_shape(shape), x, at),
+    reach=Reach.IMAGES,
 )
 def avg_pool_backprop(
     xp: Any,

@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -35,6 +35,7 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
     tf=(function("cast dtypes.cast", Conversion.SLICES("x"), Conversion.DTYPE("dtype"), shortcut="itself_or_slices"),),
     views=True,
     traits=[Trait.CONVERTS],
+    reach=Reach.ELEMENTS,
 )
 def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
     """x as another dtype.
@@ -66,6 +67,7 @@ _ENSURE_SHAPE = function(
     tf=(by_hand("identity", "IndexedSlices stay IndexedSlices"), _ENSURE_SHAPE),
     traits=[Trait.ALIASES],
     views=True,
+    reach=Reach.ELEMENTS,
 )
 def identity(xp: Any, x: Any) -> Any:
     """x itself, as a value of its own."""
@@ -116,6 +118,7 @@ def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     op_type="StatefulPartitionedCall",
     views=True,
     traits=[Trait.EDGES],
+    reach=Reach.ELEMENTS,
 )
 def zeros_edge(xp: Any, *xs: Any) -> Any:
     """The first array itself, connected to the others: their gradients are zeros and not None, at every order."""
@@ -131,6 +134,7 @@ def zeros_edge(xp: Any, *xs: Any) -> Any:
     op_type="StatefulPartitionedCall",
     views=True,
     traits=[Trait.EDGES],
+    reach=Reach.ELEMENTS,
 )
 def dependency(xp: Any, *xs: Any) -> Any:
     """The first array itself; its gradient is connected to the others."""

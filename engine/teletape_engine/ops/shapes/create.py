@@ -12,7 +12,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample, Trait
+from teletape_engine.catalogue.op import Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -61,6 +61,7 @@ def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         by_hand("zeros", "strings are filled on the caller's side"),
         by_hand("ones", "strings are filled on the caller's side"),
     ),
+    reach=Reach.MOVES,
 )
 def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> Any:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""

@@ -13,7 +13,7 @@ from teletape_engine.catalogue.attributes import Axis, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.slices import SparseGradient
@@ -87,6 +87,7 @@ _INDICES: tuple[tuple[Shape, Slices], ...] = (
     samples=[sample(shape, index=index) for shape, index in _INDICES],
     views=True,
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def strided_slice(xp: Any, x: Any, *, index: Slices) -> Any:
     """x[index], as Python indexes.
@@ -115,6 +116,7 @@ def _batch_slice_grad(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     vjp=lambda ct, index: strided_slice(ct, index=index),
     batch=_batch_slice_grad,
     samples=[sample(sliced(shape, index), index=index, shape=shape) for shape, index in _INDICES],
+    reach=Reach.MOVES,
 )
 def strided_slice_grad(xp: Any, x: Any, *, index: Slices, shape: Shape) -> Any:
     """Zeros of `shape` with x at `index`: the transpose of strided_slice."""
@@ -229,6 +231,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     sparse=(0,),
     integers=("indices",),
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
@@ -327,6 +330,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     tf="math.unsorted_segment_sum",
     workspace=lambda data, segment_ids, **_: 3 * data.nbytes + 2 * segment_ids.nbytes,
     traits=[Trait.SELECTS],
+    reach=Reach.SUMS,
 )
 def unsorted_segment_sum(
     xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0

@@ -11,7 +11,7 @@ from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, 
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import batch_all, batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.catalogue.slices import SparseGradient
@@ -112,6 +112,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, ba
     workspace=lambda params, indices, **_: 4 * 8 * (indices.size + math.prod(indices.shape[:-1]) * params.ndim),
     sparse=(0,),
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def gather_nd(xp: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     """The entries of params at `indices` [..., depth] along its first axes: [*indices[:-1], *params[depth:]].
@@ -167,6 +168,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
         + 2 * indices.nbytes
         + (16 * (updates.size + math.prod(shape)) if updates.dtype == BOOL else 0)
     ),
+    reach=Reach.SUMS,
 )
 def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
@@ -220,6 +222,7 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     integers=("indices",),
     tf="tensor_scatter_nd_update",
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""

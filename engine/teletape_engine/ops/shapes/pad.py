@@ -8,7 +8,7 @@ from teletape_engine.catalogue.attributes import Pairs, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
@@ -48,6 +48,7 @@ def _inside(x_spec: Spec, paddings: Pairs) -> Slices:
     ],
     tf=(by_hand("pad", "the mode chooses between two ops"),),
     traits=[Trait.SELECTS],
+    reach=Reach.MOVES,
 )
 def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:
     """x with `constant_value` around it: paddings[i] elements before and after along axis i."""

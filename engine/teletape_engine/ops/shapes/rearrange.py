@@ -12,7 +12,7 @@ from teletape_engine.catalogue.attributes import Axis, Ints
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Reach, Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -65,6 +65,7 @@ def _batch_roll(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     tf=(function("roll", "input", Conversion.INTS("shift"), Conversion.INTS("axis")),),
     workspace=lambda x, **_: x.nbytes,
+    reach=Reach.MOVES,
 )
 def roll(xp: Any, x: Any, *, shift: Ints, axis: Ints) -> Any:
     """x with its elements moved by `shift[i]` places along `axis[i]`; what leaves at one end enters at the other."""
@@ -171,6 +172,7 @@ def _batch_sequence(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
         ),
     ),
     workspace=lambda x, seq_lengths, **_: 3 * 8 * x.size,
+    reach=Reach.MOVES,
 )
 def reverse_sequence(xp: Any, x: Any, seq_lengths: Any, *, seq_axis: int, batch_axis: int = 0) -> Any:
     """x with the first `seq_lengths[i]` elements along `seq_axis` in the opposite order, at each i of `batch_axis`.

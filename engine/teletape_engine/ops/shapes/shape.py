@@ -10,7 +10,7 @@ from teletape_engine.catalogue.define import check_dtype, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Shape, Spec, axis_in, broadcast, shape_text
@@ -65,6 +65,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     tf=(function("reshape", "tensor", Conversion.INTS("shape")),),
     views=True,
+    reach=Reach.MOVES,
 )
 def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
     """The same elements in row-major order in another shape; one length may be -1: it is computed."""
@@ -90,6 +91,7 @@ def _batch_expand_dims(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1), sample((2, 3), axis=1), sample((), axis=0)],
     tf=(function("expand_dims", "input", Conversion.ONE_INT("axis")),),
     views=True,
+    reach=Reach.MOVES,
 )
 def expand_dims(xp: Any, x: Any, *, axis: Axis) -> Any:
     """x with a new axis of length 1 at `axis` of the result."""
@@ -136,6 +138,7 @@ def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ],
     tf=(function("squeeze", "input", Conversion.AXES("axis", None)),),
     views=True,
+    reach=Reach.MOVES,
 )
 def squeeze(xp: Any, x: Any, *, axis: Axes = None) -> Any:
     """x without the named axes, which must have length 1; without all such axes if none is named."""
@@ -177,6 +180,7 @@ def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     samples=[sample((2, 3, 4)), sample((2, 3, 4), perm=(1, 2, 0)), sample((2, 3), perm=(-1, 0)), sample(())],
     tf=(function("transpose", "a", Conversion.INTS("perm", None), Conversion.CONJUGATE("conjugate", False)),),
     views=True,
+    reach=Reach.MOVES,
 )
 def transpose(xp: Any, x: Any, *, perm: Ints | None = None) -> Any:
     """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
@@ -212,6 +216,7 @@ def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any
     ],
     tf=(function("broadcast_to", "input", Conversion.LENGTHS("shape")),),
     views=True,
+    reach=Reach.MOVES,
 )
 def broadcast_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x repeated along new leading axes and along its axes of length 1."""
@@ -247,6 +252,7 @@ def _tile_vjp(ct: Any, x_spec: Spec, y_spec: Spec, multiples: Ints) -> Any:
         sample((2,), multiples=(0,)),
     ],
     tf=(function("tile", "input", Conversion.INTS("multiples")),),
+    reach=Reach.MOVES,
 )
 def tile(xp: Any, x: Any, *, multiples: Ints) -> Any:
     """x repeated `multiples[i]` times along axis i."""
@@ -308,6 +314,7 @@ def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     op_type="ConcatV2",
     tf=(by_hand("concat", "a list of one tensor is an identity"),),
     traits=[Trait.JOINS],
+    reach=Reach.MOVES,
 )
 def concat(xp: Any, *xs: Any, axis: Axis) -> Any:
     """Arrays of one rank end to end along `axis`; the other axes agree."""
@@ -348,6 +355,7 @@ def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     op_type="Pack",
     tf=(by_hand("stack", "a tensor is unstacked first, and an empty list gives an empty tensor"),),
     traits=[Trait.JOINS],
+    reach=Reach.MOVES,
 )
 def stack(xp: Any, *xs: Any, axis: Axis = 0) -> Any:
     """Arrays of one shape side by side along a new `axis` of the result."""

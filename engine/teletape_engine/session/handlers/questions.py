@@ -17,6 +17,7 @@ from teletape_engine.commands.results import Facts, Kinds
 from teletape_engine.derivatives import jacobian, second_order
 from teletape_engine.derivatives.gradient import gradient as compute_gradient
 from teletape_engine.derivatives.query import GradientQuery, wants_zeros
+from teletape_engine.derivatives.sparsity import sparse
 from teletape_engine.derivatives.statistics import statistics_of_recorded
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
@@ -107,6 +108,45 @@ def hvp(state: State, command: commands.Hvp) -> None:
     query.observer = reasons = SecondOrderReasons(state, query)
     products = second_order.hvp(state.current, query)
     answer_under(state, command.outputs, products, command.targets, command.predicted, why=reasons.why)
+
+
+@handles(commands.SparseJacobian)
+def sparse_jacobian(state: State, command: commands.SparseJacobian) -> None:
+    """Computes the entries of a Jacobian."""
+    query = _sparse_query(state, command)
+    matrix = sparse.sparse_jacobian(state.current, query)
+    why = reasons_of_nulls(state, query.tape, query.targets, query.sources, [matrix])
+    _answer_sparse(state, command, matrix, why)
+
+
+@handles(commands.SparseHessian)
+def sparse_hessian(state: State, command: commands.SparseHessian) -> None:
+    """Computes the entries of a Hessian."""
+    query = _sparse_query(state, command)
+    query.observer = reasons = SecondOrderReasons(state, query)
+    matrix = sparse.sparse_hessian(state.current, query)
+    _answer_sparse(state, command, matrix, reasons.why)
+
+
+def _sparse_query(state: State, command: Any) -> GradientQuery:
+    _check_outputs(command.outputs, 3, "parts of a sparse matrix")
+    sparse.check_format(command.format)
+    return _stacked_query(state, command)
+
+
+def _answer_sparse(state: State, command: Any, matrix: sparse.SparseMatrix | None, why: Reasons) -> None:
+    """Names the parts of a matrix, and answers what it is like."""
+    if matrix is None:
+        for name in command.outputs:
+            if name is not None:
+                state.end_replaced(name)
+        reason: dict[str, Any] = {"why": why[0]} if why else {}
+        state.results.append(Facts(state.index, {"kind": "none", **reason}))
+        return
+    for name, part in zip(command.outputs, (*matrix.numbers(command.format), None), strict=True):
+        if name is not None:
+            state.name(name, matrix.values if part is None else state.current.constant(part))
+    state.results.append(Facts(state.index, matrix.facts(command.format)))
 
 
 # ------------------------------------------------------------------------------------------------------------- queries
