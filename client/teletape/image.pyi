@@ -11,6 +11,17 @@ from teletape.files.images import encode_jpeg as encode_jpeg
 from teletape.files.images import encode_png as encode_png
 from teletape.files.images import extract_jpeg_shape as extract_jpeg_shape
 from teletape.files.images import is_jpeg as is_jpeg
+from teletape.files.jpeg_quality import adjust_jpeg_quality as adjust_jpeg_quality
+from teletape.files.jpeg_quality import random_jpeg_quality as random_jpeg_quality
+from teletape.files.jpeg_quality import stateless_random_jpeg_quality as stateless_random_jpeg_quality
+from teletape.ops.boxes import combined_non_max_suppression as combined_non_max_suppression
+from teletape.ops.boxes import crop_and_resize as crop_and_resize
+from teletape.ops.boxes import draw_bounding_boxes as draw_bounding_boxes
+from teletape.ops.boxes import extract_glimpse as extract_glimpse
+from teletape.ops.boxes import non_max_suppression as non_max_suppression
+from teletape.ops.boxes import non_max_suppression_overlaps as non_max_suppression_overlaps
+from teletape.ops.boxes import non_max_suppression_padded as non_max_suppression_padded
+from teletape.ops.boxes import non_max_suppression_with_scores as non_max_suppression_with_scores
 from teletape.ops.derived.color import hsv_to_rgb as hsv_to_rgb
 from teletape.ops.derived.color import rgb_to_hsv as rgb_to_hsv
 from teletape.ops.derived.color import rgb_to_yiq as rgb_to_yiq
@@ -26,9 +37,10 @@ from teletape.ops.image_colors import adjust_hue as adjust_hue
 from teletape.ops.image_colors import adjust_saturation as adjust_saturation
 from teletape.ops.image_colors import convert_image_dtype as convert_image_dtype
 from teletape.ops.image_colors import per_image_standardization as per_image_standardization
-from teletape.ops.image_colors import psnr as psnr
 from teletape.ops.image_colors import rgb_to_grayscale as rgb_to_grayscale
-from teletape.ops.image_colors import ssim as ssim
+from teletape.ops.image_measures import psnr as psnr
+from teletape.ops.image_measures import ssim as ssim
+from teletape.ops.image_measures import ssim_multiscale as ssim_multiscale
 from teletape.ops.images import ResizeMethod as ResizeMethod
 from teletape.ops.images import central_crop as central_crop
 from teletape.ops.images import crop_to_bounding_box as crop_to_bounding_box
@@ -64,9 +76,12 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box",
     "decode_and_crop_jpeg",
     "decode_bmp",
@@ -75,8 +90,10 @@ __all__ = [
     "decode_jpeg",
     "decode_png",
     "decode_webp",
+    "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
+    "extract_glimpse",
     "extract_jpeg_shape",
     "extract_patches",
     "flip_left_right",
@@ -85,6 +102,10 @@ __all__ = [
     "hsv_to_rgb",
     "image_gradients",
     "is_jpeg",
+    "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",
@@ -94,6 +115,7 @@ __all__ = [
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
     "resize",
     "resize_with_crop_or_pad",
@@ -105,12 +127,14 @@ __all__ = [
     "rot90",
     "sobel_edges",
     "ssim",
+    "ssim_multiscale",
     "stateless_random_brightness",
     "stateless_random_contrast",
     "stateless_random_crop",
     "stateless_random_flip_left_right",
     "stateless_random_flip_up_down",
     "stateless_random_hue",
+    "stateless_random_jpeg_quality",
     "stateless_random_saturation",
     "total_variation",
     "transpose",

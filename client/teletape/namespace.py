@@ -38,7 +38,7 @@ from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
-from teletape.files import audio, contents, gfile, strings, tensor_messages
+from teletape.files import audio, contents, gfile, jpeg_quality, strings, tensor_messages
 from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
@@ -48,6 +48,7 @@ from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
     arrays,
     bands,
+    boxes,
     candidates,
     clip,
     convolutions,
@@ -57,6 +58,7 @@ from teletape.ops import (
     dispatch,
     dropout,
     image_colors,
+    image_measures,
     images,
     initializers,
     linalg,
@@ -107,7 +109,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         *(("", module) for module in (create, arrays, partitions, clip, eager, folds, maps, ordering)),
         *(("linalg.", module) for module in (linalg, decompositions, bands)),
         *(("nn.", module) for module in (nn, convolutions, pools)),
-        *(("image.", module) for module in (images, image_colors, random_images)),
+        *(("image.", module) for module in (images, image_colors, image_measures, boxes, random_images)),
         ("math.", segments),
         ("math.", counting),
         ("math.", sums),
@@ -207,6 +209,7 @@ def names() -> dict[str, Any]:
         ("train.", moving_average),
         ("audio.", audio),
         ("image.", image_files),
+        ("image.", jpeg_quality),
         ("io.", contents),
         ("io.", tensor_messages),
         ("strings.", strings),

@@ -54,6 +54,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     "global_variables_initializer": "a tf.Variable has its value as soon as it is made",
     "gradients": "record with tf.GradientTape, and call its method gradient",
     "graph_util": _NO_GRAPH,
+    "image.decode_jxl": "convert the file to PNG or WebP first: Pillow reads no JPEG XL",
+    "image.generate_bounding_box_proposals": "decode the boxes with ops, then tf.image.non_max_suppression",
     "hessians": "tf.GradientTape.jacobian of a gradient",
     "import_graph_def": _NO_GRAPH,
     "layers": _OLD_LAYER,

@@ -1,12 +1,9 @@
-"""`tf.image`: colours and measures. By hand: images of integers are converted to floats in [0, 1], and back."""
+"""`tf.image`: colours. By hand: images of integers are converted to floats in [0, 1], and back."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.derived.arithmetic import saturate_cast
@@ -15,7 +12,6 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op
 
 __all__ = [
     "adjust_brightness",
@@ -25,9 +21,7 @@ __all__ = [
     "adjust_saturation",
     "convert_image_dtype",
     "per_image_standardization",
-    "psnr",
     "rgb_to_grayscale",
-    "ssim",
 ]
 
 
@@ -120,50 +114,3 @@ def per_image_standardization(image: to.TensorInput) -> Tensor:
     """Each image less its mean, divided by its standard deviation; integers as float32."""
     tensor = convert_to_tensor(image)
     return call(ops.per_image_standardization, (tensor if tensor.dtype.is_floating else cast(tensor, dtypes.float32),))
-
-
-# ------------------------------------------------------------------------------------------------------------- measures
-def _compared(op: Op, a: Any, b: Any, max_val: Any, *others: Any, **attrs: Any) -> Tensor:
-    """An op of two images as float32, whose largest value is `max_val` before it is converted alike."""
-    first = convert_to_tensor(a)
-    images = [convert_image_dtype(image, dtypes.float32) for image in (first, convert_to_tensor(b, first.dtype))]
-    largest = float(max_val) / first.dtype.max if first.dtype.is_integer else float(max_val)
-    return call(op, (*images, *others), max_val=largest, **attrs)
-
-
-def psnr(a: to.TensorInput, b: to.TensorInput, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of two images, in decibels, for each pair."""
-    return _compared(ops.psnr, a, b, max_val)
-
-
-def ssim(
-    img1: to.TensorInput,
-    img2: to.TensorInput,
-    max_val: Any,
-    filter_size: int = 11,
-    filter_sigma: float = 1.5,
-    k1: float = 0.01,
-    k2: float = 0.03,
-    return_index_map: bool = False,
-) -> Tensor:
-    """The structural similarity of two images, for each pair; or at each place if `return_index_map`."""
-    first = convert_to_tensor(img1)
-    single = first.ndim == 3
-    if single:
-        first, img2 = (call(ops.expand_dims, (convert_to_tensor(image),), axis=0) for image in (first, img2))
-    if min(tuple(first.shape)[1:3]) < filter_size:
-        raise ValueError(f"images of shape {first.shape} are smaller than the filter of size {filter_size}")
-    kernel = _gaussian(int(filter_size), float(filter_sigma))
-    similar = _compared(ops.ssim, first, img2, max_val, kernel, k1=float(k1), k2=float(k2))
-    mean = call(ops.reduce_mean, (similar,), axis=-1 if return_index_map else (1, 2, 3))
-    return call(ops.squeeze, (mean,), axis=(0,)) if single else mean
-
-
-@functools.lru_cache(maxsize=16)
-def _gaussian(size: int, sigma: float) -> np.ndarray[Any, Any]:
-    """The weights [size, size] of a Gaussian window, whose sum is 1."""
-    at = np.arange(size, dtype=np.float32) - (size - 1) / 2.0
-    exponents = -0.5 * (at / np.float32(sigma)) ** 2
-    weights = np.exp(exponents[:, None] + exponents[None, :])
-    normal: np.ndarray[Any, Any] = (weights / weights.sum()).astype(np.float32)
-    return normal

@@ -176,6 +176,21 @@ class _CholeskySolve(Op):
 class _ClipByValue(Op):
     def __call__(self, x: Array, clip_value_min: Array, clip_value_max: Array, /) -> Any: ...
 
+class _CombinedNonMaxSuppression(Op):
+    def __call__(
+        self,
+        boxes: Array,
+        scores: Array,
+        /,
+        *,
+        max_output_size_per_class: int,
+        max_total_size: int,
+        iou_threshold: float = ...,
+        score_threshold: float = ...,
+        pad_per_class: bool = ...,
+        clip_boxes: bool = ...,
+    ) -> Any: ...
+
 class _Complex(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -267,6 +282,25 @@ class _CountNonzero(Op):
 class _Crelu(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
 
+class _CropAndResize(Op):
+    def __call__(
+        self,
+        image: Array,
+        boxes: Array,
+        box_indices: Array,
+        /,
+        *,
+        crop_size: Ints,
+        method: str = ...,
+        extrapolation_value: float = ...,
+        slope: str = ...,
+    ) -> Any: ...
+
+class _CropAndResizeBackprop(Op):
+    def __call__(
+        self, grad: Array, boxes: Array, box_indices: Array, /, *, shape: Shape, method: str = ..., slope: str = ...
+    ) -> Any: ...
+
 class _Cross(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -336,6 +370,9 @@ class _Div(Op):
 class _DivNoNan(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _DrawBoundingBoxes(Op):
+    def __call__(self, images: Array, boxes: Array, colors: Array, /) -> Any: ...
+
 class _Eig(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -386,6 +423,11 @@ class _Expm(Op):
 
 class _Expm1(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _ExtractGlimpse(Op):
+    def __call__(
+        self, images: Array, offsets: Array, /, *, size: Ints, centered: bool = ..., normalized: bool = ...
+    ) -> Any: ...
 
 class _ExtractPatches(Op):
     def __call__(self, x: Array, /, *, sizes: Ints, strides: Ints, rates: Ints = ..., padding: str = ...) -> Any: ...
@@ -650,6 +692,58 @@ class _Nextafter(Op):
 
 class _NoGradient(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _NonMaxSuppression(Op):
+    def __call__(
+        self,
+        boxes: Array,
+        scores: Array,
+        /,
+        *,
+        max_output_size: int,
+        iou_threshold: float = ...,
+        score_threshold: float = ...,
+        soft_nms_sigma: float = ...,
+    ) -> Any: ...
+
+class _NonMaxSuppressionOverlaps(Op):
+    def __call__(
+        self,
+        overlaps: Array,
+        scores: Array,
+        /,
+        *,
+        max_output_size: int,
+        overlap_threshold: float = ...,
+        score_threshold: float = ...,
+    ) -> Any: ...
+
+class _NonMaxSuppressionPadded(Op):
+    def __call__(
+        self,
+        boxes: Array,
+        scores: Array,
+        /,
+        *,
+        max_output_size: int,
+        iou_threshold: float = ...,
+        score_threshold: float = ...,
+        sorted_input: bool = ...,
+        canonicalized_coordinates: bool = ...,
+    ) -> Any: ...
+
+class _NonMaxSuppressionScores(Op):
+    def __call__(
+        self,
+        boxes: Array,
+        scores: Array,
+        /,
+        *,
+        max_output_size: int,
+        iou_threshold: float = ...,
+        score_threshold: float = ...,
+        soft_nms_sigma: float = ...,
+    ) -> Any: ...
 
 class _Nonzero(Op):
     def __call__(self, x: Array, /) -> Any: ...
@@ -981,6 +1075,11 @@ class _Ssim(Op):
         self, a: Array, b: Array, kernel: Array, /, *, max_val: float, k1: float = ..., k2: float = ...
     ) -> Any: ...
 
+class _SsimContrast(Op):
+    def __call__(
+        self, a: Array, b: Array, kernel: Array, /, *, max_val: float, k1: float = ..., k2: float = ...
+    ) -> Any: ...
+
 class _Stack(Op):
     def __call__(self, *xs: Array, axis: Axis = ...) -> Any: ...
 
@@ -1183,6 +1282,7 @@ class Ops:
     cholesky_grad: Final[_CholeskyGrad]
     cholesky_solve: Final[_CholeskySolve]
     clip_by_value: Final[_ClipByValue]
+    combined_non_max_suppression: Final[_CombinedNonMaxSuppression]
     complex: Final[_Complex]
     concat: Final[_Concat]
     conj: Final[_Conj]
@@ -1195,6 +1295,8 @@ class Ops:
     cosh: Final[_Cosh]
     count_nonzero: Final[_CountNonzero]
     crelu: Final[_Crelu]
+    crop_and_resize: Final[_CropAndResize]
+    crop_and_resize_backprop: Final[_CropAndResizeBackprop]
     cross: Final[_Cross]
     ctc_loss: Final[_CtcLoss]
     cumprod: Final[_Cumprod]
@@ -1213,6 +1315,7 @@ class Ops:
     digamma: Final[_Digamma]
     div: Final[_Div]
     div_no_nan: Final[_DivNoNan]
+    draw_bounding_boxes: Final[_DrawBoundingBoxes]
     eig: Final[_Eig]
     eigh: Final[_Eigh]
     eigvals: Final[_Eigvals]
@@ -1230,6 +1333,7 @@ class Ops:
     expint: Final[_Expint]
     expm: Final[_Expm]
     expm1: Final[_Expm1]
+    extract_glimpse: Final[_ExtractGlimpse]
     extract_patches: Final[_ExtractPatches]
     eye: Final[_Eye]
     fft: Final[_Fft]
@@ -1308,6 +1412,10 @@ class Ops:
     neg: Final[_Neg]
     nextafter: Final[_Nextafter]
     no_gradient: Final[_NoGradient]
+    non_max_suppression: Final[_NonMaxSuppression]
+    non_max_suppression_overlaps: Final[_NonMaxSuppressionOverlaps]
+    non_max_suppression_padded: Final[_NonMaxSuppressionPadded]
+    non_max_suppression_scores: Final[_NonMaxSuppressionScores]
     nonzero: Final[_Nonzero]
     not_equal: Final[_NotEqual]
     one_hot: Final[_OneHot]
@@ -1408,6 +1516,7 @@ class Ops:
     squared_difference: Final[_SquaredDifference]
     squeeze: Final[_Squeeze]
     ssim: Final[_Ssim]
+    ssim_contrast: Final[_SsimContrast]
     stack: Final[_Stack]
     step: Final[_Step]
     stop_gradient: Final[_StopGradient]

@@ -19,7 +19,7 @@ from teletape_engine.ops import (
     sorting,
 )
 from teletape_engine.ops.elementwise import arithmetic, bessel, complex, integrals, logic, math, special
-from teletape_engine.ops.images import color, projective, quality, resize
+from teletape_engine.ops.images import boxes, color, crop, projective, quality, resize, suppression, suppression_many
 from teletape_engine.ops.linalg import (
     bands,
     composites,
@@ -51,6 +51,10 @@ FAMILIES = (
     resize,
     quality,
     projective,
+    crop,
+    suppression,
+    suppression_many,
+    boxes,
     index,
     products,
     logic,

@@ -85,16 +85,8 @@ def _filtered(x: Any, kernel: Any) -> Any:
     return transpose(reshape(y, shape=(n, channels, rows, columns)), perm=(0, 2, 3, 1))
 
 
-@composite(
-    samples=[
-        sample((1, 3, 4, 1), (1, 3, 4, 1), np.full((3, 3), 1 / 9), max_val=1.0, low=0.1, high=0.9),
-    ]
-)
-def ssim(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Any:
-    """The structural similarity of images [n, height, width, channels] at each place of the kernel (Wang et al. 2004).
-
-    kernel: the weights [size, size] of a window, whose sum is 1. The result: [n, rows, columns, channels].
-    """
+def _likeness(a: Any, b: Any, kernel: Any, max_val: float, k1: float, k2: float) -> tuple[Any, Any]:
+    """How alike images are in luminance, and in contrast and structure, at each place of the kernel."""
     if len(a.shape) != 4 or a.shape != b.shape:
         raise InvalidArgumentError(
             f"ssim takes images [n, height, width, channels] of one shape, found {shape_text(a.shape)} and "
@@ -103,6 +95,25 @@ def ssim(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: f
     c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
     mean_a, mean_b = _filtered(a, kernel), _filtered(b, kernel)
     product, squares = mean_a * mean_b * 2, square(mean_a) + square(mean_b)
-    luminance = (product + c1) / (squares + c1)
     both, each = _filtered(a * b, kernel) * 2, _filtered(square(a) + square(b), kernel)
-    return luminance * ((both - product + c2) / (each - squares + c2))
+    return (product + c1) / (squares + c1), (both - product + c2) / (each - squares + c2)
+
+
+_WINDOW = np.full((3, 3), 1 / 9)
+_PAIR = [sample((1, 3, 4, 1), (1, 3, 4, 1), _WINDOW, max_val=1.0, low=0.1, high=0.9)]
+
+
+@composite(samples=_PAIR)
+def ssim(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Any:
+    """The structural similarity of images [n, height, width, channels] at each place of the kernel (Wang et al. 2004).
+
+    kernel: the weights [size, size] of a window, whose sum is 1. The result: [n, rows, columns, channels].
+    """
+    luminance, contrast = _likeness(a, b, kernel, max_val, k1, k2)
+    return luminance * contrast
+
+
+@composite(samples=_PAIR)
+def ssim_contrast(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Any:
+    """The part of ssim that compares contrast and structure, without luminance."""
+    return _likeness(a, b, kernel, max_val, k1, k2)[1]

@@ -1,0 +1,61 @@
+"""`tf.image.…_jpeg_quality`: images as JPEG leaves them, through Pillow, in this process. No gradients."""
+
+from __future__ import annotations
+
+from teletape.errors import InvalidArgumentError
+from teletape.files.images import decode_jpeg, encode_jpeg
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.image_colors import convert_image_dtype
+from teletape.ops.random import Draw, OpSeed, within
+from teletape.ops.stateless_random import state
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+
+__all__ = ["adjust_jpeg_quality", "random_jpeg_quality", "stateless_random_jpeg_quality"]
+
+
+def adjust_jpeg_quality(
+    image: to.TensorInput, jpeg_quality: to.IntInput, dct_method: str = "", name: str | None = None
+) -> Tensor:
+    """An image as it is after it was encoded as JPEG: what is lost is lost. No gradient passes through it.
+
+    Args:
+        image: [height, width, channels] of any numbers; 1 or 3 channels. Floats are in [0, 1].
+        jpeg_quality: 0 to 100.
+        dct_method: Without effect.
+        name: Without effect.
+
+    Raises:
+        InvalidArgumentError: A quality, a rank or a number of channels that JPEG does not have.
+        ModuleNotFoundError: Pillow is not installed.
+    """
+    tensor = convert_to_tensor(image)
+    quality = to.whole(jpeg_quality)
+    if not 0 <= quality <= 100:
+        raise InvalidArgumentError(f"quality must be in [0,100], got {quality}")
+    samples = convert_image_dtype(tensor, dtypes.uint8, saturate=True)
+    contents = encode_jpeg(samples, quality=quality)
+    return convert_image_dtype(decode_jpeg(contents, tuple(tensor.shape)[-1]), tensor.dtype, saturate=True)
+
+
+def random_jpeg_quality(
+    image: to.TensorInput, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
+    """adjust_jpeg_quality by a quality in [min_jpeg_quality, max_jpeg_quality)."""
+    return adjust_jpeg_quality(image, _quality(min_jpeg_quality, max_jpeg_quality, OpSeed(seed)))
+
+
+def stateless_random_jpeg_quality(
+    image: to.TensorInput, min_jpeg_quality: int, max_jpeg_quality: int, seed: to.TensorInput
+) -> Tensor:
+    """As random_jpeg_quality; the draw follows from the seed, two integers."""
+    return adjust_jpeg_quality(image, _quality(min_jpeg_quality, max_jpeg_quality, state(seed)))
+
+
+def _quality(low: int, high: int, draw: Draw) -> Tensor:
+    if not (0 <= low <= 100 and 0 <= high <= 100):
+        raise ValueError("jpeg encoding range must be between 0 and 100.")
+    if low >= high:
+        raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
+    return within((), low, high, dtypes.int32, draw)
