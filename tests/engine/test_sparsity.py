@@ -151,7 +151,7 @@ def test_a_sparse_hessian_is_the_hessian_in_few_products(function, bounds):
     assert len(query.tape.nodes) == before
     [[expected]] = hessian(c, replace(query, max_bytes=None))
     np.testing.assert_allclose(dense(matrix), expected.array, rtol=1e-12, atol=1e-12)
-    assert matrix.products <= HESSIANS[function]
+    assert matrix.vector_products <= HESSIANS[function]
 
 
 def test_a_linear_function_has_no_second_derivative():
@@ -160,14 +160,14 @@ def test_a_linear_function_has_no_second_derivative():
     assert sparse_hessian(c, query) is None
     c, query = recorded(linear, X, zeros=True)
     matrix = sparse_hessian(c, query)
-    assert (matrix.shape, len(matrix.columns), matrix.products) == ((24, 24), 0, 0)
+    assert (matrix.shape, len(matrix.columns), matrix.vector_products) == ((24, 24), 0, 0)
     assert matrix.numbers("csr")[0].tolist() == [0] * 25
 
 
 def test_a_derivative_of_zero_everywhere_is_a_matrix_without_entries():
     c, query = recorded(nothing, X)
     matrix = sparse_jacobian(c, query)
-    assert (matrix.shape, len(matrix.columns), matrix.products) == ((1, 24), 0, 0)
+    assert (matrix.shape, len(matrix.columns), matrix.vector_products) == ((1, 24), 0, 0)
 
 
 def by_columns(c, x):
@@ -198,20 +198,20 @@ def test_a_sparse_jacobian_is_the_jacobian_in_few_products(function, most, bound
     [expected] = jacobian(c, replace(query, max_bytes=None))
     matrix = sparse_jacobian(c, query)
     np.testing.assert_allclose(dense(matrix), expected.array.reshape(matrix.shape), rtol=1e-12)
-    assert matrix.products <= most
+    assert matrix.vector_products <= most
 
 
 def test_a_complex_jacobian_has_the_rows_of_the_dense_one():
     c, query = recorded(lambda c, x: c("mul", x, c("strided_slice", x, index=((None, None, -1),))), X[:6] * (1 + 2j))
     matrix = sparse_jacobian(c, query)
     np.testing.assert_allclose(dense(matrix), jacobian(c, query)[0].array)
-    assert matrix.products == 2
+    assert matrix.vector_products == 2
 
 
 def test_a_tape_that_is_not_persistent_answers_once():
     c, query = recorded(chain, X)
     query.tape.persistent = False
-    assert sparse_hessian(c, query).products == 3
+    assert sparse_hessian(c, query).vector_products == 3
     assert query.tape.consumed
     assert not query.tape.nodes
 
@@ -229,7 +229,7 @@ def test_under_an_outer_tape_that_follows_the_target_it_is_refused():
     c, query = recorded(chain, X)
     outer = Tape()
     c.context.open(outer)
-    assert sparse_hessian(c, query).products == 3  # it follows nothing of this
+    assert sparse_hessian(c, query).vector_products == 3  # it follows nothing of this
     outer.watch(query.targets[0])
     with pytest.raises(UnimplementedError, match="another tape records what this target depends on"):
         sparse_jacobian(c, query)
@@ -269,7 +269,7 @@ def test_a_tridiagonal_hessian_takes_three_products_and_little_memory():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert (matrix.products, len(matrix.columns)) == (3, 3 * n - 2)
+    assert (matrix.vector_products, len(matrix.columns)) == (3, 3 * n - 2)
     assert peak < 10e6  # 100 bytes for each variable
 
 

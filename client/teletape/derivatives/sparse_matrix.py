@@ -46,14 +46,14 @@ class CooMatrix(NamedTuple):
         cols: [n], its column.
         values: [n], of the source's dtype; zeros among them where the derivative happens to be zero.
         shape: (rows, columns).
-        products: How many products with vectors the values took.
+        vector_products: How many products with vectors the values took.
     """
 
     rows: Tensor
     cols: Tensor
     values: Tensor
     shape: tuple[int, int]
-    products: int
+    vector_products: int
 
     def to_dense(self) -> Tensor:
         """The whole matrix."""
@@ -78,14 +78,14 @@ class CsrMatrix(NamedTuple):
         indices: [n], the column of each entry, ascending within a row.
         values: As those of `CooMatrix`.
         shape: (rows, columns).
-        products: How many products with vectors the values took.
+        vector_products: How many products with vectors the values took.
     """
 
     indptr: Tensor
     indices: Tensor
     values: Tensor
     shape: tuple[int, int]
-    products: int
+    vector_products: int
 
     def to_dense(self) -> Tensor:
         """The whole matrix."""
@@ -270,7 +270,7 @@ class SparseDerivatives:
             return None
         first, second, values = [wrap(part, owner) for part in parts]
         shape = (facts["shape"][0], facts["shape"][1])
-        return _FORMATS[format](first, second, values, shape, facts["products"])
+        return _FORMATS[format](first, second, values, shape, facts["vector_products"])
 
 
 _FORMATS: Final[dict[str, type[CooMatrix] | type[CsrMatrix]]] = {"coo": CooMatrix, "csr": CsrMatrix}

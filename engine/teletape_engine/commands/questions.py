@@ -135,8 +135,8 @@ class SparseJacobian(Command):
     It has target-size rows and source-size columns. `outputs` has three ids (null: not kept): with `format` coo for the
     rows [n], the columns [n] and the values [n] of the entries, row by row; with csr for where each row begins
     [rows + 1], the columns and the values. The answer has `kind` (none or sparse), `format`, `shape`, `entries` (n),
-    `index_dtype`, and `products`: how many products with vectors it took. No tape records how. Other fields as in
-    jacobian.
+    `index_dtype`, and `vector_products`: how many products with vectors it took. No tape records how. Other fields as
+    in jacobian.
     """
 
     verb = "sparse_jacobian"

@@ -24,6 +24,9 @@ from teletape_server.worker.models.function_questions import (
     FunctionHvpQuestion,
     FunctionJacobianQuestion,
     FunctionJvpQuestion,
+    FunctionSparseDerivative,
+    FunctionSparseHessianQuestion,
+    FunctionSparseJacobianQuestion,
     FunctionTangents,
     FunctionVjpQuestion,
     ValueAndGradientQuestion,
@@ -104,6 +107,28 @@ async def hvp(
 ) -> Response:
     """Computes the Hessian of the targets' sum times a vector at the cost of two gradients."""
     return await dispatch(request, session, "function.hvp", id=function, full=full)
+
+
+@router.post(
+    "/{function}/sparse_jacobian",
+    **_derivatives(FunctionSparseJacobianQuestion, FunctionSparseDerivative, "Compute a function's sparse Jacobian"),
+)
+async def sparse_jacobian(
+    request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the elements of a Jacobian that may differ from zero, as COO or CSR, in few products with vectors."""
+    return await dispatch(request, session, "function.sparse_jacobian", id=function, full=full)
+
+
+@router.post(
+    "/{function}/sparse_hessian",
+    **_derivatives(FunctionSparseHessianQuestion, FunctionSparseDerivative, "Compute a function's sparse Hessian"),
+)
+async def sparse_hessian(
+    request: Request, session: LiveSession, function: FunctionId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the second derivatives that may differ from zero, as COO or CSR, in few Hessian-vector products."""
+    return await dispatch(request, session, "function.sparse_hessian", id=function, full=full)
 
 
 @router.post(

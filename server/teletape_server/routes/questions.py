@@ -25,6 +25,9 @@ from teletape_server.worker.models.questions import (
     JacobianQuestion,
     QuestionResults,
     Questions,
+    SparseAnswer,
+    SparseHessianQuestion,
+    SparseJacobianQuestion,
     VjpsQuestion,
 )
 
@@ -116,6 +119,25 @@ async def hvp(
 ) -> Response:
     """Computes the Hessian times a vector at the cost of two gradients. Needs no parent tape."""
     return await dispatch(request, session, "tape.hvp", id=tape, full=full)
+
+
+@router.post("/{tape}/sparse_jacobian", **_operation(SparseJacobianQuestion, SparseAnswer, "Compute a sparse Jacobian"))
+async def sparse_jacobian(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the elements of a Jacobian that may differ from zero, as COO or CSR, in few products with vectors.
+
+    Where they are is read off the recorded ops. The tape's parents cannot record it.
+    """
+    return await dispatch(request, session, "tape.sparse_jacobian", id=tape, full=full)
+
+
+@router.post("/{tape}/sparse_hessian", **_operation(SparseHessianQuestion, SparseAnswer, "Compute a sparse Hessian"))
+async def sparse_hessian(
+    request: Request, session: LiveSession, tape: TapeId, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Computes the second derivatives that may differ from zero, as COO or CSR, in few Hessian-vector products."""
+    return await dispatch(request, session, "tape.sparse_hessian", id=tape, full=full)
 
 
 @router.post(

@@ -25,13 +25,13 @@ def test_both_formats_have_the_entries_of_the_dense_derivative(format):
     tape, y, x = tape_of(chain, persistent=True)
     expected = tape.hessian(y, x).numpy()
     matrix = tape.sparse_hessian(y, x, format=format)
-    assert (matrix.shape, matrix.products, matrix.values.shape) == ((6, 6), 3, [16])
+    assert (matrix.shape, matrix.vector_products, matrix.values.shape) == ((6, 6), 3, [16])
     np.testing.assert_allclose(matrix.to_dense().numpy(), expected)
     np.testing.assert_allclose(matrix.scipy().toarray(), expected)
     assert scipy.sparse.issparse(matrix.scipy())
     tape, y, x = tape_of(lambda x: tf.sin(x)[::-1] * x, persistent=True)
     matrix = tape.sparse_jacobian(y, x, format=format)
-    assert matrix.products == 2
+    assert matrix.vector_products == 2
     np.testing.assert_allclose(matrix.to_dense().numpy(), tape.jacobian(y, x).numpy())
 
 
@@ -57,20 +57,20 @@ def test_not_connected_is_none_or_a_matrix_without_entries():
     assert tape.sparse_jacobian(y, other) is None
     assert tape.sparse_hessian(y, other) is None
     matrix = tape.sparse_hessian(y, other, "zero", format="csr")
-    assert (matrix.shape, matrix.products, matrix.values.shape) == ((1, 1), 0, [0])
+    assert (matrix.shape, matrix.vector_products, matrix.values.shape) == ((1, 1), 0, [0])
     assert matrix.to_dense().numpy().tolist() == [[0.0]]
 
 
 def test_axes_are_flattened_in_row_major_order():
     tape, y, x = tape_of(lambda x: tf.transpose(x) ** 2.0, X.reshape(2, 3), persistent=True)
     matrix = tape.sparse_jacobian(y, x)
-    assert (matrix.shape, matrix.products) == ((6, 6), 1)
+    assert (matrix.shape, matrix.vector_products) == ((6, 6), 1)
     np.testing.assert_allclose(matrix.to_dense().numpy(), tape.jacobian(y, x).numpy().reshape(6, 6))
 
 
 def test_a_tape_answers_once_or_often():
     tape, y, x = tape_of(chain)
-    assert tape.sparse_hessian(y, x).products == 3
+    assert tape.sparse_hessian(y, x).vector_products == 3
     with pytest.raises(RuntimeError, match="non-persistent"):
         tape.sparse_hessian(y, x)
     tape, y, x = tape_of(chain, persistent=True)
@@ -87,7 +87,7 @@ def test_a_gradient_of_the_programs_own_is_asked_for_one_cotangent_at_a_time():
     tape, y, x = tape_of(lambda x: cube(x) * x, persistent=True)
     matrix = tape.sparse_jacobian(y, x)
     np.testing.assert_allclose(matrix.to_dense().numpy(), tape.jacobian(y, x).numpy())
-    assert matrix.products == 6  # nothing is known of the structure of a function
+    assert matrix.vector_products == 6  # nothing is known of the structure of a function
     total = tf.reduce_sum(X)
     with tape:
         total = tf.reduce_sum(cube(x))
@@ -137,7 +137,7 @@ def test_what_cannot_be_asked_says_why():
         with pytest.raises(tf.errors.UnimplementedError, match="has no derivative of its own"):
             tape.sparse_hessian(y, x)
         with outer.stop_recording():
-            assert tape.sparse_hessian(y, x).products == 3
+            assert tape.sparse_hessian(y, x).vector_products == 3
     with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)), tf.GradientTape() as tape:
         y = chain(x)
         with pytest.raises(tf.errors.UnimplementedError, match="an accumulator records"):

@@ -72,7 +72,7 @@ def test_a_server_gives_what_this_process_gives(program):
             if a is None:
                 assert b is None
                 continue
-            assert (type(a), a.shape, a.products) == (type(b), b.shape, b.products)
+            assert (type(a), a.shape, a.vector_products) == (type(b), b.shape, b.vector_products)
             for part, other in zip(a[:3], b[:3], strict=True):
                 assert (part.shape, part.dtype) == (other.shape, other.dtype)
                 np.testing.assert_allclose(part.numpy(), other.numpy(), rtol=1e-6)
@@ -107,7 +107,7 @@ def test_what_one_side_refuses_the_other_does(remote):
             y = chain(x)
         with pytest.raises(tf.errors.UnimplementedError, match="another tape records"):
             tape.sparse_hessian(y, x)
-    assert tape.sparse_hessian(y, x).products == 3
+    assert tape.sparse_hessian(y, x).vector_products == 3
 
 
 def test_a_function_that_asks_for_it_runs_op_by_op(remote, caplog):

@@ -42,14 +42,14 @@ class SparseMatrix(NamedTuple):
         columns: [n], sorted within a row; as `starts` int32, or int64 if that is too small.
         values: [n], recorded, of the source's dtype; zeros among them where the derivative happens to be zero.
         shape: (rows, columns).
-        products: Products with vectors that it took.
+        vector_products: How many products with vectors it took.
     """
 
     starts: Ints
     columns: Ints
     values: Recorded
     shape: tuple[int, int]
-    products: int
+    vector_products: int
 
     def numbers(self, format: str) -> tuple[Ints, Ints]:
         """Where the entries are.
@@ -71,7 +71,7 @@ class SparseMatrix(NamedTuple):
             "shape": list(self.shape),
             "entries": len(self.columns),
             "index_dtype": self.columns.dtype.name,
-            "products": self.products,
+            "vector_products": self.vector_products,
         }
 
 

@@ -28,7 +28,7 @@ from teletape_server.worker.answers import derivative_entry, fetched_values, fet
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
 from teletape_server.worker.execution import command, execute
 from teletape_server.worker.handlers.bound_calls import BoundCall, bound_call, check_names
-from teletape_server.worker.handlers.questions import blocks, hessian_outputs, kept_outputs
+from teletape_server.worker.handlers.questions import PARTS, blocks, hessian_outputs, kept_outputs, sparse_entry
 from teletape_server.worker.handlers.tapes import CONTEXT
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import Body
@@ -39,6 +39,8 @@ from teletape_server.worker.models.function_questions import (
     FunctionHvpQuestion,
     FunctionJacobianQuestion,
     FunctionJvpQuestion,
+    FunctionSparseHessianQuestion,
+    FunctionSparseJacobianQuestion,
     FunctionVjpQuestion,
     ValueAndGradientQuestion,
 )
@@ -107,11 +109,49 @@ def _ask_tape(session: Session, request: Request, *, form: _Form) -> Result:
         derivative_entry(kinds, position, source, values.get(id), id=name if id in values else None)
         for position, (source, name, id) in enumerate(zip(rows, names, ids, strict=True))
     ]
-    return _result(session, call, fetched, values, blocks(derivatives, sources) if is_hessian else derivatives)
+    answered = blocks(derivatives, sources) if is_hessian else derivatives
+    return _result(session, call, fetched, values, derivatives=answered)
 
 
 for _name, _form in _TAPE_QUESTIONS.items():
     method(f"function.{_name}")(partial(_ask_tape, form=_form))
+
+
+#: The bodies of questions for sparse derivatives, by the name of the command.
+_SPARSE: Final = {"sparse_jacobian": FunctionSparseJacobianQuestion, "sparse_hessian": FunctionSparseHessianQuestion}
+
+
+def _ask_sparse(session: Session, request: Request, *, verb: str) -> Result:
+    """Runs a function on a tape, and answers a question for a sparse derivative."""
+    body: Any = read(request, _SPARSE[verb])
+    call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
+    targets = _targets(call, body.targets, is_single=verb == "sparse_jacobian")
+    fetched = _fetched(call, body.fetch)
+    if len(call.sources) != 1:
+        inputs = ", ".join([source.name for source in call.sources])
+        raise InvalidRequestError(f"sources: a sparse derivative has one, and the inputs of floats are {inputs}")
+    names = kept_outputs(body.outputs, "part", len(PARTS["coo"]))
+    ids = [name or new_id() for name in names]
+    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
+    tape = new_id()
+    question = command(
+        verb,
+        tape=tape,
+        targets=[call.outputs[name] for name in targets],
+        sources=list(call.source_ids),
+        outputs=ids,
+        **fields,
+    )
+    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
+    answer = _execute(session, request, _recorded(call, tape, question), names, ids_to_fetch, replace=body.replace)
+    values = fetched_values(request, answer)
+    [source] = call.sources
+    derivative = sparse_entry(answer, source.name, names, ids, values)
+    return _result(session, call, fetched, values, derivative=derivative)
+
+
+for _verb in _SPARSE:
+    method(f"function.{_verb}")(partial(_ask_sparse, verb=_verb))
 
 
 @method("function.jvp")
@@ -143,7 +183,7 @@ def jvp(session: Session, request: Request) -> Result:
         why = _why_no_tangent(session, call, target) if kind == "none" else {}
         tangent = {"name": target, "kind": kind, "id": name if id in values else None, "value": values.get(id)}
         tangents.append(tangent | why)
-    return _result(session, call, fetched, values, tangents)
+    return _result(session, call, fetched, values, derivatives=tangents)
 
 
 def _why_no_tangent(session: Session, call: BoundCall, target: str) -> dict[str, Any]:
@@ -244,13 +284,13 @@ def _execute(
 
 
 def _result(
-    session: Session, call: BoundCall, fetched: Sequence[str], values: dict[Id, Any], derivatives: Sequence[Any]
+    session: Session, call: BoundCall, fetched: Sequence[str], values: dict[Id, Any], **derivatives: Any
 ) -> Result:
     """Returns the answer to a question."""
     bytes_in_use = session.bytes_in_use()
     body = {
         "values": {name: values[call.outputs[name]] for name in fetched},
-        "derivatives": derivatives,
+        **derivatives,
         "bytes_in_use": bytes_in_use,
     }
     return json_result(body, bytes_in_use=bytes_in_use)

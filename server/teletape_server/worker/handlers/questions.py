@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from teletape_engine.commands import Command, ContextSwitch, Id
-from teletape_engine.commands.results import Facts, Kinds
+from teletape_engine.commands.results import Answer, Facts, Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.errors import IdInUseError, TeletapeError
 from teletape_engine.session.session import Session
@@ -28,6 +28,8 @@ from teletape_server.worker.models.questions import (
     HvpQuestion,
     JacobianQuestion,
     Questions,
+    SparseHessianQuestion,
+    SparseJacobianQuestion,
     VjpsQuestion,
 )
 
@@ -130,6 +132,55 @@ for _verb in MODELS:
     method(f"tape.{_verb}")(partial(_ask_one, verb=_verb))
 
 
+#: The bodies of questions for sparse derivatives, by the name of the command.
+_SPARSE: Final[dict[str, type[Body]]] = {
+    "sparse_jacobian": SparseJacobianQuestion,
+    "sparse_hessian": SparseHessianQuestion,
+}
+
+
+def _ask_sparse(session: Session, request: Request, *, verb: str) -> Result:
+    """Answers a question for a sparse derivative."""
+    body: Any = read(request, _SPARSE[verb])
+    tape = path_id(request.params["id"])
+    names = kept_outputs(body.outputs, "part", len(PARTS["coo"]))
+    ids = [name or new_id() for name in names]
+    fields = {field: getattr(body, field) for field in type(body).model_fields if field not in _NOT_FIELDS}
+    question = _Question(command(verb, tape=tape, outputs=ids, **fields), body.sources, False, names, ids, body.replace)
+    answer = _run(session, request, [question], name_question=False)
+    [source] = body.sources
+    return _result(session, {"derivative": sparse_entry(answer, source, names, ids, fetched_values(request, answer))})
+
+
+for _verb in _SPARSE:
+    method(f"tape.{_verb}")(partial(_ask_sparse, verb=_verb))
+
+#: The parts of a sparse matrix in answers, by its format, in the order of the command's outputs.
+PARTS: Final = {"coo": ("rows", "cols", "values"), "csr": ("indptr", "indices", "values")}
+
+
+def sparse_entry(
+    answer: Answer, source: Id, names: Sequence[str | None], ids: Sequence[Id], values: Mapping[Id, Any]
+) -> dict[str, Any]:
+    """Returns a sparse derivative as answers have it; a null carries `why` there is none.
+
+    Args:
+        answer: Of the commands, of which one computed it.
+        source: What it is the derivative by.
+        names: For each part the caller's id, or None.
+        ids: For each part the id that it has during the request.
+        values: The elements by id.
+    """
+    [facts] = [result.facts for result in answer.results if isinstance(result, Facts) and "kind" in result.facts]
+    if facts["kind"] == "none":
+        return {"source": source} | facts
+    parts = {
+        part: {"id": name, "value": values[id]}
+        for part, name, id in zip(PARTS[facts["format"]], names, ids, strict=True)
+    }
+    return {"source": source} | facts | parts
+
+
 @method("tape.gradient_statistics")
 def gradient_statistics(session: Session, request: Request) -> Result:
     """Returns a few numbers about each gradient; the tape stays unchanged."""
@@ -168,7 +219,14 @@ def _read_question(position: int, fields: dict[str, Any], tape: Id) -> _Question
 def _answer(
     session: Session, request: Request, questions: Sequence[_Question], *, name_question: bool
 ) -> list[list[Any]]:
-    """Runs the questions, and returns the derivatives of each.
+    """Runs the questions, and returns the derivatives of each."""
+    answer = _run(session, request, questions, name_question=name_question)
+    kinds = [result for result in answer.results if isinstance(result, Kinds)]
+    return _derivatives(questions, kinds, fetched_values(request, answer))
+
+
+def _run(session: Session, request: Request, questions: Sequence[_Question], *, name_question: bool) -> Answer:
+    """Runs the questions, and fetches what they computed.
 
     Raises:
         TeletapeError: A question failed; then nothing of the others stays, and their ids are free.
@@ -186,7 +244,7 @@ def _answer(
         id for question in questions for id, name in zip(question.ids, question.names, strict=True) if not name
     ]
     try:
-        answer = execute(
+        return execute(
             session,
             request,
             commands,
@@ -203,8 +261,6 @@ def _answer(
             raise
         text = error.message.removeprefix(f"command {position}: ")
         raise type(error)(f"question {position}: {text}", question=position, **error.details) from None
-    kinds = [result for result in answer.results if isinstance(result, Kinds)]
-    return _derivatives(questions, kinds, fetched_values(request, answer))
 
 
 def _check_free(session: Session, questions: Sequence[_Question], *, name_question: bool) -> None:

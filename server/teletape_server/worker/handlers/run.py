@@ -22,6 +22,8 @@ from teletape_engine.commands import (
     Id,
     Jacobian,
     Jvp,
+    SparseHessian,
+    SparseJacobian,
     TapeOpen,
     TapePause,
     TapeResume,
@@ -146,6 +148,11 @@ def _answers(
                     why[id] = reason
         elif isinstance(result, Facts):
             questions[result.index - first] = result.facts
+            command = commands[result.index - first]
+            if isinstance(command, SparseJacobian | SparseHessian) and result.facts["kind"] == "none":
+                for id in command.outputs:
+                    if id is not None and id in fetch:
+                        values[id], why[id] = None, result.facts.get("why")
         elif isinstance(result, Specs):
             specs = [{"dtype": spec.dtype.name, "shape": list(spec.shape)} for spec in result.specs]
             questions[result.index - first] = {"specs": specs}

@@ -1,4 +1,4 @@
-"""Bodies of /functions/{function}/gradient, /value_and_gradient, /jacobian, /hessian, /hvp, /vjp, /jvp, /explain."""
+"""Bodies of /functions/{function}/gradient, /jacobian, /hessian, /hvp, /sparse_hessian, /vjp, /jvp, /explain, …."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.worker.models.base import Answer, Body, Input, Name, Outputs, Replace, TensorValue, examples
 from teletape_server.worker.models.explanations import Why
 from teletape_server.worker.models.functions import Inputs
-from teletape_server.worker.models.questions import Derivative, HessianBlock, MaxBytes, Unconnected
+from teletape_server.worker.models.questions import (
+    Derivative,
+    Format,
+    HessianBlock,
+    MaxBytes,
+    ProductBytes,
+    SparseDerivative,
+    SparseOutputs,
+    Unconnected,
+)
 
 OutputNames = Annotated[
     list[str] | None,
@@ -124,6 +133,39 @@ class FunctionHvpQuestion(Body):
     fetch: FetchedOutputs = None
 
 
+OneInputName = Annotated[
+    list[str] | None,
+    Field(
+        min_length=1,
+        max_length=1,
+        description="What to differentiate by: the name of an input, or an id that `inputs` holds. Default: the only "
+        "input of floats",
+    ),
+]
+
+
+class FunctionSparseJacobianQuestion(Body):
+    """Asks for the entries of a Jacobian that may differ from zero: elements of an output by those of an input."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]})
+
+    inputs: Inputs
+    targets: OneOutputName = None
+    sources: OneInputName = None
+    format: Format = "coo"
+    unconnected: Unconnected = "none"
+    max_bytes: ProductBytes = None
+    outputs: SparseOutputs = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+class FunctionSparseHessianQuestion(FunctionSparseJacobianQuestion):
+    """Asks for the second derivatives of the targets' sum that may differ from zero, by the elements of an input."""
+
+    targets: OutputNames = None
+
+
 class FunctionJvpQuestion(Body):
     """Asks for the Jacobian times tangents, in forward mode: the shape of the target for each target."""
 
@@ -178,6 +220,12 @@ class FunctionHessian(FunctionAnswer):
     """A function's Hessian: for each source a list with a block for each source."""
 
     derivatives: list[list[HessianBlock]]
+
+
+class FunctionSparseDerivative(FunctionAnswer):
+    """A function's sparse derivative."""
+
+    derivative: SparseDerivative
 
 
 class Tangent(Answer):

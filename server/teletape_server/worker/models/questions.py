@@ -139,6 +139,51 @@ class HvpQuestion(Body):
     replace: Replace = False
 
 
+Format = Annotated[
+    Literal["coo", "csr"],
+    Field(description="coo: row and column of each entry; csr: where each row begins, and the column of each entry"),
+]
+SparseOutputs = Annotated[
+    list[Name | None] | None,
+    Field(
+        min_length=3,
+        max_length=3,
+        description="Ids to keep the parts under, null for none: rows (coo) or row starts (csr), columns, values",
+    ),
+]
+ProductBytes = Annotated[
+    int | None, Field(ge=1, description="Most bytes for products that are computed together; without it 16 MiB")
+]
+
+
+class SparseJacobianQuestion(Body):
+    """Asks for the entries of a Jacobian that may differ from zero: elements of the target by those of the source."""
+
+    model_config = examples({"targets": ["y"], "sources": ["w"]})
+
+    targets: OneTarget
+    sources: Annotated[list[Id], Field(min_length=1, max_length=1, description="One id")]
+    format: Format = "coo"
+    unconnected: Unconnected = "none"
+    max_bytes: ProductBytes = None
+    outputs: SparseOutputs = None
+    replace: Replace = False
+
+
+class SparseHessianQuestion(Body):
+    """Asks for the second derivatives of the targets' sum that may differ from zero, by the elements of the source."""
+
+    model_config = examples({"targets": ["loss"], "sources": ["w"], "format": "csr"})
+
+    targets: Targets
+    sources: Annotated[list[Id], Field(min_length=1, max_length=1, description="One id")]
+    format: Format = "coo"
+    unconnected: Unconnected = "none"
+    max_bytes: ProductBytes = None
+    outputs: SparseOutputs = None
+    replace: Replace = False
+
+
 # --------------------------------------------------------------------------------------------------- many to a request
 class GradientQuestionItem(GradientQuestion):
     """A gradient question among others."""
@@ -262,6 +307,38 @@ class GradientsNumbers(Answer):
     """The numbers about each gradient, in the order of the sources."""
 
     statistics: list[GradientNumbers]
+
+
+class SparsePart(Answer):
+    """One of the arrays of a sparse matrix."""
+
+    id: Annotated[str | None, Field(description="The id that keeps it, if one was given")]
+    value: TensorValue
+
+
+class SparseDerivative(Answer):
+    """A Jacobian or Hessian as a sparse matrix: row by row, no place twice."""
+
+    source: str | int
+    kind: Annotated[Literal["none", "sparse"], Field(description="none: there is no derivative, and no further member")]
+    format: Format | None = None
+    shape: Annotated[list[int] | None, Field(description="Rows and columns: elements in row-major order")] = None
+    entries: Annotated[int | None, Field(description="Those that may differ from zero")] = None
+    index_dtype: Annotated[str | None, Field(description="Of the rows, row starts and columns")] = None
+    vector_products: Annotated[int | None, Field(description="Products with vectors that the values took")] = None
+    rows: Annotated[SparsePart | None, Field(description="coo: the row of each entry")] = None
+    cols: Annotated[SparsePart | None, Field(description="coo: the column of each entry")] = None
+    indptr: Annotated[SparsePart | None, Field(description="csr: where each row begins, and the end")] = None
+    indices: Annotated[SparsePart | None, Field(description="csr: the column of each entry")] = None
+    values: Annotated[SparsePart | None, Field(description="The value of each entry")] = None
+    why: Annotated[Why | None, Field(description="Of a null: the reason")] = None
+
+
+class SparseAnswer(Answer):
+    """The sparse derivative."""
+
+    derivative: SparseDerivative
+    bytes_in_use: int
 
 
 class HessianBlock(Derivative):
