@@ -107,6 +107,7 @@ from teletape.ops.derived.arithmetic import truediv as truediv
 from teletape.ops.derived.arithmetic import truncatediv as truncatediv
 from teletape.ops.derived.arithmetic import truncatemod as truncatemod
 from teletape.ops.derived.blocks import batch_to_space as batch_to_space
+from teletape.ops.derived.blocks import extract_volume_patches as extract_volume_patches
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch_nd
 from teletape.ops.derived.cast import bitcast as bitcast
@@ -328,6 +329,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "experimental",
+    "extract_volume_patches",
     "eye",
     "fill",
     "float16",

@@ -62,6 +62,7 @@ from teletape.ops import (
     images,
     initializers,
     linalg,
+    morphology,
     nn,
     partitions,
     pools,
@@ -108,7 +109,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     for path, module in (
         *(("", module) for module in (create, arrays, partitions, clip, eager, folds, maps, ordering)),
         *(("linalg.", module) for module in (linalg, decompositions, bands)),
-        *(("nn.", module) for module in (nn, convolutions, pools)),
+        *(("nn.", module) for module in (nn, convolutions, morphology, pools)),
         *(("image.", module) for module in (images, image_colors, image_measures, boxes, random_images)),
         ("math.", segments),
         ("math.", counting),

@@ -50,6 +50,8 @@ from teletape.ops.derived.normalization import local_response_normalization as l
 from teletape.ops.derived.normalization import softsign as softsign
 from teletape.ops.derived.normalization import zero_fraction as zero_fraction
 from teletape.ops.dropout import dropout as dropout
+from teletape.ops.morphology import dilation2d as dilation2d
+from teletape.ops.morphology import erosion2d as erosion2d
 from teletape.ops.nn import batch_normalization as batch_normalization
 from teletape.ops.nn import bias_add as bias_add
 from teletape.ops.nn import compute_average_loss as compute_average_loss
@@ -62,10 +64,13 @@ from teletape.ops.pools import avg_pool as avg_pool
 from teletape.ops.pools import avg_pool1d as avg_pool1d
 from teletape.ops.pools import avg_pool2d as avg_pool2d
 from teletape.ops.pools import avg_pool3d as avg_pool3d
+from teletape.ops.pools import fractional_avg_pool as fractional_avg_pool
+from teletape.ops.pools import fractional_max_pool as fractional_max_pool
 from teletape.ops.pools import max_pool as max_pool
 from teletape.ops.pools import max_pool1d as max_pool1d
 from teletape.ops.pools import max_pool2d as max_pool2d
 from teletape.ops.pools import max_pool3d as max_pool3d
+from teletape.ops.pools import max_pool_with_argmax as max_pool_with_argmax
 from teletape.ops.pools import pool as pool
 from teletape.ops.sorting import top_k as top_k
 
@@ -93,10 +98,14 @@ __all__ = [
     "ctc_loss",
     "depth_to_space",
     "depthwise_conv2d",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
+    "erosion2d",
     "experimental",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "gelu",
     "in_top_k",
     "l2_loss",
@@ -110,6 +119,7 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_pool_with_argmax",
     "moments",
     "nce_loss",
     "normalize_moments",

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.random import next_state
 from teletape.ops.windows import border, channels_first, lengths, word
+from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
 __all__ = [
     "avg_pool",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "max_pool",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_pool_with_argmax",
     "pool",
 ]
+
+
+class MaxPoolWithArgmax(NamedTuple):
+    """What max_pool_with_argmax returns."""
+
+    output: Tensor
+    argmax: Tensor
+
+
+class FractionalMaxPool(NamedTuple):
+    """What fractional_max_pool returns."""
+
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
+
+
+class FractionalAvgPool(NamedTuple):
+    """What fractional_avg_pool returns."""
+
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
 
 
 def _pooled(images: Op, others: Op, n: int, x: Any, ksize: Any, strides: Any, padding: Any, data_format: Any) -> Tensor:
@@ -171,3 +200,129 @@ def pool(
     if pooling_type == "AVG":
         return _pooled(ops.avg_pool, ops.avg_pooling, n, tensor, window_shape, strides, word(padding), data_format)
     raise ValueError(f"Value passed for `pooling_type` must be 'MAX' or 'AVG', found {pooling_type!r}")
+
+
+# -------------------------------------------------------------------------------------------------------------- places
+def max_pool_with_argmax(
+    input: to.TensorInput,
+    ksize: to.IntsInput,
+    strides: to.IntsInput,
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: to.DTypeInput = dtypes.int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> MaxPoolWithArgmax:
+    """The largest element of each window of images [n, height, width, channels], and its place as one number.
+
+    Args:
+        input: Real numbers.
+        ksize: Height and width of the windows.
+        strides: From one window to the next.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC".
+        output_dtype: Of the places: int64 or int32.
+        include_batch_in_index: Whether places are counted through all images, not through each.
+        name: Without effect.
+
+    Raises:
+        InvalidArgumentError: Another padding, rank or dtype of places.
+        ValueError: Another data format.
+    """
+    if data_format != "NHWC":
+        raise ValueError(
+            f"`data_format` values other  than 'NHWC' are not supported. Received: data_format={data_format}"
+        )
+    wanted = dtypes.as_dtype(output_dtype)
+    if wanted not in (dtypes.int32, dtypes.int64):
+        raise InvalidArgumentError(
+            f"Value for attr 'Targmax' of {wanted.name} is not in the list of allowed values: int32, int64"
+        )
+    tensor = convert_to_tensor(input)
+    attrs = {"ksize": lengths(ksize, 2, "ksize"), "strides": lengths(strides, 2, "strides"), "padding": word(padding)}
+    places = call(ops.max_pool_places, (tensor,), **attrs, include_batch_in_index=bool(include_batch_in_index))
+    if wanted is not dtypes.int64:
+        places = call(ops.cast, (places,), dtype=wanted.np)
+    return MaxPoolWithArgmax(call(ops.max_pool, (tensor,), **attrs), places)
+
+
+# ---------------------------------------------------------------------------------------------------------- fractional
+def fractional_max_pool(
+    value: to.TensorInput,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> FractionalMaxPool:
+    """The largest element of windows on images, whose lengths differ by one and whose order is drawn.
+
+    Args:
+        value: [n, height, width, channels].
+        pooling_ratio: By how much height and width become smaller, at least 1: one number, or [1, rows, columns, 1].
+        pseudo_random: Whether windows are equally long before they are rounded; else their order is any.
+        overlapping: Whether a window also has the first row and column of the next.
+        seed: The windows follow from it and from the program's; 0: they are any.
+        name: Without effect.
+
+    Returns:
+        The elements, and where windows begin and end along rows and along columns, int64.
+
+    Raises:
+        ValueError: Ratios below 1, or along the batch or the channels.
+    """
+    ratios = list(pooling_ratio) if isinstance(pooling_ratio, list | tuple) else [pooling_ratio]
+    if len(ratios) not in (1, 4) or (len(ratios) == 4 and (ratios[0] != 1.0 or ratios[-1] != 1.0)):
+        raise ValueError(
+            f"`pooling_ratio` should have first and last elements with value 1.0. Received: "
+            f"pooling_ratio={pooling_ratio}"
+        )
+    if min(ratios) < 1.0:
+        raise ValueError(f"`pooling_ratio` elements should be >= 1.0. Received: pooling_ratio={pooling_ratio}")
+    sides = ratios * 2 if len(ratios) == 1 else ratios[1:3]
+    tensor, rows, columns = _fractional("max", value, sides, pseudo_random, seed)
+    output = call(ops.fractional_max_pool, (tensor, rows, columns), overlapping=bool(overlapping))
+    return FractionalMaxPool(output, rows, columns)
+
+
+def fractional_avg_pool(
+    value: to.TensorInput,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> FractionalAvgPool:
+    """The mean of windows on images as those of fractional_max_pool; `pooling_ratio` is [1, rows, columns, 1].
+
+    Raises:
+        InvalidArgumentError: Ratios below 1, or another number of them.
+        TypeError: No list of ratios.
+        UnimplementedError: Ratios along the batch or the channels.
+    """
+    if not isinstance(pooling_ratio, list | tuple):
+        raise TypeError(f"Expected list for 'pooling_ratio' argument to 'fractional_avg_pool' Op, not {pooling_ratio}.")
+    if len(pooling_ratio) != 4:
+        raise InvalidArgumentError(f"'pooling_ratio' must have 4 numbers, found {pooling_ratio}")
+    if min(pooling_ratio) < 1:
+        raise InvalidArgumentError(f"pooling_ratio cannot be smaller than 1, got: {min(pooling_ratio)}")
+    if pooling_ratio[0] != 1 or pooling_ratio[3] != 1:
+        raise UnimplementedError("Fractional average pooling is not yet supported on the batch nor channel dimension.")
+    tensor, rows, columns = _fractional("avg", value, pooling_ratio[1:3], pseudo_random, seed)
+    output = call(ops.fractional_avg_pool, (tensor, rows, columns), overlapping=bool(overlapping))
+    return FractionalAvgPool(output, rows, columns)
+
+
+def _fractional(kind: str, value: Any, ratios: Any, pseudo_random: bool, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Images, and where windows begin and end on them: with one seed the same each time, as in TensorFlow."""
+    tensor = convert_to_tensor(value)
+    if tensor.ndim != 4:
+        raise InvalidArgumentError(f"value must be 4-dimensional, found shape {tensor.shape}")
+    sides = tuple(tensor.shape)[1:3]
+    counts = tuple(int(side / float(ratio)) for side, ratio in zip(sides, ratios, strict=True))
+    state = next_state(("fractional_pool", kind), 0 if seed else sum(counts), seed or None)
+    attrs = {"lengths": sides, "counts": counts, "pseudo_random": bool(pseudo_random)}
+    borders = call(ops.philox_borders, (state,), **attrs)
+    rows = call(ops.strided_slice, (borders,), index=((0, counts[0] + 1, None),))
+    columns = call(ops.strided_slice, (borders,), index=((counts[0] + 1, None, None),))
+    return tensor, rows, columns

@@ -364,6 +364,11 @@ class _DiagPart(Op):
 class _Digamma(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Dilation2d(Op):
+    def __call__(
+        self, x: Array, filters: Array, /, *, strides: Ints = ..., rates: Ints = ..., padding: str = ...
+    ) -> Any: ...
+
 class _Div(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
@@ -432,6 +437,9 @@ class _ExtractGlimpse(Op):
 class _ExtractPatches(Op):
     def __call__(self, x: Array, /, *, sizes: Ints, strides: Ints, rates: Ints = ..., padding: str = ...) -> Any: ...
 
+class _ExtractVolumePatches(Op):
+    def __call__(self, x: Array, /, *, sizes: Ints, strides: Ints, padding: str) -> Any: ...
+
 class _Eye(Op):
     def __call__(
         self, *, num_rows: int, num_columns: int | None = ..., batch_shape: Shape = ..., dtype: DType | str = ...
@@ -457,6 +465,12 @@ class _Floordiv(Op):
 
 class _Floormod(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _FractionalAvgPool(Op):
+    def __call__(self, x: Array, rows: Array, columns: Array, /, *, overlapping: bool = ...) -> Any: ...
+
+class _FractionalMaxPool(Op):
+    def __call__(self, x: Array, rows: Array, columns: Array, /, *, overlapping: bool = ...) -> Any: ...
 
 class _Frame(Op):
     def __call__(self, x: Array, /, *, length: int, step: int) -> Any: ...
@@ -653,6 +667,11 @@ class _MaxPoolPick(Op):
         self, t: Array, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
     ) -> Any: ...
 
+class _MaxPoolPlaces(Op):
+    def __call__(
+        self, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., include_batch_in_index: bool = ...
+    ) -> Any: ...
+
 class _MaxPooling(Op):
     def __call__(
         self,
@@ -786,6 +805,9 @@ class _PhiloxBinomial(Op):
 
 class _PhiloxBits(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
+
+class _PhiloxBorders(Op):
+    def __call__(self, state: Array, /, *, lengths: Ints, counts: Ints, pseudo_random: bool = ...) -> Any: ...
 
 class _PhiloxCandidates(Op):
     def __call__(
@@ -1313,6 +1335,7 @@ class Ops:
     diag: Final[_Diag]
     diag_part: Final[_DiagPart]
     digamma: Final[_Digamma]
+    dilation2d: Final[_Dilation2d]
     div: Final[_Div]
     div_no_nan: Final[_DivNoNan]
     draw_bounding_boxes: Final[_DrawBoundingBoxes]
@@ -1335,6 +1358,7 @@ class Ops:
     expm1: Final[_Expm1]
     extract_glimpse: Final[_ExtractGlimpse]
     extract_patches: Final[_ExtractPatches]
+    extract_volume_patches: Final[_ExtractVolumePatches]
     eye: Final[_Eye]
     fft: Final[_Fft]
     fft2d: Final[_Fft2d]
@@ -1343,6 +1367,8 @@ class Ops:
     floor: Final[_Floor]
     floordiv: Final[_Floordiv]
     floormod: Final[_Floormod]
+    fractional_avg_pool: Final[_FractionalAvgPool]
+    fractional_max_pool: Final[_FractionalMaxPool]
     frame: Final[_Frame]
     fresnel_cos: Final[_FresnelCos]
     fresnel_sin: Final[_FresnelSin]
@@ -1402,6 +1428,7 @@ class Ops:
     max_pool: Final[_MaxPool]
     max_pool_backprop: Final[_MaxPoolBackprop]
     max_pool_pick: Final[_MaxPoolPick]
+    max_pool_places: Final[_MaxPoolPlaces]
     max_pooling: Final[_MaxPooling]
     maximum: Final[_Maximum]
     minimum: Final[_Minimum]
@@ -1426,6 +1453,7 @@ class Ops:
     permute_rows: Final[_PermuteRows]
     philox_binomial: Final[_PhiloxBinomial]
     philox_bits: Final[_PhiloxBits]
+    philox_borders: Final[_PhiloxBorders]
     philox_candidates: Final[_PhiloxCandidates]
     philox_categorical: Final[_PhiloxCategorical]
     philox_gamma: Final[_PhiloxGamma]

@@ -33,7 +33,19 @@ from teletape_engine.ops.linalg import (
     solve,
     svd,
 )
-from teletape_engine.ops.nn import activations, blocks, conv, ctc, forms, gelu, loss, normalization, pool
+from teletape_engine.ops.nn import (
+    activations,
+    blocks,
+    conv,
+    ctc,
+    forms,
+    fractional,
+    gelu,
+    loss,
+    morphology,
+    normalization,
+    pool,
+)
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
 CATALOGUE.freeze()
@@ -75,6 +87,8 @@ FAMILIES = (
     forms,
     normalization,
     blocks,
+    morphology,
+    fractional,
     random,
     philox,
     distributions,

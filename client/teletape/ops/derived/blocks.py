@@ -15,6 +15,7 @@ _SPACE_TO_DEPTH = ops.space_to_depth
 _DEPTH_TO_SPACE = ops.depth_to_space
 _SPACE_TO_BATCH = ops.space_to_batch
 _BATCH_TO_SPACE = ops.batch_to_space
+_EXTRACT_VOLUME_PATCHES = ops.extract_volume_patches
 
 
 def space_to_depth(
@@ -66,6 +67,26 @@ def batch_to_space(
     try:
         input = to.tensor(input)
         return call(_BATCH_TO_SPACE, (input,), block_shape=to.ints(block_shape, "block_shape"), crops=to.pairs(crops))
+    except Exception as error:
+        report(error)
+        raise
+
+
+def extract_volume_patches(
+    input: to.TensorInput, ksizes: to.IntsInput, strides: to.IntsInput, padding: str, name: str | None = None
+) -> Tensor:
+    """The windows on volumes [n, planes, rows, columns, c] side by side: [n, …, …, …, elements of a window · c].
+
+    `sizes` and `strides` are those of five axes, 1 for the first and the last; `padding` is SAME or VALID.
+    """
+    try:
+        return call(
+            _EXTRACT_VOLUME_PATCHES,
+            (input,),
+            sizes=to.ints(ksizes, "ksizes"),
+            strides=to.ints(strides, "strides"),
+            padding=padding,
+        )
     except Exception as error:
         report(error)
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -192,3 +193,38 @@ def extract_patches(x: Any, *, sizes: Ints, strides: Ints, rates: Ints = (1, 1),
 
 def _every(first: int, step: int, count: int) -> tuple[int, int, int]:
     return first, first + (count - 1) * step + 1 if count else first, step
+
+
+@composite(
+    samples=[
+        sample((1, 3, 4, 2, 2), sizes=(1, 2, 2, 1, 1), strides=(1, 1, 2, 1, 1), padding="VALID"),
+        sample((2, 2, 3, 3, 1), sizes=(1, 2, 2, 2, 1), strides=(1, 2, 1, 2, 1), padding="SAME"),
+    ],
+    op_type="ExtractVolumePatches",
+    tf="extract_volume_patches raw_ops.ExtractVolumePatches",
+    args="input ksizes strides padding",
+)
+def extract_volume_patches(x: Any, *, sizes: Ints, strides: Ints, padding: str) -> Any:
+    """The windows on volumes [n, planes, rows, columns, c] side by side: [n, …, …, …, elements of a window · c].
+
+    `sizes` and `strides` are those of five axes, 1 for the first and the last; `padding` is SAME or VALID.
+    """
+    if len(x.shape) != 5:
+        raise InvalidArgumentError(f"input must be 5-dimensional{shape_text(x.shape)}")
+    for what, lengths in (("ksizes", sizes), ("strides", strides)):
+        if len(lengths) != 5 or lengths[0] != 1 or lengths[-1] != 1 or min(lengths) < 1:
+            raise InvalidArgumentError(f"{what} must be [1, planes, rows, columns, 1], found {list(lengths)}")
+    # The geometry of two axes at a time: windows know rows and columns.
+    first = windows(x.shape[1:3], sizes[1:3], strides[1:3], padding, None, (1, 1))
+    second = windows(x.shape[2:4], sizes[2:4], strides[2:4], padding, None, (1, 1))
+    border = (first.paddings[0], *second.paddings)
+    counts, steps = (first.counts[0], *second.counts), (first.strides[0], *second.strides)
+    if any(map(any, border)):
+        x = pad(x, paddings=((0, 0), *border, (0, 0)))
+    parts = [
+        strided_slice(
+            x, index=((None, None, None), *(_every(*each) for each in zip(place, steps, counts, strict=True)))
+        )
+        for place in itertools.product(*map(range, sizes[1:4]))
+    ]
+    return concat(*parts, axis=4)
